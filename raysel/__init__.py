@@ -1,0 +1,43 @@
+"""raysel: which features matter, and how far to trust the answer."""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Loaded when first used: a worker that needs a solver does not pay for figures and model files.
+_HOME = {
+    "MTDA": "raysel.solvers.mtda",
+    "SMML": "raysel.solvers.smml",
+    "SMR": "raysel.solvers.smr",
+    "Dataset": "raysel.data",
+    "ModalityScaler": "raysel.data.modality_scaler",
+    "load_dataset": "raysel.data",
+    "save_dataset": "raysel.data",
+    "smml_path": "raysel.solvers.smml_path",
+    "FeatureRanking": "raysel.ranking",
+    "load_model": "raysel.ranking",
+}
+
+__all__ = [
+    "MTDA",
+    "SMML",
+    "SMR",
+    "Dataset",
+    "FeatureRanking",
+    "ModalityScaler",
+    "load_dataset",
+    "load_model",
+    "save_dataset",
+    "smml_path",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'raysel' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOME]
