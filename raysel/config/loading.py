@@ -1,0 +1,239 @@
+"""Reading a configuration: YAML, overrides, and errors that say where and what would do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from raysel.config.schema import StudyConfig
+from raysel.errors import ConfigError
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML that reads 1e-3 as a number and a date as a word, and says on which line something is wrong."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):  # a few lines of them can describe more than fits a memory
+            raise ConfigError(f"line {line}: write the value out, not an alias to it.")
+        if getattr(event, "tag", None):
+            raise ConfigError(f"line {line}: a configuration has no tags; leave out {event.tag}.")
+        return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep)
+        except ConfigError:
+            raise
+        except ValueError as error:
+            shown = str(node.value)[:50]
+            raise ConfigError(f"line {node.start_mark.line + 1}: `{shown}` cannot be read as a value.") from error
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise ConfigError(f"line {node.start_mark.line + 1}: this whole number is too large.")
+        if isinstance(value, str) and _UNPRINTABLE.search(value):
+            raise ConfigError(f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line break.")
+        return value
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise ConfigError(f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word.")
+            if key in seen:
+                raise ConfigError(f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one.")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what `_Loader` reads: the word "1e5" in quotes."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _class in (_Loader, _Dumper):
+    _class.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"^[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
+        list("-+.0123456789"),
+    )
+
+
+def builtin_configs() -> dict[str, Path]:
+    """The studies that come with raysel, by name.
+
+    Returns
+    -------
+    dict of str to Path
+    """
+    package = Path(__file__).resolve().parent.parent
+    # Installed, they lie inside the package; in a checkout, beside it.
+    for folder in (package / "conf", package.parent / "conf"):
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return {}
+
+
+def load_config(path: str | Path, overrides: Iterable[str] = ()) -> StudyConfig:
+    """Read, override and validate a study's configuration.
+
+    Parameters
+    ----------
+    path : str or Path
+        A YAML file, or the name of a built-in study, e.g. ``digits-smr``.
+    overrides : iterable of str, default=()
+        ``a.b=value``, the value written as YAML; ``a.b=null`` unsets a key.
+
+    Returns
+    -------
+    StudyConfig
+
+    Raises
+    ------
+    ConfigError
+        With every culprit, a line each.
+
+    Examples
+    --------
+    >>> load_config("digits-smr", ["cv.outer=4"]).cv.outer
+    4
+    """
+    raw = _parse(_read(Path(path)), str(path))
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path} holds no configuration; it needs keys such as name, dataset and solver.")
+    for override in overrides:
+        _override(raw, override)
+    return config_from_dict(raw, str(path))
+
+
+def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
+    """Validate a configuration given as plain data.
+
+    Parameters
+    ----------
+    raw : mapping
+    origin : str, default="configuration"
+        Named in error messages.
+
+    Returns
+    -------
+    StudyConfig
+
+    Raises
+    ------
+    ConfigError
+    """
+    try:
+        return StudyConfig.model_validate(_without_null(raw))
+    except ValidationError as error:
+        lines = [f"  {_explain(dict(details))}" for details in error.errors()]
+        raise ConfigError(f"{origin}:\n" + "\n".join(lines)) from error
+
+
+def dump_config(config: StudyConfig) -> str:
+    """The configuration as YAML that `load_config` reads back.
+
+    Parameters
+    ----------
+    config : StudyConfig
+
+    Returns
+    -------
+    str
+    """
+    return yaml.dump(
+        config.to_dict(), Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120
+    )
+
+
+def _read(path: Path) -> str:
+    """The text of a file, or of the built-in study that goes by this name."""
+    builtin, name = builtin_configs(), path.name.removesuffix(".yaml")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        if name in builtin and path.parent in (Path(), Path("conf")):
+            return builtin[name].read_text(encoding="utf-8")
+        near = difflib.get_close_matches(name, builtin, 1)
+        hint = f" Did you mean `{near[0]}`?" if near else ""
+        raise ConfigError(f"no configuration at {path}.{hint} Built-in studies: {', '.join(builtin)}.") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _parse(text: str, origin: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{origin} is not valid YAML: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{origin}, {error}") from None
+    except RecursionError as error:
+        raise ConfigError(f"{origin} is nested too deeply to be a configuration.") from error
+
+
+def _override(raw: dict[str, Any], override: str) -> None:
+    key, equals, value = override.partition("=")
+    parts = key.strip().split(".")
+    if not equals or not all(parts):
+        raise ConfigError(f"--set {override}: write it as key=value, e.g. --set cv.outer=5")
+    section = raw
+    for part in parts[:-1]:
+        if section.get(part) is None:
+            section[part] = {}
+        section = section[part]
+        if not isinstance(section, dict):
+            raise ConfigError(f"--set {override}: `{part}` holds a value, not keys of its own.")
+    section[parts[-1]] = _parse(value, f"--set {override}")
+
+
+def _without_null(raw: Any) -> Any:
+    if isinstance(raw, Mapping):
+        return {key: _without_null(value) for key, value in raw.items() if value is not None}
+    return raw
+
+
+def _explain(details: dict[str, Any]) -> str:
+    location = [str(part) for part in details["loc"]]
+    where = ".".join(location) or "the configuration"
+    if details["type"] == "extra_forbidden":
+        known = _fields_at(location[:-1])
+        near = difflib.get_close_matches(location[-1], known, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
+        return f"{where}: unknown key; {hint}"
+    if details["type"] == "missing":
+        return f"{where}: this key is needed"
+    if details["type"] == "model_type":
+        return f"{where}: give its keys ({', '.join(_fields_at(location))}), not {details['input']!r}"
+    message = details["msg"].removeprefix("Value error, ")
+    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping of keys to values")
+    given = details.get("input")
+    shown = "" if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error" else f", not {given!r}"
+    return f"{where}: {message[0].lower()}{message[1:]}{shown}"
+
+
+def _fields_at(location: list[str]) -> list[str]:
+    model: Any = StudyConfig
+    for part in location:
+        if part in model.model_fields:  # else a position in a list, whose sections are all of one kind
+            model = _section_in(model.model_fields[part].annotation) or StudyConfig
+    return list(model.model_fields)
+
+
+def _section_in(annotation: Any) -> Any:
+    """The section that an annotation is, or holds."""
+    if hasattr(annotation, "model_fields"):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section_in(part))), None)

@@ -1,0 +1,490 @@
+"""Reading a configuration: every mistake gets one message that names it; nothing else ever escapes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from raysel.config import builtin_configs, config_from_dict, dump_config, load_config
+from raysel.config.space import domain_from_yaml
+from raysel.errors import ConfigError
+
+STUDY = """\
+name: demo
+seed: 3
+dataset: {source: digits, exclude_labels: [sky], scaling: zscore}
+solver:
+  name: smr
+  params: {max_iter: 20, tol: 1e-4}
+  space: {alpha: {logspace: [0.01, 1, 3]}, rank: [1, 2]}
+evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], metric: accuracy}
+cv: {outer: 3, inner: 4, repeats: 2, groups: subject, plan: plan.json}
+search: {method: sobol, num_samples: 16, max_concurrent: 2, cpus_per_trial: 2}
+tracking: {uri: "sqlite:///a.db", experiment: trying}
+output: somewhere
+"""
+
+
+def read(tmp_path: Path, text: str, *overrides: str):
+    path = tmp_path / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path, overrides)
+
+
+def refusal(tmp_path: Path, text: str, *overrides: str) -> str:
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, text, *overrides)
+    return str(refused.value)
+
+
+def test_every_key_of_the_face_is_read(tmp_path):
+    config = read(tmp_path, STUDY)
+    assert config.to_dict() == yaml.safe_load(STUDY.replace("1e-4", "1.0e-4"))
+    assert config.solver.params["tol"] == 0.0001
+    other = read(tmp_path, STUDY, "dataset={path: faces.npz, shape: [4, 16]}")
+    assert (other.dataset.path, other.dataset.shape, other.dataset.scaling) == ("faces.npz", (4, 16), "unit")
+
+
+def test_the_builtin_studies_validate_and_survive_a_dump(tmp_path):
+    found = builtin_configs()
+    assert "digits-smr" in found
+    for name, path in found.items():
+        config = load_config(path)
+        assert config == load_config(name) == read(tmp_path, dump_config(config))
+        assert config.name == name
+
+
+def test_a_builtin_study_is_found_by_name_whatever_directory_has_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    expected = load_config(builtin_configs()["digits-smr"])
+    (tmp_path / "digits-smr").mkdir()  # e.g. the output of an earlier study
+    assert load_config("digits-smr") == load_config("conf/digits-smr.yaml") == expected
+    (tmp_path / "digits-smr").rmdir()
+    (tmp_path / "digits-smr").write_text(STUDY)
+    assert load_config("digits-smr").name == "demo"
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("nam", "name"),
+        ("evalution", "evaluation"),
+        ("dataset.pth", "path"),
+        ("solver.spaces", "space"),
+        ("evaluation.n_feature", "n_features"),
+        ("cv.outr", "outer"),
+        ("search.num_sample", "num_samples"),
+        ("search.cpu_per_trial", "cpus_per_trial"),
+        ("tracking.url", "uri"),
+    ],
+)
+def test_a_misspelt_key_is_named_with_the_near_one(tmp_path, key, near):
+    message = refusal(tmp_path, STUDY, f"{key}=1")
+    assert f"{key}: unknown key; did you mean `{near}`?" in message
+
+
+def test_a_key_like_no_other_gets_the_list_of_keys(tmp_path):
+    assert "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, plan" in refusal(
+        tmp_path, STUDY, "cv.zzz=1"
+    )
+
+
+def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
+    message = refusal(tmp_path, STUDY, "solver.space.alpha={logunifrom: [0.1, 1]}")
+    assert "solver.space.alpha" in message
+    assert "did you mean `loguniform`?" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "where", "given"),
+    [
+        ("name=7", "name", "7"),
+        ("name=a/b", "name", "a/b"),
+        ("seed=-1", "seed", "-1"),
+        ("seed=true", "seed", "True"),
+        ("seed='3'", "seed", "'3'"),
+        ("seed=4294967296", "seed", "4294967296"),
+        ("seed=1.5", "seed", "1.5"),
+        ("seed=.nan", "seed", "nan"),
+        ("dataset.shape=8", "dataset.shape", "8"),
+        ("dataset.shape=[]", "dataset.shape", ""),
+        ("dataset.shape=[8, 0]", "dataset.shape.1", "0"),
+        ("dataset.scaling=unti", "dataset.scaling", "unti"),
+        ("dataset.path=x.npz", "dataset", "exactly one"),
+        ("dataset.source=null", "dataset", "exactly one"),
+        ("solver=smr", "solver", "name, params, space"),
+        ("solver.params=3", "solver.params", "3"),
+        ("solver.params.rank=2", "solver", "rank"),
+        ("solver.params.tol=[1, 2]", "solver.params.tol", "[1, 2]"),
+        ("solver.params.tol=.inf", "solver.params.tol", "inf"),
+        ("solver.space.alpha=0.1", "solver.space.alpha", "0.1"),
+        ("solver.space.alpha=[]", "solver.space.alpha", "empty"),
+        ("solver.space.alpha=[.nan]", "solver.space.alpha", "nan"),
+        ("solver.space.alpha=[[1]]", "solver.space.alpha", "[1]"),
+        ("solver.space.alpha=[1, 1.0]", "solver.space.alpha", "twice"),
+        ("solver.space.alpha={uniform: [1, 0]}", "solver.space.alpha", "[1, 0]"),
+        ("solver.space.alpha={uniform: [0, 1e308]}", "solver.space.alpha", "1e+308"),
+        ("solver.space.alpha={uniform: 1, randint: 2}", "solver.space.alpha", "no domain"),
+        ("solver.space.alpha={loguniform: [0, 1]}", "solver.space.alpha", "positive"),
+        ("solver.space.rank={randint: [1, 2.5]}", "solver.space.rank", "whole"),
+        ("solver.space.alpha={logspace: [0.1, 1]}", "solver.space.alpha", "3 finite numbers"),
+        ("solver.space.alpha={logspace: [0.1, 0.1, 4]}", "solver.space.alpha", "twice"),
+        ("solver.space.alpha={logspace: [0.1, 1, 1e9]}", "solver.space.alpha", "10000"),
+        ("evaluation.classifier=svm", "evaluation.classifier", "svm"),
+        ("evaluation.n_features=[8, 4]", "evaluation", "[8, 4]"),
+        ("evaluation.n_features=[8, 8]", "evaluation", "[8, 8]"),
+        ("evaluation.n_features=[0, 8]", "evaluation.n_features.0", "0"),
+        ("evaluation.n_features=[]", "evaluation", "n_features"),
+        ("evaluation.n_neighbors=0", "evaluation.n_neighbors", "0"),
+        ("cv.outer=1", "cv.outer", "1"),
+        ("cv.inner=two", "cv.inner", "two"),
+        ("cv.repeats=0", "cv.repeats", "0"),
+        ("cv=3", "cv", "outer, inner, repeats, train_per_class, groups, plan"),
+        ("cv.train_per_class=1", "cv.train_per_class", "1"),
+        ("cv={train_per_class: 3}", "cv", "repeats"),
+        ("search.method=tpe", "search.method", "tpe"),
+        ("search.num_samples=0", "search.num_samples", "0"),
+        ("search.cpus_per_trial=0.5", "search.cpus_per_trial", "0.5"),
+        ("tracking.uri=[1]", "tracking.uri", ""),
+        ("output=3", "output", "3"),
+        ("name=null", "name", "needed"),
+        ("dataset=null", "dataset", "needed"),
+        ("solver.name=null", "solver.name", "needed"),
+    ],
+)
+def test_a_wrong_type_or_range_is_named_where_it_stands(tmp_path, override, where, given):
+    message = refusal(tmp_path, STUDY, override)
+    assert f"  {where}: " in message
+    assert given in message
+    assert "pydantic" not in message
+
+
+def test_all_culprits_are_told_at_once(tmp_path):
+    message = refusal(tmp_path, STUDY, "cv.outer=1", "cv.iner=3", "seed=x")
+    assert len(message.splitlines()) == 4
+
+
+def test_null_unsets_a_key(tmp_path):
+    config = read(tmp_path, STUDY, "cv.outer=null", "search=null", "solver.space.rank=null", "output=null", "seed=")
+    assert (config.cv.outer, config.cv.inner, config.search.method) == (5, 4, "grid")
+    assert list(config.solver.space) == ["alpha"]
+    assert config.output is None
+    assert config.seed == 0
+
+
+def test_overrides_reach_any_depth_and_make_sections(tmp_path):
+    short = "name: demo\ndataset: {source: digits}\nsolver: {name: smr}\ncv:\n"
+    config = read(
+        tmp_path,
+        short,
+        "cv.outer=7",
+        "evaluation.n_features=[1, 2]",
+        "solver.space.alpha={uniform: [0, 1]}",
+        "solver.params.init=random",
+        "dataset.source=null",
+        "dataset.path=a=b.npz",
+    )
+    assert config.cv.outer == 7
+    assert config.evaluation.n_features == (1, 2)
+    assert config.solver.space["alpha"].to_yaml() == {"uniform": [0.0, 1.0]}
+    assert config.solver.params == {"init": "random"}
+    assert config.dataset.path == "a=b.npz"
+    assert read(tmp_path, short, "seed=1", "seed=2").seed == 2
+
+
+@pytest.mark.parametrize(
+    "override", ["cv.outer", "=3", "cv..outer=3", ".=1", "name.first=1", "seed=[1", "seed={a: 1, a: 2}"]
+)
+def test_an_override_that_cannot_be_read_is_named(tmp_path, override):
+    assert f"--set {override.split('=')[0]}" in refusal(tmp_path, STUDY, override)
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment"),
+    [
+        ("", "holds no configuration"),
+        ("# nothing\n", "holds no configuration"),
+        ("[1, 2]", "holds no configuration"),
+        ("just words", "holds no configuration"),
+        ("name: a\nname: b\n", "line 2: the key `name` is written twice"),
+        ("cv:\n  outer: 3\n  outer: 3\n", "line 3: the key `outer` is written twice"),
+        ("on: 1\n", "line 1: the key True is not a word"),
+        ("? [a, b]\n: 1\n", "line 1"),
+        ("name: [a\n", "not valid YAML"),
+        ("name: a\n---\nname: b\n", "not valid YAML"),
+        ("name: a\0b\n", "not valid YAML"),
+        ("cv: &cv {outer: 3}\nsearch: *cv\n", "line 2: write the value out"),
+        ("cv: &cv {outer: *cv}\n", "line 1: write the value out"),
+        ("cv:\n  <<: {outer: 3}\n", "not valid YAML"),
+        ("a: 1\nseed: !!int many\n", "line 2: a configuration has no tags; leave out tag:yaml.org,2002:int"),
+        ("seed: !!set {a}\n", "line 1: a configuration has no tags"),
+        ("seed: 0x_\n", "line 1: `0x_` cannot be read"),
+        (f"seed: {'9' * 5000}\n", "line 1"),
+        (f"name: a\nseed: 0x{'f' * 5000}\n", "line 2: this whole number is too large"),
+        ("a: " + "[" * 500 + "]" * 500, "nested too deeply"),
+        ('a: 1\noutput: "a\\0b"\n', "line 2: 'a\\x00b' has a control character"),
+        ('output: "\\ud800"\n', "has a control character"),
+        ("output: |\n  a\n  b\n", "line 1: 'a\\nb\\n' has a control character or line break"),
+        ("name: !!python/name:os.system\n", "line 1: a configuration has no tags"),
+        ("name: !unheard-of x\n", "leave out !unheard-of"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(tmp_path, text, fragment):
+    message = refusal(tmp_path, text)
+    assert fragment in message
+    assert str(tmp_path / "study.yaml") in message
+
+
+def test_nothing_in_a_file_is_ever_executed(tmp_path):
+    mark = tmp_path / "mark"
+    for tag in ("python/object/apply:pathlib.Path.touch", "python/object/new:pathlib.Path.touch"):
+        refusal(tmp_path, f"name: !!{tag} ['{mark}']\n")
+    refusal(tmp_path, STUDY, f"name=!!python/object/apply:os.mkdir ['{mark}']")
+    assert not mark.exists()
+
+
+def test_paths_that_lead_nowhere_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"Did you mean `digits-smr`\?"):
+        load_config("digit-smr")
+    with pytest.raises(ConfigError, match="no configuration at"):
+        load_config(tmp_path / "digits-smr.yaml")
+    for path in (tmp_path, tmp_path / ("a" * 5000), "a\0b"):
+        with pytest.raises(ConfigError):
+            load_config(path)
+    binary = tmp_path / "model.yaml"
+    binary.write_bytes(bytes(range(256)))
+    with pytest.raises(ConfigError, match=r"model\.yaml cannot be read"):
+        load_config(binary)
+
+
+def test_numbers_and_words_are_told_apart(tmp_path):
+    text = "{a: 1e-3, b: -2E+4, c: .5e1, d: 3e2, e: '1e-3', f: 2001-01-01, g: e3, h: 0.1, i: 7, j: true}"
+    params = read(tmp_path, STUDY, f"solver.params={text}").solver.params
+    assert params == {
+        "a": 0.001,
+        "b": -20000.0,
+        "c": 5.0,
+        "d": 300.0,
+        "e": "1e-3",
+        "f": "2001-01-01",
+        "g": "e3",
+        "h": 0.1,
+        "i": 7,
+        "j": True,
+    }
+    assert [type(params[key]) for key in "adij"] == [float, float, int, bool]
+    assert read(tmp_path, STUDY, "name=2024-05-01").name == "2024-05-01"
+
+
+# --- the hash ---------------------------------------------------------------------------------------------------
+
+DIFFERENT = [
+    "seed=4",
+    "dataset={path: a.npz}",
+    "dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}]}",
+    "dataset={tasks: [{name: a, source: iris}, {name: b, source: iris}]}",
+    "dataset.scaling=unit",
+    "dataset.shape=[8, 8]",
+    "dataset.modalities={hog: 4, lbp: 60}",
+    "dataset.modalities={lbp: 60, hog: 4}",  # a key's place matters here: whose the first columns are
+    "dataset.exclude_labels=null",
+    "solver.name=smml",
+    "solver.params.tol=1e-5",
+    "solver.params.max_iter=21",
+    "solver.params.p=1",
+    "solver.space.alpha={logspace: [0.01, 1, 4]}",
+    "solver.space.alpha={loguniform: [0.01, 1]}",
+    "solver.space.alpha={uniform: [0.01, 1]}",
+    "solver.space.rank=[1, 2, 3]",
+    "solver.space.rank={randint: [1, 2]}",
+    "evaluation.classifier=linear_svm",
+    "evaluation.n_neighbors=1",
+    "evaluation.n_features=[4]",
+    "evaluation.metric=balanced_accuracy",
+    "cv.outer=4",
+    "cv.inner=3",
+    "cv.repeats=1",
+    "cv.train_per_class=3",
+    "cv.groups=null",
+    "cv.plan=null",
+    "search.method=random",
+    "search.num_samples=15",
+    "search.cpus_per_trial=1",
+]
+SAME = ["name=other", "output=null", "tracking=null", "tracking.uri=x", "search.max_concurrent=null"]
+
+
+def test_the_hash_changes_with_all_that_can_change_a_number(tmp_path):
+    hashes = [read(tmp_path, STUDY).hash, *(read(tmp_path, STUDY, override).hash for override in DIFFERENT)]
+    assert len(set(hashes)) == len(hashes)
+
+
+@pytest.mark.parametrize("override", SAME)
+def test_the_hash_does_not_change_with_names_and_places(tmp_path, override):
+    assert read(tmp_path, STUDY, override).hash == read(tmp_path, STUDY).hash
+
+
+def test_the_two_lists_above_name_every_key(tmp_path):
+    config = read(tmp_path, STUDY)
+    keys = set()
+    for name in type(config).model_fields:
+        section = getattr(config, name)
+        inside = getattr(type(section), "model_fields", None)
+        keys |= {f"{name}.{key}" for key in inside} if inside else {name}
+    named = {re.split("[=]", override)[0] for override in DIFFERENT + SAME}
+    covered = {key for key in keys if any(n == key or n.startswith(f"{key}.") for n in named)}
+    whole_sections = {
+        "dataset.source",
+        "dataset.path",
+        "dataset.tasks",
+        "tracking.experiment",
+    }  # replaced with their section above
+    assert keys - covered <= whole_sections
+
+
+def reordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(value)}
+    return value
+
+
+def test_the_hash_does_not_see_the_order_of_keys(tmp_path):
+    config = read(tmp_path, STUDY)
+    turned = config_from_dict(reordered(config.to_dict()))
+    assert list(turned.solver.space) != list(config.solver.space)
+    assert turned.hash == config.hash
+
+
+# --- round trips and fuzz ---------------------------------------------------------------------------------------
+
+finite = st.floats(-1e300, 1e300)
+words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=12)
+scalars = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), finite, words)
+bounds = st.lists(finite, min_size=2, max_size=2, unique=True).map(sorted)
+positive = st.floats(1e-200, 1e200)
+domains = st.one_of(
+    st.lists(scalars, min_size=1, max_size=4, unique_by=lambda v: (isinstance(v, bool), v)),
+    bounds.map(lambda b: {"uniform": b}),
+    st.lists(positive, min_size=2, max_size=2, unique=True).map(lambda b: {"loguniform": sorted(b)}),
+    st.lists(st.integers(-(2**53), 2**53), min_size=2, max_size=2, unique=True).map(lambda b: {"randint": sorted(b)}),
+    st.tuples(st.floats(1e-9, 1e-3), st.floats(1e-2, 1e9), st.integers(2, 9)).map(lambda b: {"logspace": list(b)}),
+)
+keys = words.filter(bool)
+studies = st.fixed_dictionaries(
+    {
+        "name": st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,12}\Z"),
+        "seed": st.integers(0, 2**32 - 1),
+        "dataset": st.fixed_dictionaries(
+            {"path": words}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
+        ),
+        "solver": st.fixed_dictionaries(
+            {"name": words, "params": st.dictionaries(keys.map(lambda k: f"p{k}"), scalars, max_size=3)},
+            optional={"space": st.dictionaries(keys.map(lambda k: f"s{k}"), domains, max_size=3)},
+        ),
+    },
+    optional={
+        "evaluation": st.sets(st.integers(1, 99), min_size=1).map(lambda n: {"n_features": sorted(n)}),
+        "cv": st.fixed_dictionaries({"groups": words}, optional={"outer": st.integers(2, 9)}),
+        "output": words,
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def one_file(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("round") / "config.yaml"
+
+
+@given(raw=studies)
+@example(raw={"name": "1e5", "dataset": {"path": "2001-01-01"}, "solver": {"name": "on", "params": {"p": "1e-3"}}})
+@example(raw={"name": "a", "dataset": {"path": "\u00fc \u3000.npz"}, "solver": {"name": "=", "params": {"p": 1e-300}}})
+@settings(max_examples=60, deadline=None)
+def test_what_is_dumped_is_read_back_the_same(one_file, raw):
+    config = config_from_dict(raw)
+    one_file.write_text(dump_config(config), encoding="utf-8")
+    again = load_config(one_file)
+    assert again == config
+    assert again.hash == config.hash
+    assert dump_config(again) == dump_config(config)
+
+
+nested = st.recursive(
+    st.one_of(st.none(), scalars, st.just(float("nan")), st.just(float("inf")), st.dates(), st.binary(max_size=4)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words | st.integers(), inner, max_size=3),
+    max_leaves=8,
+)
+sections = st.sampled_from(
+    [
+        *("name", "seed", "dataset", "solver", "evaluation", "cv", "search", "tracking", "output"),
+        *("solver.params", "solver.space", "solver.space.alpha", "solver.params.tol", "evaluation.n_features"),
+        *("dataset.shape", "cv.outer", "cv.groups", "search.method", "nonsense"),
+    ]
+)
+
+
+@given(section=sections, value=nested)
+@settings(max_examples=100, deadline=None)
+def test_any_value_anywhere_is_taken_or_refused_in_words(section, value):
+    raw = yaml.safe_load(STUDY)
+    place = raw
+    *above, last = section.split(".")
+    for key in above:
+        place = place[key]
+    place[last] = value
+    try:
+        config = config_from_dict(raw)
+    except ConfigError as error:
+        assert str(error)  # noqa: PT017
+    else:
+        assert re.fullmatch("[0-9a-f]{64}", config.hash)
+
+
+@given(
+    text=st.one_of(
+        st.text(alphabet=st.sampled_from(list("abe019.-+_:,?!&*|>'\"%@`[]{}#~<= \n\t")), max_size=40),
+        st.text(max_size=30),
+        st.tuples(
+            st.sampled_from(["int", "float", "bool", "null", "timestamp", "binary", "set", "omap", "pairs", "str"]),
+            st.sampled_from(["x", "''", "[1]", "{a: 1}", "[{a: 1}]", "1", "2001-99-99"]),
+        ).map(lambda p: f"a: !!{p[0]} {p[1]}"),
+    )
+)
+@settings(max_examples=400, deadline=None)
+def test_no_text_escapes_as_anything_but_a_config_error(one_file, text):
+    try:
+        one_file.write_text(text, encoding="utf-8")
+    except UnicodeEncodeError:
+        return
+    with pytest.raises(ConfigError):
+        load_config(one_file)
+    with pytest.raises(ConfigError):
+        load_config(one_file, [text])
+
+
+@given(raw=domains)
+@settings(max_examples=60, deadline=None)
+def test_a_domain_is_written_as_it_is_read(raw):
+    domain = domain_from_yaml(raw)
+    assert domain_from_yaml(domain.to_yaml()) == domain == domain_from_yaml(domain)
+
+
+@given(low=st.floats(1e-12, 1e12), high=st.floats(1e-12, 1e12), n=st.integers(2, 40))
+@settings(max_examples=60, deadline=None)
+def test_logspace_is_geometric_with_its_bounds_exact(low, high, n):
+    try:
+        values = domain_from_yaml({"logspace": [low, high, n]}).values
+    except ValueError as error:
+        assert "twice" in str(error)  # noqa: PT017
+        assert abs(high / low - 1) < 1e-7
+        return
+    assert (values[0], values[-1], len(values)) == (low, high, n)
+    ratio = (high / low) ** (1 / (n - 1))
+    for before, after in itertools.pairwise(values):
+        assert after / before == pytest.approx(ratio, rel=1e-8)
