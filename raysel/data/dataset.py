@@ -1,0 +1,226 @@
+"""The one value that every study starts from: samples, labels and the columns' layout, checked once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.data.layouts import Layout, Tasks
+from raysel.errors import DataError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """An immutable data set for feature selection; whatever cannot be used is refused at construction.
+
+    Parameters
+    ----------
+    X : array of numbers, shape (n_samples, n_features)
+        NaN only outside a sample's own task, where the layout is `Tasks`. Kept as read-only,
+        C-contiguous float64; a writable array is copied.
+    y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
+        Labels: whole numbers (kept as int64) or text.
+    layout : Layout
+        How the columns are arranged, e.g. ``Matrix(32, 32)``.
+    name : str, default="data"
+        For messages and tables; no part of ``content_hash``.
+    groups : array of shape (n_samples,), default=None
+        Samples that share a value belong together (one patient, one video): no split parts them.
+    feature_names : sequence of str, default=()
+        Empty for the layout's own names.
+    label_names : sequence of str, default=()
+        Of an indicator's columns; empty for their numbers.
+
+    Raises
+    ------
+    DataError
+        If the parts do not fit each other, X holds NaN, infinity or no numbers at all, a name is
+        given twice, or there are fewer than two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raysel.data.layouts import Matrix
+    >>> data = Dataset(np.eye(4), ["a", "b", "a", "b"], Matrix(2, 2), name="eye")
+    >>> data
+    Dataset('eye', 4 samples x 4 features, 2 classes, Tensor(shape=(2, 2)))
+    >>> data.feature_names[:2], data.classes.tolist()
+    (('r0c0', 'r0c1'), ['a', 'b'])
+    """
+
+    X: FloatArray
+    y: LabelArray
+    layout: Layout
+    name: str = "data"
+    groups: LabelArray | None = None
+    feature_names: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        where = f"data set '{self.name}'"
+        X = _checked_features(np.asarray(self.X), where)
+        names = tuple(map(str, self.feature_names)) or tuple(self.layout.default_names())
+        y = _as_indicator(_checked_labels(np.asarray(self.y), f"{where}: y"))
+        groups = None if self.groups is None else _checked_labels(np.asarray(self.groups), f"{where}: groups")
+        if self.layout.n_features != X.shape[1]:
+            raise DataError(
+                f"{where}: X has {X.shape[1]} columns, but the layout {self.layout!r} has "
+                f"{self.layout.n_features} features."
+            )
+        _check_names(names, X.shape[1], where)
+        for part, values in (("y", y), ("groups", groups)):
+            if values is not None and len(values) != len(X):
+                raise DataError(
+                    f"{where}: X has {len(X)} rows but {part} has {len(values)}; "
+                    "X must be (n, d) or (n, h, w), with one label and one group for each of the n samples."
+                )
+        if groups is not None and groups.ndim != 1:
+            raise DataError(f"{where}: groups has shape {groups.shape}; give one value a sample.")
+        _check_classes(y, where)
+        _check_finite(X, names, self.layout, where)
+        labels = _checked_label_names(self.label_names, y, where)
+        parts = {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
+        for field, value in parts.items():
+            object.__setattr__(self, field, value)  # the dataclass is frozen
+
+    def __repr__(self) -> str:
+        kind = "labels" if self.is_multilabel else "classes"
+        return (
+            f"Dataset({self.name!r}, {self.n_samples} samples x {self.n_features} features, "
+            f"{len(self.classes)} {kind}, {self.layout!r})"
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of X."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return self.X.shape[1]
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether y is an indicator: any number of labels a sample."""
+        return self.y.ndim == 2
+
+    @cached_property
+    def classes(self) -> LabelArray:
+        """The labels that occur, sorted; for an indicator the names of its columns."""
+        return np.array(self.label_names) if self.is_multilabel else np.unique(self.y)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over everything but the name: the same for the same data, whatever the file's format."""
+        digest = hashlib.sha256()
+        described = {
+            "layout": self.layout.to_json(),
+            "feature_names": self.feature_names,
+            "label_names": self.label_names,
+            "shapes": [self.X.shape, self.y.shape],
+            "y": self.y.tolist(),
+            "groups": None if self.groups is None else self.groups.tolist(),
+        }
+        digest.update(json.dumps(described, sort_keys=True).encode())
+        digest.update(self.X.astype("<f8", copy=False).data)
+        return digest.hexdigest()
+
+
+def _read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Protect an array of ours; copy it first where somebody else could still write into it."""
+    if np.may_share_memory(array, given) and given.flags.writeable:
+        array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _checked_features(X: np.ndarray, where: str) -> FloatArray:
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"{where}: X has dtype {X.dtype}; give an array of real numbers.")
+    if X.ndim != 2:
+        raise DataError(f"{where}: X has shape {X.shape}; give (n_samples, n_features).")
+    if X.size == 0:
+        raise DataError(f"{where}: X is empty, its shape is {X.shape}; give at least one sample and one feature.")
+    return _read_only(np.ascontiguousarray(X, dtype=np.float64), X)
+
+
+def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
+    """Labels as int64 or text, so that the same labels are equal whatever file they came from."""
+    if values.ndim not in (1, 2):
+        raise DataError(f"{what} has shape {values.shape}; give one value a sample.")
+    kind = values.dtype.kind
+    if kind in "biuf":
+        with np.errstate(invalid="ignore"):
+            whole = values.astype(np.int64)
+        if not np.array_equal(whole, values):
+            culprit = values[whole != values].flat[0]
+            raise DataError(f"{what} holds {culprit}, which is no label; give whole numbers or text.")
+        return _read_only(whole, values)
+    if kind in "UT":
+        return _read_only(values.astype(np.str_), values)
+    raise DataError(f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str).")
+
+
+def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
+    if len(names) != n_features:
+        raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X.")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise DataError(f"{where}: {times} features are called '{name}'; give each feature a name of its own.")
+
+
+def _as_indicator(y: LabelArray) -> LabelArray:
+    """An indicator of -1 and 1 as one of 0 and 1."""
+    if y.ndim == 2 and y.dtype.kind == "i" and y.size and y.min() == -1 and np.isin(y, (-1, 1)).all():
+        return (y + 1) // 2
+    return y
+
+
+def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
+    if y.ndim == 1:
+        return ()
+    found = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
+    if len(found) != y.shape[1] or len(set(found)) < len(found):
+        raise DataError(f"{where}: {y.shape[1]} labels need as many different names, not {', '.join(found)}.")
+    constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
+    if constant.size:
+        which = ", ".join(found[i] for i in constant)
+        raise DataError(
+            f"{where}: every sample has the same value of label {which}; "
+            "leave it out, e.g. with dataset.exclude_labels."
+        )
+    return found
+
+
+def _check_classes(y: LabelArray, where: str) -> None:
+    if y.ndim == 1:
+        classes = np.unique(y)
+        if len(classes) < 2:
+            raise DataError(f"{where}: y holds one class only ({classes[0]!s}); a ranking needs two at least.")
+        return
+    if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
+        raise DataError(
+            f"{where}: y has shape {y.shape}; give (n_samples,) labels, "
+            "or a 0/1 indicator of shape (n_samples, n_labels) with two labels at least."
+        )
+
+
+def _check_finite(X: FloatArray, names: tuple[str, ...], layout: Layout, where: str) -> None:
+    bad = ~np.isfinite(X)
+    if isinstance(layout, Tasks):
+        layout.owners(X)  # NaN stands outside a sample's own task, and nowhere else
+        bad = np.isinf(X)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"{where}: X holds {np.count_nonzero(bad)} values that are NaN or infinite, the first in row {row}, "
+            f"column {column} (feature '{names[column]}', counted from 0); fill them in or leave these samples out."
+        )

@@ -1,0 +1,282 @@
+"""How the columns of a 2-D ``X`` are arranged: the structure that a method may use."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.errors import DataError
+
+
+class Layout(ABC):
+    """The arrangement of a data set's columns."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @abstractmethod
+    def coordinates(self) -> dict[str, LabelArray]:
+        """Named coordinates, one array of shape (n_features,) each, in column order."""
+
+    @abstractmethod
+    def default_names(self) -> list[str]:
+        """A name for each column, made from its coordinates."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready description that `layout_from_json` reads back."""
+
+
+@dataclass(frozen=True)
+class Tensor(Layout):
+    """Columns are the cells of an array of any order, in C order.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        E.g. (height, width) of an image.
+
+    Examples
+    --------
+    >>> Tensor((8, 8)).n_features
+    64
+    """
+
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.shape or any(not isinstance(side, int) or side < 1 for side in self.shape):
+            raise DataError(f"shape {self.shape!r} is not a list of positive whole numbers, e.g. [32, 32].")
+
+    @property
+    def n_features(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
+
+    def axes(self) -> list[str]:
+        """The names of the axes: row and column, or axis0, axis1, ... for higher orders."""
+        return ["row", "column"] if len(self.shape) <= 2 else [f"axis{i}" for i in range(len(self.shape))]
+
+    def coordinates(self) -> dict[str, LabelArray]:
+        """Index along each axis; a plain vector is one column."""
+        shape = self.shape if len(self.shape) > 1 else (*self.shape, 1)
+        indices = np.unravel_index(np.arange(self.n_features), shape)
+        return {axis: index.astype(np.int64) for axis, index in zip(self.axes(), indices, strict=True)}
+
+    def default_names(self) -> list[str]:
+        """Name the cells ``r0c0, r0c1, ...``; those of a plain vector ``x0, x1, ...``."""
+        if len(self.shape) == 1:
+            return [f"x{i}" for i in range(self.n_features)]
+        letters = ["r", "c"] if len(self.shape) == 2 else [f"a{i}_" for i in range(len(self.shape))]
+        columns = list(self.coordinates().values())
+        return ["".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True)) for cell in zip(*columns, strict=True)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe kind and shape."""
+        return {"kind": "tensor", "shape": list(self.shape)}
+
+
+def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layout it makes
+    """The layout of matrix-shaped samples, height x width.
+
+    Parameters
+    ----------
+    height, width : int
+
+    Returns
+    -------
+    Tensor of order 2
+
+    Examples
+    --------
+    >>> Matrix(2, 2).default_names()
+    ['r0c0', 'r0c1', 'r1c0', 'r1c1']
+    """
+    return Tensor((height, width))
+
+
+@dataclass(frozen=True)
+class Tasks(Layout):
+    """Columns are the feature spaces of several tasks, one after the other; a sample fills its own task's only.
+
+    Parameters
+    ----------
+    tasks : mapping of str to int or tuple of int
+        Each task's name and its number of columns, or the shape of its samples.
+
+    Examples
+    --------
+    >>> Tasks({"digits": (8, 8), "wine": 13}).slices()
+    {'digits': slice(0, 64, None), 'wine': slice(64, 77, None)}
+    """
+
+    tasks: Mapping[str, int | tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        shapes = {name: tuple(shape) if isinstance(shape, Sequence) else shape for name, shape in self.tasks.items()}
+        for name, shape in shapes.items():
+            sides = shape if isinstance(shape, tuple) else (shape,)
+            if not sides or any(not isinstance(side, int) or isinstance(side, bool) or side < 1 for side in sides):
+                raise DataError(f"task {name!r} has {shape!r} columns: give a positive whole number or a shape.")
+        if not shapes:
+            raise DataError("there are no tasks: name each one with its number of columns.")
+        object.__setattr__(self, "tasks", shapes)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of all tasks."""
+        return sum(self.widths().values())
+
+    def widths(self) -> dict[str, int]:
+        """Number of columns of each task."""
+        return {name: shape if isinstance(shape, int) else math.prod(shape) for name, shape in self.tasks.items()}
+
+    def slices(self) -> dict[str, slice]:
+        """The columns of each task."""
+        stops = np.cumsum(list(self.widths().values())).tolist()
+        return {
+            name: slice(stop - width, stop) for (name, width), stop in zip(self.widths().items(), stops, strict=True)
+        }
+
+    def owners(self, X: FloatArray) -> IntArray:
+        """The index of the task that each sample belongs to.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            NaN outside a sample's own task.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples,)
+
+        Raises
+        ------
+        DataError
+            If a sample fills the columns of several tasks, of none, or a part of one.
+        """
+        missing = np.isnan(X)
+        filled = np.stack([~missing[:, columns].all(axis=1) for columns in self.slices().values()], axis=1)
+        if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
+            held = [name for name, has in zip(self.tasks, filled[wrong[0]], strict=True) if has]
+            raise DataError(
+                f"sample {wrong[0]} fills the columns of {len(held)} tasks {held} ({wrong.size} samples do so):"
+                " fill the columns of one task and leave NaN in all others."
+            )
+        owners = filled.argmax(axis=1).astype(np.int64)
+        expected = self.n_features - np.array(list(self.widths().values()))[owners]
+        if (wrong := np.flatnonzero(missing.sum(axis=1) != expected)).size:
+            name = list(self.tasks)[owners[wrong[0]]]
+            raise DataError(f"sample {wrong[0]} of task {name!r} has NaN in its own columns: impute them or drop it.")
+        return owners
+
+    def coordinates(self) -> dict[str, LabelArray]:
+        """The task's name and the index within the task."""
+        widths = self.widths()
+        columns = [np.arange(width) for width in widths.values()]
+        return {"task": np.repeat(list(widths), list(widths.values())), "column": np.concatenate(columns)}
+
+    def default_names(self) -> list[str]:
+        """Name the columns ``task_0, task_1, ...``."""
+        return [f"{name}_{column}" for name, width in self.widths().items() for column in range(width)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe kind, names and shapes."""
+        shapes = [[name, shape if isinstance(shape, int) else list(shape)] for name, shape in self.tasks.items()]
+        return {"kind": "tasks", "tasks": shapes}
+
+
+@dataclass(frozen=True)
+class Modalities(Layout):
+    """Columns are the features of several modalities, one after the other; every sample fills them all.
+
+    Parameters
+    ----------
+    modalities : mapping of str to int, or sequence of (str, int)
+        Each modality's name and its number of columns, in column order.
+
+    Raises
+    ------
+    DataError
+        If a width is not a positive whole number, a modality is named twice, or there is none.
+
+    Examples
+    --------
+    >>> Modalities({"hog": 2, "lbp": 1}).default_names()
+    ['hog[0]', 'hog[1]', 'lbp[0]']
+    """
+
+    modalities: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        given = self.modalities.items() if isinstance(self.modalities, Mapping) else self.modalities
+        widths: dict[str, int] = {}
+        for name, width in given:
+            if name in widths:
+                raise DataError(f"modality {name!r} is named twice: give each one a name of its own.")
+            if isinstance(width, bool) or not isinstance(width, Integral) or width < 1:
+                raise DataError(f"modality {name!r} has {width!r} columns: give a positive whole number.")
+            widths[name] = int(width)
+        if not widths:
+            raise DataError("there are no modalities: name each one with its number of columns.")
+        object.__setattr__(self, "modalities", widths)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of all modalities."""
+        return sum(self.modalities.values())
+
+    def slices(self) -> dict[str, slice]:
+        """The columns of each modality."""
+        stops = np.cumsum(list(self.modalities.values())).tolist()
+        return {
+            name: slice(stop - width, stop) for (name, width), stop in zip(self.modalities.items(), stops, strict=True)
+        }
+
+    def coordinates(self) -> dict[str, LabelArray]:
+        """The modality's name and the index within the modality."""
+        widths = list(self.modalities.values())
+        columns = np.concatenate([np.arange(width) for width in widths])
+        return {"modality": np.repeat(list(self.modalities), widths), "column": columns}
+
+    def default_names(self) -> list[str]:
+        """Name the columns ``modality[0], modality[1], ...``."""
+        return [f"{name}[{column}]" for name, width in self.modalities.items() for column in range(width)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe kind, names and widths."""
+        return {"kind": "modalities", "modalities": [[name, width] for name, width in self.modalities.items()]}
+
+
+def layout_from_json(description: Mapping[str, Any]) -> Layout:
+    """The layout that ``to_json`` described.
+
+    Parameters
+    ----------
+    description : mapping
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    DataError
+        If the kind is not one that raysel knows.
+    """
+    if description.get("kind") == "tensor":
+        return Tensor(tuple(description["shape"]))
+    if description.get("kind") == "tasks":
+        return Tasks(dict(description["tasks"]))
+    if description.get("kind") == "modalities":
+        return Modalities(description["modalities"])
+    raise DataError(f"the layout {dict(description)!r} is of no kind that raysel knows (tensor, tasks, modalities).")

@@ -1,0 +1,122 @@
+"""Scalings, fitted on a training set only: one range for all features, z-scores, or none."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.arrays import FloatArray
+from raysel.data.layouts import Layout, Modalities
+from raysel.data.modality_scaler import ModalityScaler
+from raysel.errors import ConfigError
+
+
+class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Map the training set's overall range to [0, 1].
+
+    All features share one offset and one range, ``(X - offset_) / range_``, so that the pixels of an
+    image keep their variances relative to each other.
+
+    Attributes
+    ----------
+    offset_ : float
+        The smallest value of the training set.
+    range_ : float
+        Its largest value less the smallest; 1 where all values are equal.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where X had names
+
+    Examples
+    --------
+    >>> UnitScaler().fit_transform([[0, 2], [4, 8]])
+    array([[0.  , 0.25],
+           [0.5 , 1.  ]])
+    """
+
+    offset_: float
+    range_: float
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Take the range of the training set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        self.offset_ = float(np.nanmin(values))
+        self.range_ = float(np.nanmax(values)) - self.offset_ or 1.0
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Shift and divide by the training set's range; new samples may fall outside [0, 1].
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        scaled = values - self.offset_
+        scaled /= self.range_
+        return scaled
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a sample of several tasks has NaN outside its own
+        return tags
+
+
+def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
+    """Make the scaler that a study's ``dataset.scaling`` names, not fitted yet.
+
+    Parameters
+    ----------
+    name : {"unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"}
+        One range for all features, zero mean and unit variance for each, or the data as they are; the last
+        three are those of `ModalityScaler`.
+    layout : Layout, default=None
+        Names the modalities; without any, all features are one.
+
+    Returns
+    -------
+    UnitScaler, StandardScaler, FunctionTransformer or ModalityScaler
+
+    Raises
+    ------
+    ConfigError
+        If the name is none of these.
+
+    Examples
+    --------
+    >>> make_scaler("zscore")
+    StandardScaler()
+    """
+    match name:
+        case "unit":
+            return UnitScaler()
+        case "zscore":
+            return StandardScaler()
+        case "none":
+            return FunctionTransformer(feature_names_out="one-to-one")
+        case "zscore_sqrt_width" | "minmax" | "row_unit":
+            return ModalityScaler(layout.modalities if isinstance(layout, Modalities) else None, method=name)
+        case _:
+            raise ConfigError(
+                f"scaling {name!r} is unknown; give unit, zscore, none, zscore_sqrt_width, minmax or row_unit."
+            )

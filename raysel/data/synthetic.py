@@ -1,0 +1,90 @@
+"""Data whose relevant features are known, because they were planted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from raysel.arrays import BoolArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Matrix
+from raysel.errors import ConfigError
+
+
+def make_matrix_classification(
+    n_samples: int = 200,
+    shape: tuple[int, int] = (8, 8),
+    n_classes: int = 3,
+    n_informative: int = 16,
+    noise: float = 1.0,
+    random_state: int | None = None,
+) -> tuple[Dataset, BoolArray]:
+    """Make matrix-shaped samples whose classes differ in a planted block of cells and nowhere else.
+
+    A sample of class r is ``t_r v' + noise * N(0, 1)``: its class's mean is a matrix of rank one on the
+    planted rows and columns (drawn at random, not adjacent) and zero elsewhere. Over the classes, t has
+    mean 0 and standard deviation 1 in each planted row, and ``0.5 <= v <= 1.5``: every planted cell
+    separates classes, by at least half a unit of standard deviation between their means.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        Spread evenly over the classes.
+    shape : (int, int), default=(8, 8)
+        Height and width of a sample.
+    n_classes : int, default=3
+    n_informative : int, default=16
+        Number of planted cells; a product of at most height and at most width, the squarest is taken.
+    noise : float, default=1.0
+        Standard deviation of the noise in every cell.
+    random_state : int, default=None
+
+    Returns
+    -------
+    dataset : Dataset
+    mask : ndarray of bool, shape (height * width,)
+        The planted cells.
+
+    Raises
+    ------
+    ConfigError
+        If there are fewer than two classes, fewer samples than classes, or no block of that many cells.
+
+    Examples
+    --------
+    >>> dataset, mask = make_matrix_classification(60, (6, 5), n_informative=6, random_state=0)
+    >>> dataset.X.shape, int(mask.sum())
+    ((60, 30), 6)
+    """
+    height, width = shape
+    if not 2 <= n_classes <= n_samples:
+        raise ConfigError(f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}.")
+    n_rows, n_columns = _block(n_informative, height, width)
+    rng = np.random.default_rng(random_state)
+    rows = rng.choice(height, n_rows, replace=False)
+    columns = rng.choice(width, n_columns, replace=False)
+    t = rng.standard_normal((n_classes, n_rows))
+    t = (t - t.mean(axis=0)) / t.std(axis=0)
+    v = rng.uniform(0.5, 1.5, n_columns)
+
+    means = np.zeros((n_classes, height, width))
+    means[:, rows[:, None], columns] = t[:, :, None] * v
+    y = rng.permutation(np.arange(n_samples) % n_classes)
+    X = means[y] + noise * rng.standard_normal((n_samples, height, width))
+    mask = np.zeros(shape, dtype=bool)
+    mask[rows[:, None], columns] = True
+    return Dataset(X.reshape(n_samples, -1), y, Matrix(height, width), name="planted"), mask.ravel()
+
+
+def _block(n_cells: int, height: int, width: int) -> tuple[int, int]:
+    """The squarest block of that many cells that fits."""
+    pairs = [(rows, n_cells // rows) for rows in range(1, height + 1) if n_cells % rows == 0]
+    fits = [(rows, columns) for rows, columns in pairs if 1 <= columns <= width]
+    if not fits:
+        raise ConfigError(
+            f"n_informative={n_cells} is no block of cells within {height} x {width}; "
+            f"give rows x columns with at most {height} rows and {width} columns, "
+            f"e.g. {math.ceil(height / 2) * math.ceil(width / 2)}."
+        )
+    return min(fits, key=sum)

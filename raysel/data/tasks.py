@@ -1,0 +1,91 @@
+"""Several data sets, each a task with a feature space and classes of its own, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from raysel.arrays import LabelArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tasks, Tensor
+from raysel.errors import DataError
+
+#: Between a task's name and a label, in the labels of the joined data.
+SEPARATOR = "/"
+
+
+def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
+    """Put data sets one below the other, each in columns of its own, NaN elsewhere.
+
+    Parameters
+    ----------
+    tasks : mapping of str to Dataset
+        At least two, by the tasks' names; single-label.
+    name : str, default="tasks"
+
+    Returns
+    -------
+    Dataset
+        Of layout `Tasks`; labels and groups read ``task/label``, so that equal labels of two tasks stay apart.
+
+    Raises
+    ------
+    DataError
+        If there is one task, a name holds ``/``, a task is multi-label, or only some have groups.
+
+    Examples
+    --------
+    >>> from raysel.data.readers import load_dataset
+    >>> joined = join_tasks({"flowers": load_dataset("iris"), "wines": load_dataset("wine")})
+    >>> joined.X.shape, joined.classes[:2].tolist()
+    ((328, 17), ['flowers/0', 'flowers/1'])
+    """
+    if len(tasks) < 2:
+        raise DataError("one data set is one task: give dataset.path alone, or at least two tasks.")
+    if bad := [key for key in tasks if SEPARATOR in key]:
+        raise DataError(f"the task's name {bad[0]!r} holds {SEPARATOR!r}; choose another name.")
+    if multilabel := [key for key, data in tasks.items() if data.is_multilabel]:
+        raise DataError(f"task {multilabel[0]}: a task needs one label a sample, not an indicator.")
+    grouped = [key for key, data in tasks.items() if data.groups is not None]
+    if grouped and len(grouped) < len(tasks):
+        raise DataError(f"groups stand in {', '.join(grouped)} and not in the other tasks; give all or none.")
+    shapes = {
+        key: data.layout.shape if isinstance(data.layout, Tensor) and len(data.layout.shape) > 1 else data.n_features
+        for key, data in tasks.items()
+    }
+    layout = Tasks(shapes)
+    X = np.full((sum(data.n_samples for data in tasks.values()), layout.n_features), np.nan)
+    start = 0
+    for data, columns in zip(tasks.values(), layout.slices().values(), strict=True):
+        X[start : start + data.n_samples, columns] = data.X
+        start += data.n_samples
+    X.flags.writeable = False
+    return Dataset(
+        X=X,
+        y=_prefixed({key: data.y for key, data in tasks.items()}),
+        layout=layout,
+        name=name,
+        groups=_prefixed({key: data.groups for key, data in tasks.items() if data.groups is not None})
+        if grouped
+        else None,
+        feature_names=tuple(f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names),
+    )
+
+
+def _prefixed(values: Mapping[str, LabelArray]) -> LabelArray:
+    return np.concatenate([np.char.add(f"{key}{SEPARATOR}", array.astype(np.str_)) for key, array in values.items()])
+
+
+def task_of(labels: LabelArray) -> LabelArray:
+    """The task's name of each label of joined data.
+
+    Parameters
+    ----------
+    labels : ndarray of str, shape (n,)
+
+    Returns
+    -------
+    ndarray of str, shape (n,)
+    """
+    return np.char.partition(labels, SEPARATOR)[:, 0]

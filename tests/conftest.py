@@ -1,0 +1,51 @@
+"""What every test may use: the real data sets, read where RAYSEL_DATA says, Ray started once, a finished study."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from small_studies import CommandRun, write_digits, write_yaml
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[[str], Path]:
+    """Give the path of a real data file, or skip and say what is missing."""
+
+    def find(name: str) -> Path:
+        folder = os.environ.get("RAYSEL_DATA")
+        if not folder:
+            pytest.skip(f"needs {name}: set RAYSEL_DATA to the folder of the real data sets")
+        path = Path(folder) / name
+        if not path.is_file():
+            pytest.skip(f"needs {name}, which is not in RAYSEL_DATA={folder}")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def ray_here() -> Iterator[None]:
+    """Ray started once; every study of the tests that ask for it joins it."""
+    from raysel.search.runtime import ray_session  # noqa: PLC0415 - takes seconds: only for who needs it
+
+    with ray_session(None):
+        yield
+
+
+@pytest.fixture(scope="session")
+def finished_study(tmp_path_factory: pytest.TempPathFactory, ray_here: None) -> CommandRun:  # noqa: ARG001
+    """One study run by the command line, in a folder of its own with its MLflow store."""
+    from raysel.tune import main  # noqa: PLC0415
+
+    folder = tmp_path_factory.mktemp("finished")
+    write_digits(folder / "few.npz")
+    write_yaml(folder / "few.yaml")
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["few.yaml", "--output", "study", "--set", "tracking.uri=sqlite:///runs/mlflow.db"])
+    return CommandRun(status, out.getvalue(), err.getvalue(), folder / "study")

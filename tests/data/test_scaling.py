@@ -1,0 +1,72 @@
+"""Scalers: what they compute, scikit-learn's contract, and export without trust."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from raysel.data import UnitScaler, load_dataset, make_scaler
+from raysel.errors import ConfigError
+
+
+@parametrize_with_checks([UnitScaler()])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@settings(deadline=None)
+@given(hnp.arrays(np.float64, (7, 3), elements=st.integers(-(10**6), 10**6).map(float)))
+def test_unit_scaler_maps_the_whole_range_and_keeps_relative_variances(X):
+    before = X.copy()
+    scaled = UnitScaler().fit_transform(X)
+    np.testing.assert_array_equal(X, before)
+    if np.ptp(X) == 0:
+        np.testing.assert_array_equal(scaled, 0)
+        return
+    assert scaled.min() == 0
+    assert scaled.max() == 1
+    np.testing.assert_allclose(scaled.std(axis=0) * np.ptp(X), X.std(axis=0), atol=1e-9 * np.abs(X).max())
+
+
+def test_unit_scaler_knows_the_training_set_only():
+    scaler = UnitScaler().fit([[0.0, 5.0], [10.0, 5.0]])
+    np.testing.assert_allclose(scaler.transform([[-10.0, 20.0]]), [[-1.0, 2.0]])
+
+
+def test_names_and_pandas_pass_through():
+    scaler = UnitScaler().set_output(transform="pandas").fit(np.eye(2))
+    assert scaler.transform(np.eye(2)).columns.tolist() == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("unit", lambda X: X / 16),  # the digits run from 0 to 16
+        ("zscore", lambda X: (X - X.mean(0)) / np.where(X.std(0) == 0, 1, X.std(0))),
+        ("none", lambda X: X),
+    ],
+)
+def test_make_scaler_in_a_pipeline_and_through_skops(name, expected):
+    digits = load_dataset("digits")
+    scaler = make_scaler(name)
+    np.testing.assert_allclose(clone(scaler).fit_transform(digits.X), expected(digits.X), atol=1e-12)
+    pipeline = make_pipeline(scaler, RidgeClassifier()).fit(digits.X, digits.y)
+    assert pipeline[0].get_feature_names_out(digits.feature_names).tolist() == list(digits.feature_names)
+    dumped = skops.io.dumps(pipeline)
+    untrusted = skops.io.get_untrusted_types(data=dumped)
+    assert untrusted == (["raysel.data.scaling.UnitScaler"] if name == "unit" else [])
+    loaded = skops.io.loads(dumped, trusted=untrusted)
+    np.testing.assert_array_equal(loaded.decision_function(digits.X), pipeline.decision_function(digits.X))
+
+
+def test_unknown_scaling():
+    with pytest.raises(ConfigError, match="'robust' is unknown; give unit, zscore, none, zscore_sqrt_width"):
+        make_scaler("robust")

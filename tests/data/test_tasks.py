@@ -1,0 +1,127 @@
+"""Several data sets joined as tasks: nobody's labels, columns or groups mixed up, nothing lost in a file."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raysel.config import config_from_dict
+from raysel.data import Dataset, Matrix, Tensor, load_dataset, save_dataset
+from raysel.data.layouts import Tasks
+from raysel.data.tasks import join_tasks, task_of
+from raysel.errors import ConfigError, DataError
+
+
+def make(n, layout, seed=0, groups=False, words=False):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return Dataset(
+        rng.standard_normal((n, layout.n_features)),
+        np.array(["cat", "dog", "a bird"])[y] if words else y,
+        layout,
+        groups=np.arange(n) // 2 if groups else None,
+    )
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(4, 9), st.integers(1, 4), st.integers(1, 3)), min_size=2, max_size=4),
+    grouped=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_every_sample_keeps_its_values_its_label_and_its_group(sizes, grouped):
+    tasks = {f"t{i}": make(n, Matrix(h, w), seed=i, groups=grouped, words=i == 1) for i, (n, h, w) in enumerate(sizes)}
+    joined = join_tasks(tasks)
+    assert joined.n_samples == sum(n for n, _, _ in sizes)
+    assert len(joined.classes) == 3 * len(tasks)  # equal labels of two tasks stay apart
+    assert joined.layout.to_json()["tasks"] == [[f"t{i}", [h, w]] for i, (_, h, w) in enumerate(sizes)]
+    row = column = 0
+    for name, data in tasks.items():
+        rows, columns = slice(row, row + data.n_samples), slice(column, column + data.n_features)
+        np.testing.assert_array_equal(joined.X[rows, columns], data.X)
+        assert np.isnan(np.delete(joined.X[rows], np.r_[columns], axis=1)).all()
+        assert joined.y[rows].tolist() == [f"{name}/{label}" for label in data.y]
+        assert set(task_of(joined.y[rows])) == {name}
+        if grouped:
+            assert joined.groups[rows].tolist() == [f"{name}/{group}" for group in data.groups]
+        assert joined.feature_names[columns] == tuple(f"{name}/{feature}" for feature in data.feature_names)
+        row, column = rows.stop, columns.stop
+    assert (joined.groups is None) == (not grouped)
+    assert not joined.X.flags.writeable
+
+
+def test_a_vector_task_has_a_width_and_no_shape():
+    joined = join_tasks({"a": make(6, Tensor((5,))), "b": make(6, Matrix(2, 2))})
+    assert joined.layout == Tasks({"a": 5, "b": (2, 2)})
+
+
+def test_labels_with_a_slash_of_their_own_still_tell_their_task():
+    data = make(6, Tensor((2,)), words=True)
+    odd = dataclasses.replace(data, y=np.char.add("a/", data.y))
+    assert set(task_of(join_tasks({"one": odd, "two": data}).y)) == {"one", "two"}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_file_holds_the_blocks_only_and_gives_all_of_it_back(tmp_path, suffix, groups):
+    tasks = {f"t{i}": make(40, Matrix(6, 7), i, groups) for i in range(5)}
+    joined = join_tasks(tasks)
+    path = tmp_path / f"joined{suffix}"
+    save_dataset(joined, path)
+    back = load_dataset(path)
+    assert back.content_hash == joined.content_hash
+    assert back.X.tobytes() == joined.X.tobytes()
+    assert back.layout == joined.layout
+    assert back.y.tolist() == joined.y.tolist()
+    # 5 tasks of 42 columns: with their NaN the samples would take five times the values' bytes.
+    assert path.stat().st_size < joined.X.nbytes / 3
+    assert path.stat().st_size > joined.X.nbytes / 5 * 0.9
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ({"a": make(6, Tensor((2,)))}, "one data set is one task"),
+        ({}, "one data set is one task"),
+        ({"a/b": make(6, Tensor((2,))), "c": make(6, Tensor((2,)))}, "'a/b' holds '/'"),
+        ({"a": make(6, Tensor((2,)), groups=True), "c": make(6, Tensor((2,)))}, "groups stand in a and not"),
+        (
+            {"a": make(6, Tensor((2,))), "c": Dataset(np.eye(4), np.eye(4, 2, dtype=int), Tensor((4,)))},
+            "task c: a task needs one label a sample",
+        ),
+    ],
+)
+def test_what_is_no_set_of_tasks_is_refused(tasks, message):
+    with pytest.raises(DataError, match=message):
+        join_tasks(tasks)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ([{"name": "a", "source": "iris"}], "dataset.tasks"),
+        ([{"name": "a", "source": "iris"}, {"name": "a", "source": "wine"}], "the task a is named twice"),
+        ([{"name": "a/b", "source": "iris"}, {"name": "c", "source": "wine"}], "name"),
+        ([{"name": "", "source": "iris"}, {"name": "c", "source": "wine"}], "name"),
+        ([{"name": "a", "source": "iris", "path": "x.npz"}, {"name": "c", "source": "wine"}], "exactly one of"),
+        ([{"name": "a"}, {"name": "c", "source": "wine"}], "exactly one of"),
+        ([{"name": "a", "sorce": "iris"}, {"name": "c", "source": "wine"}], "did you mean `source`"),
+    ],
+)
+def test_a_configuration_names_each_task_once_with_one_origin(tasks, message):
+    raw = {"name": "demo", "dataset": {"tasks": tasks}, "solver": {"name": "mtda"}}
+    with pytest.raises(ConfigError, match=message):
+        config_from_dict(raw)
+
+
+def test_tasks_stand_in_the_place_of_one_file():
+    two = [{"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}]
+    for other in ({"path": "x.npz"}, {"shape": [2, 2]}, {"modalities": {"m": 4}}, {"exclude_labels": ["x"]}):
+        with pytest.raises(ConfigError, match="dataset"):
+            config_from_dict({"name": "demo", "dataset": {"tasks": two, **other}, "solver": {"name": "mtda"}})
+    config = config_from_dict({"name": "demo", "dataset": {"tasks": two}, "solver": {"name": "mtda"}})
+    swapped = config_from_dict({"name": "demo", "dataset": {"tasks": two[::-1]}, "solver": {"name": "mtda"}})
+    assert config.hash != swapped.hash  # the order of the tasks is that of the columns
