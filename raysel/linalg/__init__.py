@@ -1,0 +1,1 @@
+"""Numerical kernels that several methods share."""

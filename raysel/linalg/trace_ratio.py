@@ -1,0 +1,173 @@
+"""Trace ratio problems that share one ratio, solved to the global optimum by Newton's method.
+
+    maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' T_i V_i)
+
+F(x) = sum_i w_i (sum of the d_i largest eigenvalues of B_i - x T_i) is convex and decreasing, and its one root is
+the optimum. Newton's step on F (Dinkelbach's method) takes those eigenvectors and sets x to the ratio they attain.
+Wang et al., "Trace ratio vs. ratio trace", CVPR 2007; Zhang & Yeung, AAAI 2011, eq. 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from raysel.arrays import FloatArray
+
+#: Where the maximum 1 is attained by more than one subspace, the limit from below is the canonical one.
+LARGEST_RATIO = 1.0 - 1e-8
+
+#: A direction whose ratio is above this is one where B = T.
+SEPARATED = 1.0 - 1e-10
+
+
+@dataclass(frozen=True)
+class Scatters:
+    """B = H H' and T = diag(total) + overlap H H'.
+
+    Attributes
+    ----------
+    between : ndarray of shape (r, c)
+        H.
+    total : ndarray of shape (r,)
+        Positive.
+    overlap : float
+    """
+
+    between: FloatArray
+    total: FloatArray
+    overlap: float = 0.0
+
+    @property
+    def trace(self) -> float:
+        """tr(T)."""
+        return float(self.total.sum() + self.overlap * (self.between**2).sum())
+
+    def difference(self, ratio: float) -> FloatArray:
+        """B - ratio T, shape (r, r)."""
+        matrix = (1.0 - ratio * self.overlap) * (self.between @ self.between.T)
+        matrix.flat[:: len(matrix) + 1] -= ratio * self.total
+        return matrix
+
+    def leading(self, ratio: float, size: int) -> FloatArray:
+        """The eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size), largest first."""
+        r, matrix = len(self.total), self.difference(ratio)
+        if 4 * size > r:  # divide and conquer for all is then the faster
+            _, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False, overwrite_a=True)
+        else:
+            few = (r - size, r - 1)
+            _, vectors = scipy.linalg.eigh(matrix, subset_by_index=few, check_finite=False, overwrite_a=True)
+        return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
+
+    def separating(self, size: int) -> FloatArray | None:
+        """Directions where B = T, of the largest B, shape (r, size): the limit of ``leading`` as the ratio rises to 1.
+
+        Bv = Tv means v = T^-1 H e with e = H'v, an eigenvector of H'T^-1 H for the eigenvalue 1. None if there are
+        fewer such directions than ``size``.
+        """
+        if self.overlap:
+            return None
+        weighted = self.between / self.total[:, None]
+        values, vectors = scipy.linalg.eigh(self.between.T @ weighted, check_finite=False)
+        attained = values > SEPARATED
+        if np.count_nonzero(attained) < size:
+            return None
+        V = scipy.linalg.qr(weighted @ vectors[:, attained], mode="economic", check_finite=False)[0]
+        return V @ scipy.linalg.svd(self.between.T @ V, full_matrices=False, check_finite=False)[2][:size].T
+
+    def principal(self, V: FloatArray, ratio: float) -> FloatArray:
+        """V turned within its span to the eigenvectors of V'(B - ratio T)V, largest first."""
+        projected = self.between.T @ V
+        inner = (1.0 - ratio * self.overlap) * projected.T @ projected - ratio * (V.T * self.total) @ V
+        return V @ scipy.linalg.eigh(inner, driver="evd", check_finite=False)[1][:, ::-1]
+
+    def traces(self, V: FloatArray) -> tuple[float, float]:
+        """tr(V'BV) and tr(V'TV)."""
+        between = float(((self.between.T @ V) ** 2).sum())
+        return between, float(self.total @ (V**2).sum(axis=1)) + self.overlap * between
+
+    def column_ratios(self, V: FloatArray) -> FloatArray:
+        """The ratio v'Bv / v'Tv of each column v of V."""
+        between = ((self.between.T @ V) ** 2).sum(axis=0)
+        return between / (self.total @ V**2 + self.overlap * between)
+
+
+def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> Scatters:
+    """S_b = H H', and S_b + (1 - s) S_w + s tr(S_w)/r I with S_w = diag(total) - S_b.
+
+    Parameters
+    ----------
+    between : ndarray of shape (r, c)
+        H.
+    total : ndarray of shape (r,)
+    shrinkage : float in [0, 1], default=0.0
+        s.
+
+    Returns
+    -------
+    Scatters
+    """
+    ridge = shrinkage * max(0.0, float(total.mean() - (between**2).sum() / len(total)))
+    return Scatters(between, (1 - shrinkage) * total + ridge, overlap=shrinkage)
+
+
+def shared_ratio(problems: Sequence[Scatters], bases: Sequence[FloatArray], weights: FloatArray) -> float:
+    """sum_i w_i tr(V_i'B_iV_i) / sum_i w_i tr(V_i'T_iV_i).
+
+    Parameters
+    ----------
+    problems : sequence of Scatters
+    bases : sequence of ndarray of shape (r_i, d_i)
+    weights : ndarray of shape (len(problems),)
+
+    Returns
+    -------
+    float
+    """
+    between, total = weights @ np.array([problem.traces(V) for problem, V in zip(problems, bases, strict=True)])
+    return float(between / total)
+
+
+def newton(
+    problems: Sequence[Scatters], sizes: Sequence[int], weights: FloatArray
+) -> Iterator[tuple[float, list[FloatArray]]]:
+    """Newton's method on F from x = 0; endless, quadratically convergent, never descending.
+
+    Where every problem has enough directions with B = T the ratio is 1, and one step attains it.
+
+    Parameters
+    ----------
+    problems : sequence of Scatters
+    sizes : sequence of int
+        d_i, at most r_i.
+    weights : ndarray of shape (len(problems),)
+        Non-negative, not all zero.
+
+    Yields
+    ------
+    ratio : float
+        What the subspaces attain.
+    bases : list of ndarray of shape (r_i, d_i)
+        Orthonormal columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = Scatters(between=np.diag([1.0, 1.0, 0.0]), total=np.array([2.0, 4.0, 1.0]))
+    >>> steps = newton([problem], [1], np.ones(1))
+    >>> [round(next(steps)[0], 3) for _ in range(3)][-1]
+    0.5
+    """
+    pairs = list(zip(problems, sizes, strict=True))
+    separating = [problem.separating(size) for problem, size in pairs]
+    bases = [V for V in separating if V is not None]
+    while len(bases) == len(pairs):
+        yield shared_ratio(problems, bases, weights), bases
+    ratio = 0.0
+    while True:
+        bases = [problem.leading(min(ratio, LARGEST_RATIO), size) for problem, size in pairs]
+        ratio = shared_ratio(problems, bases, weights)
+        yield ratio, bases

@@ -1,0 +1,114 @@
+"""Classification metrics by the name a configuration gives them: larger is better."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from sklearn.metrics import f1_score, precision_score
+
+from raysel.arrays import LabelArray
+from raysel.errors import ConfigError
+
+#: Takes y_true and y_pred, shape (n_samples,) or (n_samples, n_labels).
+Metric: TypeAlias = Callable[[LabelArray, LabelArray], float]
+
+
+# A search scores each iteration at several numbers of features, and scikit-learn's checks of its input
+# cost 1.4 ms a call, as much as many a solver's iteration: these two are a hundred times quicker.
+def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
+    """Share of the samples whose label, or whose every label, is predicted.
+
+    Parameters
+    ----------
+    y_true, y_pred : ndarray of shape (n_samples,) or (n_samples, n_labels)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> accuracy(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]))
+    0.75
+    """
+    right = y_true == y_pred
+    return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
+
+
+def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
+    """Mean over the classes of ``y_true`` of the share of their samples that is predicted.
+
+    Parameters
+    ----------
+    y_true, y_pred : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> balanced_accuracy(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]))
+    0.5
+    """
+    _, codes = np.unique(y_true, return_inverse=True)
+    recalls = np.bincount(codes, weights=y_true == y_pred) / np.bincount(codes)
+    return float(recalls.mean())
+
+
+def _scikit_learn(function: Callable[..., float], **options: object) -> Metric:
+    def metric(y_true: LabelArray, y_pred: LabelArray) -> float:
+        return float(function(y_true, y_pred, **options))
+
+    return metric
+
+
+#: Classes are averaged alike (macro) or by their counts (micro); what is undefined counts as 0.
+METRICS: dict[str, Metric] = {
+    "accuracy": accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "subset_accuracy": accuracy,
+    "macro_f1": _scikit_learn(f1_score, average="macro", zero_division=0),
+    "micro_f1": _scikit_learn(f1_score, average="micro", zero_division=0),
+    "macro_precision": _scikit_learn(precision_score, average="macro", zero_division=0),
+    "micro_precision": _scikit_learn(precision_score, average="micro", zero_division=0),
+    # Larger is better throughout, so it carries scikit-learn's sign and name.
+    "neg_hamming_loss": lambda y_true, y_pred: -float(np.mean(y_true != y_pred)),
+}
+
+
+def classification_metric(name: str) -> Metric:
+    """The metric a configuration calls ``name``.
+
+    Parameters
+    ----------
+    name : str
+        One of ``METRICS``.
+
+    Returns
+    -------
+    callable
+        ``metric(y_true, y_pred) -> float``.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, with the near one.
+
+    Examples
+    --------
+    >>> classification_metric("acuracy")
+    Traceback (most recent call last):
+        ...
+    raysel.errors.ConfigError: evaluation.metric: unknown metric 'acuracy'; did you mean `accuracy`?
+    """
+    if name not in METRICS:
+        near = difflib.get_close_matches(name, METRICS, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(METRICS)}."
+        raise ConfigError(f"evaluation.metric: unknown metric {name!r}; {hint}")
+    return METRICS[name]

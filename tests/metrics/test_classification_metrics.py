@@ -1,0 +1,45 @@
+"""The metrics of a search against scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, recall_score
+
+from raysel.errors import ConfigError
+from raysel.metrics.classification import METRICS, classification_metric
+
+pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1, max_size=30)
+
+
+@given(pairs)
+def test_equal_scikit_learns(drawn):
+    y_true, y_pred = map(np.array, zip(*drawn, strict=True))
+    assert classification_metric("accuracy")(y_true, y_pred) == pytest.approx(accuracy_score(y_true, y_pred))
+    classes = np.unique(y_true)
+    recall = recall_score(y_true, y_pred, labels=classes, average="macro", zero_division=np.nan)
+    assert classification_metric("balanced_accuracy")(y_true, y_pred) == pytest.approx(recall)
+
+
+def test_accuracy_of_several_labels_counts_samples_with_all_right():
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, 2, (50, 3)), rng.integers(0, 2, (50, 3))
+    assert classification_metric("accuracy")(y_true, y_pred) == pytest.approx(accuracy_score(y_true, y_pred))
+
+
+def test_are_plain_floats():
+    y = np.array([0, 1, 1])
+    assert all(type(metric(y, y)) is float for metric in METRICS.values())
+
+
+@pytest.mark.parametrize(("name", "near"), [("acuracy", "`accuracy`"), ("balanced-accuracy", "`balanced_accuracy`")])
+def test_an_unknown_name_is_answered_with_the_near_one(name, near):
+    with pytest.raises(ConfigError, match=near):
+        classification_metric(name)
+
+
+def test_an_unknown_name_far_from_all_is_answered_with_all():
+    with pytest.raises(ConfigError, match="known: accuracy, balanced_accuracy"):
+        classification_metric("zzz")
