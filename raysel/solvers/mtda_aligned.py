@@ -1,0 +1,168 @@
+"""MTDA where the tasks' features are mapped into one space by given W_i: only then is there something to share.
+
+"projection": one P for all tasks,
+    maximise over P'P = I:   tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P),   U_i = W_i P
+"within": each task its own V_i, the within-class scatter pooled over the mapped tasks,
+    maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w) V_i),   U_i = W_i V_i,
+with B_i = W_i' S_b^i W_i and S_w = sum_i n_i W_i' S_w^i W_i / sum_i n_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from raysel.arrays import FloatArray
+from raysel.errors import ConfigError
+from raysel.linalg.scatter import RANK_CUT, ScatterRange, scatter_range
+from raysel.linalg.trace_ratio import Scatters, newton, shrunken
+from raysel.solvers.task_samples import TaskSamples
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The tasks in the common space.
+
+    Attributes
+    ----------
+    means : tuple of ndarray of shape (D_i,)
+    samples : tuple of ndarray of shape (n_i, d')
+        (X_i - mean_i) W_i.
+    ranges : tuple of ScatterRange
+        Of each task on its own, in the common space.
+    """
+
+    means: tuple[FloatArray, ...]
+    samples: tuple[FloatArray, ...]
+    ranges: tuple[ScatterRange, ...]
+
+
+def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray]) -> Mapped:
+    """Map each task's centred samples by its W_i.
+
+    Parameters
+    ----------
+    samples : sequence of TaskSamples
+    maps : sequence of ndarray of shape (D_i, d')
+
+    Returns
+    -------
+    Mapped
+
+    Raises
+    ------
+    ConfigError
+        If the maps do not fit the tasks or each other.
+    """
+    if len(maps) != len(samples):
+        raise ConfigError(f"aligned has {len(maps)} maps for {len(samples)} tasks: give one a task.")
+    for task, W in zip(samples, maps, strict=True):
+        wanted = (task.X.shape[1], maps[0].shape[-1])
+        if W.shape != wanted:
+            raise ConfigError(f"aligned maps {task.name} by an array of shape {W.shape}; it must be {wanted}.")
+    means = tuple(task.X.mean(axis=0) for task in samples)
+    mapped = tuple((task.X - mean) @ W for task, mean, W in zip(samples, means, maps, strict=True))
+    ranges = tuple(scatter_range(Z, t.codes, len(t.classes)) for Z, t in zip(mapped, samples, strict=True))
+    for task, reduced in zip(samples, ranges, strict=True):
+        if reduced.rank == 0:
+            raise ConfigError(f"aligned maps all samples of {task.name} to one point.")
+    return Mapped(means, mapped, ranges)
+
+
+def shared_projection(
+    samples: Sequence[TaskSamples], mapped: Mapped, weights: FloatArray, size: int | None, shrinkage: float
+) -> Iterator[tuple[float, list[FloatArray]]]:
+    """One P for all tasks, by Newton's method; endless.
+
+    Parameters
+    ----------
+    samples : sequence of TaskSamples
+    mapped : Mapped
+    weights : ndarray of shape (n_tasks,)
+    size : int or None
+        d; None: one less than the classes of the task that has most.
+    shrinkage : float
+
+    Yields
+    ------
+    ratio : float
+    bases : list of ndarray of shape (d', d)
+        P, once for each task.
+    """
+    # Rows weighted by sqrt(w_i n / n_i) make the scatter of the stacked samples the weighted sum.
+    n = sum(len(task.y) for task in samples)
+    rows = [Z * np.sqrt(w * n / len(Z)) for Z, w in zip(mapped.samples, weights, strict=True)]
+    firsts = np.cumsum([0] + [len(task.classes) for task in samples])
+    codes = np.concatenate([task.codes + first for task, first in zip(samples, firsts, strict=False)])
+    stacked = np.concatenate(rows)
+    reduced = scatter_range(stacked, codes, int(firsts[-1]))
+    d = min(max(len(task.classes) for task in samples) - 1, reduced.rank) if size is None else size
+    _check_size(d, reduced.rank)
+    for ratio, (V,) in newton([shrunken(reduced.between, reduced.total, shrinkage)], [d], np.ones(1)):
+        yield ratio, [reduced.lift(stacked - reduced.mean, V)] * len(samples)
+
+
+def pooled_within(
+    samples: Sequence[TaskSamples], mapped: Mapped, weights: FloatArray, size: int | None, shrinkage: float
+) -> Iterator[tuple[float, list[FloatArray]]]:
+    """Each task its own V_i, all the same within-class scatter, by Newton's method; endless.
+
+    Parameters
+    ----------
+    samples : sequence of TaskSamples
+    mapped : Mapped
+    weights : ndarray of shape (n_tasks,)
+    size : int or None
+        d; None: one less than the task's classes.
+    shrinkage : float
+
+    Yields
+    ------
+    ratio : float
+    bases : list of ndarray of shape (d', d_i)
+        V_i.
+    """
+    factors, residuals = [], []
+    for task, Z in zip(samples, mapped.samples, strict=True):
+        counts = np.bincount(task.codes)
+        means = np.eye(len(counts))[task.codes].T @ Z / counts[:, None]
+        factors.append(means.T * np.sqrt(counts / len(Z)))
+        residuals.append(Z - means[task.codes])
+    pooled = np.concatenate(residuals)
+    within = pooled.T @ pooled / len(pooled)
+    values, Q = scipy.linalg.eigh(within + sum(H @ H.T for H in factors))
+    Q = Q[:, values > RANK_CUT * values[-1]]
+    values, turn = scipy.linalg.eigh(Q.T @ within @ Q)
+    Q, values = Q @ turn, np.maximum(values, 0.0)
+    values = (1 - shrinkage) * values + shrinkage * values.mean()
+    problems = [Scatters(Q.T @ H, values, overlap=1.0) for H in factors]
+    sizes = [min(len(task.classes) - 1, len(values)) if size is None else size for task in samples]
+    _check_size(max(sizes), len(values))
+    for ratio, bases in newton(problems, sizes, weights):
+        yield ratio, [Q @ V for V in bases]
+
+
+def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The between-class and the total scatter of each column of projected samples.
+
+    Parameters
+    ----------
+    task : TaskSamples
+    embedded : ndarray of shape (n, d)
+        Centred.
+
+    Returns
+    -------
+    between, total : ndarray of shape (d,)
+    """
+    counts = np.bincount(task.codes)
+    sums = np.eye(len(counts))[task.codes].T @ embedded
+    return (sums**2 / counts[:, None]).sum(axis=0) / len(embedded), (embedded**2).mean(axis=0)
+
+
+def _check_size(size: int, rank: int) -> None:
+    if size > rank:
+        raise ConfigError(f"n_components={size} exceeds the rank {rank} of the mapped tasks.")

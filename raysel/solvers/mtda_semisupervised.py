@@ -1,0 +1,80 @@
+"""MTDA's scatter matrices where some samples have no label.
+
+    S_b from the labelled samples,   T = S_t(labelled) + eta S_t(all) + mu X' L X / n^2
+
+with L the Laplacian of a nearest-neighbour graph over all samples. S_b <= S_t(labelled) keeps the ratio in [0, 1],
+which S_t(all) in its place would not. Zhang & Yeung (AAAI 2011) name the extension; the denominator is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.csgraph import laplacian
+from sklearn.neighbors import kneighbors_graph
+
+from raysel.arrays import FloatArray
+from raysel.linalg.scatter import ScatterRange, scatter_range
+from raysel.solvers.task_samples import TaskSamples
+
+
+@dataclass(frozen=True)
+class PartlyLabelled:
+    """One task in the range of the total scatter of all its samples.
+
+    Attributes
+    ----------
+    reduced : ScatterRange
+        Its ``total`` is that of all samples, its ``between`` that of the labelled ones.
+    labelled : ndarray of shape (r, r)
+        S_t(labelled).
+    graph : ndarray of shape (r, r)
+        X' L X / n^2.
+    """
+
+    reduced: ScatterRange
+    labelled: FloatArray
+    graph: FloatArray
+
+    def denominator(self, eta: float, mu: float) -> tuple[FloatArray, FloatArray]:
+        """The eigenvalues of T, descending, shape (r,), and its eigenvectors, shape (r, r).
+
+        Parameters
+        ----------
+        eta, mu : float
+        """
+        T = self.labelled + mu * self.graph
+        T.flat[:: len(T) + 1] += eta * self.reduced.total
+        values, vectors = scipy.linalg.eigh(T, driver="evd", check_finite=False, overwrite_a=True)
+        return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+def partly_labelled(task: TaskSamples, n_neighbors: int) -> PartlyLabelled:
+    """Reduce a task with unlabelled samples, those of code -1.
+
+    Parameters
+    ----------
+    task : TaskSamples
+    n_neighbors : int
+        Of the graph; at most all other samples.
+
+    Returns
+    -------
+    PartlyLabelled
+    """
+    n, everyone = len(task.y), np.zeros(len(task.y), dtype=np.int64)
+    reduced = scatter_range(task.X, everyone, 1)
+    Z = reduced.embed(task.X - reduced.mean, np.eye(reduced.rank))
+    known = task.codes >= 0
+    own = Z[known] - Z[known].mean(axis=0)
+    counts = np.bincount(task.codes[known])
+    membership = np.eye(len(counts))[task.codes[known]] / np.sqrt(counts * len(own))
+    neighbours = kneighbors_graph(task.X, min(n_neighbors, n - 1))
+    smoothed = np.asarray(laplacian((neighbours + neighbours.T) / 2) @ Z, dtype=np.float64)
+    return PartlyLabelled(
+        replace(reduced, between=own.T @ membership, class_counts=counts.astype(np.int64)),
+        own.T @ own / len(own),
+        Z.T @ smoothed / n**2,
+    )

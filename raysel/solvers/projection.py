@@ -1,0 +1,317 @@
+"""What every supervised projection shares: one task or several, two faces, 1-nearest-neighbour, feature scores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.data.layouts import Layout, Tasks
+from raysel.errors import ConfigError, DataError
+from raysel.linalg.scatter import ScatterRange, scatter_range
+from raysel.metrics.ranks import ranks
+from raysel.solvers.base import IterativeEstimator
+from raysel.solvers.task_samples import TaskSamples, check_tasks, split_columns, task_samples
+
+
+class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, IterativeEstimator):
+    """Base of the projections: each task's samples onto a few directions of its own feature space.
+
+    A method writes ``__init__`` and ``_solve``, which calls ``_keep`` before each yield.
+
+    Attributes
+    ----------
+    projections_ : list of ndarray of shape (D_i, d_i)
+        U_i of each task, in the original features; each column's largest entry is positive.
+    means_ : list of ndarray of shape (D_i,)
+    embeddings_ : list of ndarray of shape (n_i, d_i)
+        The labelled training samples, projected.
+    embedded_labels_ : list of ndarray of shape (n_i,)
+    task_scores_ : list of ndarray of shape (D_i,)
+        Norm of each feature's row of U_i, the columns weighted by their discriminant values.
+    scores_ : ndarray of shape (n_features,)
+        The tasks' scores one after the other.
+    task_names_ : list of str
+    classes_ : ndarray
+        The labels of all tasks.
+    """
+
+    tasks: Mapping[str, int | tuple[int, ...]] | None
+    n_components: int | Sequence[int] | None
+    unlabelled: Any = None
+
+    projections_: list[FloatArray]
+    means_: list[FloatArray]
+    embeddings_: list[FloatArray]
+    embedded_labels_: list[LabelArray]
+    task_scores_: list[FloatArray]
+    task_names_: list[str]
+    classes_: LabelArray
+
+    layout_parameters: ClassVar[frozenset[str]] = frozenset({"tasks"})
+
+    @classmethod
+    def from_layout(cls, layout: Layout, **params: Any) -> Self:
+        """Build the method for data of this layout: its tasks, or one task."""
+        return cls(tasks=dict(layout.tasks) if isinstance(layout, Tasks) else None, **params)
+
+    def check(self, n_features: int) -> None:
+        """Refuse parameters that are wrong in themselves or for data of this width."""
+        super().check(n_features)
+        if self.tasks is None:
+            return
+        widths = Tasks(self.tasks).widths()
+        if len(widths) < 2:
+            raise ConfigError(f"tasks={dict(self.tasks)!r} is one task: leave tasks out for one, or name at least two.")
+        if sum(widths.values()) != n_features:
+            given = ", ".join(f"{name}: {width}" for name, width in widths.items())
+            raise ConfigError(
+                f"tasks ({given}) have {sum(widths.values())} columns together, X has {n_features}:"
+                " every column belongs to exactly one task."
+            )
+
+    def simplicity(self) -> tuple[float, ...]:
+        """Fewer components are simpler; the default is the most."""
+        return (np.inf if self.n_components is None else float(np.sum(self.n_components)),)
+
+    # --- fitting -----------------------------------------------------------------------------
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> Any:
+        """Each task's scatter matrices in the range of the total one, whatever the parameters."""
+        return self._reduce(self._samples(X, y))
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
+        yield from self._solve(self._samples(X, y), prepared)
+
+    def _reduce(self, samples: Sequence[TaskSamples]) -> Any:
+        return tuple(self._range(task) for task in samples)
+
+    @staticmethod
+    def _range(task: TaskSamples) -> ScatterRange:
+        reduced = scatter_range(task.X, task.codes, len(task.classes))
+        if reduced.rank == 0:
+            raise DataError(f"{task.name}: no feature varies; there is nothing to project on.")
+        return reduced
+
+    @abstractmethod
+    def _solve(self, samples: Sequence[TaskSamples], prepared: Any) -> Iterator[float]:
+        """Yield the objective after each iteration, the fitted attributes set."""
+
+    def fit_tasks(self, tasks: Sequence[tuple[ArrayLike, ArrayLike]]) -> Self:
+        """Fit tasks that are given one by one, each with its own features, samples and classes.
+
+        Parameters
+        ----------
+        tasks : sequence of (X_i, y_i)
+            X_i of shape (n_i, D_i), y_i of shape (n_i,); at least two.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ConfigError
+            If there are fewer than two tasks, or they are not those of the ``tasks`` parameter.
+        DataError
+            If a task has one class only, or X_i and y_i do not fit.
+        """
+        samples = check_tasks(self.tasks, tasks, self.unlabelled)
+        self.n_features_in_ = sum(task.X.shape[1] for task in samples)
+        self.__dict__.pop("feature_names_in_", None)
+        self.check(self.n_features_in_)
+        for _ in self._follow(self._solve(samples, self._reduce(samples))):
+            pass
+        return self
+
+    def _samples(self, X: FloatArray, y: LabelArray) -> list[TaskSamples]:
+        if self.tasks is None:
+            return [task_samples("the data", X, y, self.unlabelled)]
+        return split_columns(self.tasks, X, y, self.unlabelled)
+
+    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+        finite = True if self.tasks is None else "allow-nan"
+        features, target = validate_data(
+            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite=finite
+        )
+        check_classification_targets(target)
+        return features, target
+
+    def _sizes(self, samples: Sequence[TaskSamples], ranges: Sequence[ScatterRange]) -> list[int]:
+        """d_i: n_components, by default min(c_i - 1, r_i)."""
+        if self.n_components is None:
+            return [min(len(t.classes) - 1, s.rank) for t, s in zip(samples, ranges, strict=True)]
+        if isinstance(self.n_components, int | np.integer):
+            sizes = [int(self.n_components)] * len(samples)
+        else:
+            sizes = [int(size) for size in self.n_components]
+        if len(sizes) != len(samples):
+            raise ConfigError(f"n_components={sizes} has {len(sizes)} entries for {len(samples)} tasks.")
+        for task, reduced, size in zip(samples, ranges, sizes, strict=True):
+            largest = self._most_components(task, reduced)
+            if not 1 <= size <= largest:
+                raise ConfigError(
+                    f"n_components={size} does not fit {task.name}, whose data have rank {reduced.rank} and"
+                    f" {len(task.classes)} classes: the largest possible there is {largest}."
+                )
+        return sizes
+
+    def _most_components(self, task: TaskSamples, reduced: ScatterRange) -> int:
+        return reduced.rank
+
+    def _keep_reduced(
+        self,
+        samples: Sequence[TaskSamples],
+        ranges: Sequence[ScatterRange],
+        centred: Sequence[FloatArray],
+        bases: Sequence[FloatArray],
+        values: Sequence[FloatArray],
+    ) -> None:
+        """Set the fitted attributes from directions V_i in each task's range: U_i = Q_i V_i."""
+        projections = [s.lift(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
+        embeddings = [s.embed(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
+        self._keep(samples, [s.mean for s in ranges], projections, values, embeddings)
+
+    def _keep(
+        self,
+        samples: Sequence[TaskSamples],
+        means: Sequence[FloatArray],
+        projections: Sequence[FloatArray],
+        values: Sequence[FloatArray],
+        embeddings: Sequence[FloatArray],
+    ) -> None:
+        """Set the fitted attributes from each task's U_i and its columns' discriminant values."""
+        signs = [np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0) for U in projections]
+        labelled = [task.codes >= 0 for task in samples]
+        self.task_names_ = [task.name for task in samples]
+        self.means_ = list(means)
+        self.projections_ = [U * sign for U, sign in zip(projections, signs, strict=True)]
+        self.embeddings_ = [(Z * sign)[own] for Z, sign, own in zip(embeddings, signs, labelled, strict=True)]
+        self.embedded_labels_ = [task.y[own] for task, own in zip(samples, labelled, strict=True)]
+        self.task_scores_ = [
+            np.linalg.norm(U * (value / np.linalg.norm(U, axis=0)), axis=1)
+            for U, value in zip(projections, values, strict=True)
+        ]
+        self.scores_ = np.concatenate(self.task_scores_)
+        self.classes_ = np.unique(np.concatenate([task.classes for task in samples]))
+
+    # --- the fitted estimator ----------------------------------------------------------------
+
+    @property
+    def task_rankings_(self) -> list[IntArray]:
+        """Each task's ranking of its own features, 1 for the best."""
+        return [ranks(scores) for scores in self.task_scores_]
+
+    @property
+    def _n_features_out(self) -> int:
+        return max(U.shape[1] for U in self.projections_)
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        wanted = self.n_features_to_select
+        return self.ranking_ <= (max(1, self.n_features_in_ // 2) if wanted is None else wanted)
+
+    get_support = SelectorMixin.get_support
+
+    def transform_task(self, task: int, X: ArrayLike) -> FloatArray:
+        """Project samples of one task: (X - mean_i) U_i.
+
+        Parameters
+        ----------
+        task : int
+            The task's place among the fitted ones.
+        X : array-like of shape (n_samples, D_i)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, d_i)
+        """
+        check_is_fitted(self)
+        features = check_array(X, dtype=np.float64)
+        U = self.projections_[task]
+        if features.shape[1] != len(U):
+            raise DataError(f"{self.task_names_[task]} has {len(U)} features, X has {features.shape[1]}.")
+        return (features - self.means_[task]) @ U
+
+    def predict_task(self, task: int, X: ArrayLike) -> LabelArray:
+        """The class of the nearest training sample of the task, in the reduced space.
+
+        Parameters
+        ----------
+        task : int
+        X : array-like of shape (n_samples, D_i)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        nearest = pairwise_distances_argmin(self.transform_task(task, X), self.embeddings_[task])
+        return self.embedded_labels_[task][nearest]
+
+    def _parts(self, X: ArrayLike) -> tuple[int, list[tuple[int, LabelArray, FloatArray]]]:
+        """The number of samples, and (task, rows, samples) of each task that has any."""
+        check_is_fitted(self)
+        widths = [len(U) for U in self.projections_]
+        several = len(widths) > 1
+        features: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan" if several else True
+        )
+        if not several:
+            return len(features), [(0, np.arange(len(features)), features)]
+        layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
+        owners = layout.owners(features)
+        rows = [np.flatnonzero(owners == i) for i in range(len(widths))]
+        columns = layout.slices().values()
+        return len(features), [
+            (i, own, features[own, block]) for i, (own, block) in enumerate(zip(rows, columns, strict=True)) if own.size
+        ]
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Project each sample on its own task's directions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, max d_i)
+            NaN beyond a narrower task's own d_i.
+        """
+        n, parts = self._parts(X)
+        projected = np.full((n, self._n_features_out), np.nan)
+        for task, rows, samples in parts:
+            projected[rows, : self.projections_[task].shape[1]] = self.transform_task(task, samples)
+        return projected
+
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """The class of the nearest training sample of a sample's own task, in the reduced space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        n, parts = self._parts(X)
+        predicted = np.empty(n, dtype=self.classes_.dtype)
+        for task, rows, samples in parts:
+            predicted[rows] = self.predict_task(task, samples)
+        return predicted
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.tasks is not None
+        return tags

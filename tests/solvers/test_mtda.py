@@ -1,0 +1,439 @@
+"""MTDA against an independent root-finder on dense scatter matrices, its invariances, and its two faces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from raysel.errors import ConfigError, DataError
+from raysel.solvers.mtda import MTDA
+
+SIZES = ((60, 12, 4), (80, 9, 3), (50, 15, 5))
+
+
+def make_tasks(seed, sizes=SIZES, noise=2.0):
+    """Tasks of n samples, D features and c classes, with correlated noise within classes."""
+    rng = np.random.default_rng(seed)
+    tasks = []
+    for n, D, c in sizes:
+        y = np.arange(n) % c
+        mixing = rng.standard_normal((D, D)) / np.sqrt(D) * noise
+        tasks.append((rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ mixing, y))
+    return tasks
+
+
+def dense_scatters(X, y):
+    """S_b and S_t by their definitions."""
+    mean = X.mean(axis=0)
+    total = sum(np.outer(x - mean, x - mean) for x in X) / len(X)
+    between = sum(
+        np.outer(m - mean, m - mean) * k for m, k in ((X[y == c].mean(axis=0), (y == c).mean()) for c in set(y))
+    )
+    return between, total
+
+
+def leading(matrix, size):
+    values, vectors = np.linalg.eigh(matrix)
+    return values[-size:].sum(), vectors[:, -size:]
+
+
+def reference(tasks, sizes, weights):
+    """The root of the weighted difference and the projectors there, in the full spaces (S_t positive definite)."""
+    scatters = [dense_scatters(X, y) for X, y in tasks]
+
+    def root(ratio):
+        parts = (w * leading(B - ratio * T, d)[0] for w, (B, T), d in zip(weights, scatters, sizes, strict=True))
+        return sum(parts)
+
+    ratio = brentq(root, 0.0, 1.0, xtol=1e-15, rtol=1e-14)
+    bases = [leading(B - ratio * T, d)[1] for (B, T), d in zip(scatters, sizes, strict=True)]
+    return ratio, [U @ U.T for U in bases]
+
+
+def projectors(mtda):
+    return [U @ U.T for U in mtda.projections_]
+
+
+def concatenate(tasks):
+    """The scikit-learn face: one X with NaN outside a sample's own task, and tasks' widths."""
+    widths = [X.shape[1] for X, _ in tasks]
+    starts = np.cumsum([0, *widths])
+    X = np.full((sum(len(y) for _, y in tasks), starts[-1]), np.nan)
+    row = 0
+    for start, width, (own, _) in zip(starts, widths, tasks, strict=False):
+        X[row : row + len(own), start : start + width] = own
+        row += len(own)
+    return X, np.concatenate([y for _, y in tasks]), {f"t{i}": width for i, width in enumerate(widths)}
+
+
+# --- the optimum -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("sizes", [None, 2, [1, 4, 3]])
+def test_exact_is_the_root_of_the_difference(seed, sizes):
+    tasks = make_tasks(seed)
+    weights = [1 / np.trace(dense_scatters(X, y)[1]) for X, y in tasks]
+    wanted = {None: [3, 2, 4], 2: [2, 2, 2]}[sizes] if not isinstance(sizes, list) else sizes
+    ratio, expected = reference(tasks, wanted, weights)
+    mtda = MTDA(n_components=sizes).fit_tasks(tasks)
+    assert mtda.converged_
+    assert mtda.objective_path_[-1] == pytest.approx(ratio, abs=1e-10)
+    for found, P in zip(projectors(mtda), expected, strict=True):
+        np.testing.assert_allclose(found, P, atol=1e-10)
+
+
+@pytest.mark.parametrize("weights", ["uniform", [0.2, 3.0, 1.0]])
+def test_weights_enter_the_ratio(weights):
+    tasks = make_tasks(0)
+    numbers = [1.0] * 3 if weights == "uniform" else weights
+    mtda = MTDA(task_weights=weights).fit_tasks(tasks)
+    assert mtda.objective_path_[-1] == pytest.approx(reference(tasks, [3, 2, 4], numbers)[0], abs=1e-10)
+    expected = (numbers @ mtda.numerators_) / (numbers @ mtda.denominators_)
+    assert mtda.objective_path_[-1] == pytest.approx(expected, abs=1e-12)
+
+
+def test_numerators_and_denominators_are_those_of_the_projections():
+    tasks = make_tasks(3)
+    mtda = MTDA().fit_tasks(tasks)
+    for (X, y), U, numerator, denominator in zip(
+        tasks, mtda.projections_, mtda.numerators_, mtda.denominators_, strict=True
+    ):
+        B, T = dense_scatters(X, y)
+        np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-10)
+        np.testing.assert_allclose([numerator, denominator], [np.trace(U.T @ B @ U), np.trace(U.T @ T @ U)], rtol=1e-10)
+
+
+def test_no_start_of_gradient_ascent_exceeds_the_optimum():
+    tasks = make_tasks(1, sizes=((40, 6, 3), (30, 5, 3)))
+    scatters = [dense_scatters(X, y) for X, y in tasks]
+    best = MTDA(task_weights="uniform").fit_tasks(tasks).objective_path_[-1]
+    starts = 300
+    rng = np.random.default_rng(0)
+    U = [np.linalg.qr(rng.standard_normal((starts, len(B), 2)))[0] for B, _ in scatters]
+
+    def traces(bases):
+        N = sum(np.einsum("sik,ij,sjk->s", V, B, V) for V, (B, _) in zip(bases, scatters, strict=True))
+        D = sum(np.einsum("sik,ij,sjk->s", V, T, V) for V, (_, T) in zip(bases, scatters, strict=True))
+        return N, D
+
+    reached = np.zeros(starts)
+    for _ in range(400):
+        N, D = traces(U)
+        reached = np.maximum(reached, N / D)
+        gradients = [(B @ V - (N / D)[:, None, None] * (T @ V)) for V, (B, T) in zip(U, scatters, strict=True)]
+        U = [np.linalg.qr(V + 0.3 * G)[0] for V, G in zip(U, gradients, strict=True)]
+    assert reached.max() <= best + 1e-12
+    assert np.median(reached) > best - 1e-3  # the ascent does climb
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1))
+@settings(max_examples=25, deadline=None)
+def test_the_ratio_rises_and_stays_within_0_and_1(seed, shrinkage):
+    mtda = MTDA(shrinkage=shrinkage).fit_tasks(make_tasks(seed, sizes=((12, 9, 3), (20, 4, 2))))
+    path = mtda.objective_path_
+    assert (np.diff(path) >= -1e-12).all()
+    assert path[0] >= 0
+    assert path[-1] <= 1 + 1e-12
+
+
+def test_shrinkage_replaces_the_within_class_scatter():
+    tasks = make_tasks(2)
+    shrinkage = 0.3
+    mtda = MTDA(shrinkage=shrinkage).fit_tasks(tasks)
+
+    def root(ratio):
+        value = 0.0
+        for (X, y), d in zip(tasks, [3, 2, 4], strict=True):
+            B, T = dense_scatters(X, y)
+            W = (1 - shrinkage) * (T - B) + shrinkage * np.trace(T - B) / len(B) * np.eye(len(B))
+            value += leading(B - ratio * (B + W), d)[0] / np.trace(T)
+        return value
+
+    assert mtda.objective_path_[-1] == pytest.approx(brentq(root, 0, 1, xtol=1e-15), abs=1e-10)
+
+
+# --- more features than samples --------------------------------------------------------------
+
+
+def test_with_more_features_than_samples_the_solution_is_null_space_lda():
+    tasks = make_tasks(4, sizes=((20, 60, 4), (18, 45, 3)))
+    mtda = MTDA().fit_tasks(tasks)
+    assert mtda.objective_path_[-1] == pytest.approx(1.0, abs=1e-10)
+    for (X, y), found in zip(tasks, projectors(mtda), strict=True):
+        B, T = dense_scatters(X, y)
+        range_ = scipy.linalg.orth(T, rcond=1e-10)
+        null = range_ @ scipy.linalg.null_space(range_.T @ (T - B) @ range_, rcond=1e-10)
+        assert null.shape[1] == len(set(y)) - 1
+        np.testing.assert_allclose(found, null @ null.T, atol=1e-9)
+        np.testing.assert_allclose(found @ (T - B) @ found, 0, atol=1e-12)
+
+
+def test_with_more_features_than_samples_tasks_do_not_interact():
+    first, second, other = make_tasks(5, sizes=((20, 60, 4), (18, 45, 3), (30, 70, 6)))
+    beside_second = MTDA().fit_tasks([first, second])
+    beside_other = MTDA().fit_tasks([first, other])
+    np.testing.assert_allclose(projectors(beside_second)[0], projectors(beside_other)[0], atol=1e-10)
+
+
+def test_fewer_components_than_the_null_space_holds_take_its_largest_between_class_scatter():
+    X, y = make_tasks(6, sizes=((20, 60, 5),))[0]
+    B, T = dense_scatters(X, y)
+    range_ = scipy.linalg.orth(T, rcond=1e-10)
+    null = range_ @ scipy.linalg.null_space(range_.T @ (T - B) @ range_, rcond=1e-10)
+    expected = null @ leading(null.T @ B @ null, 2)[1]
+    found = MTDA(n_components=2).fit(X, y).projections_[0]
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-9)
+
+
+# --- invariances -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [SIZES, ((20, 60, 4), (30, 12, 3))])
+def test_constant_features_change_nothing(sizes):
+    tasks = make_tasks(7, sizes=sizes)
+    plain = MTDA().fit_tasks(tasks)
+    widened = [(np.concatenate([np.full((len(y), 3), 1e3), X], axis=1), y) for X, y in tasks]
+    wide = MTDA().fit_tasks(widened)
+    assert wide.objective_path_[-1] == pytest.approx(plain.objective_path_[-1], abs=1e-10)
+    for before, after, scores in zip(projectors(plain), projectors(wide), wide.task_scores_, strict=True):
+        np.testing.assert_allclose(after[3:, 3:], before, atol=1e-7)
+        assert scores[:3].max() < 1e-10 < scores[3:].min()
+
+
+def test_the_units_of_a_task_change_nothing():
+    tasks = make_tasks(8)
+    scaled = [(X * factor, y) for (X, y), factor in zip(tasks, [1e-3, 1.0, 1e4], strict=True)]
+    before, after = MTDA().fit_tasks(tasks), MTDA().fit_tasks(scaled)
+    assert after.objective_path_[-1] == pytest.approx(before.objective_path_[-1], abs=1e-10)
+    for P, Q in zip(projectors(before), projectors(after), strict=True):
+        np.testing.assert_allclose(P, Q, atol=1e-9)
+    assert MTDA(task_weights="uniform").fit_tasks(scaled).objective_path_[-1] != pytest.approx(
+        MTDA(task_weights="uniform").fit_tasks(tasks).objective_path_[-1], abs=1e-3
+    )
+
+
+@given(st.integers(0, 10**6), st.randoms(use_true_random=False))
+@settings(max_examples=15, deadline=None)
+def test_rotating_shifting_and_reordering_change_the_projection_alike(seed, random):
+    tasks = make_tasks(seed, sizes=((30, 6, 3), (15, 20, 4)))
+    rng = np.random.default_rng(random.randrange(10**6))
+    turns = [scipy.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0] for X, _ in tasks]
+    orders = [rng.permutation(len(y)) for _, y in tasks]
+    moved = [
+        ((X @ Q + rng.standard_normal(len(Q)))[order], y[order])
+        for (X, y), Q, order in zip(tasks, turns, orders, strict=True)
+    ]
+    before, after = MTDA().fit_tasks(tasks), MTDA().fit_tasks(moved)
+    assert after.objective_path_[-1] == pytest.approx(before.objective_path_[-1], abs=1e-9)
+    for P, R, Q in zip(projectors(before), projectors(after), turns, strict=True):
+        np.testing.assert_allclose(R, Q.T @ P @ Q, atol=1e-5)
+
+
+def test_scores_are_weighted_row_norms():
+    tasks = make_tasks(9)
+    mtda = MTDA().fit_tasks(tasks)
+    for (X, y), U, scores in zip(tasks, mtda.projections_, mtda.task_scores_, strict=True):
+        B, T = dense_scatters(X, y)
+        values = np.diag(U.T @ B @ U) / np.diag(U.T @ T @ U)
+        np.testing.assert_allclose(scores, np.sqrt(((U * values) ** 2).sum(axis=1)), rtol=1e-9)
+    np.testing.assert_array_equal(mtda.scores_, np.concatenate(mtda.task_scores_))
+    assert [sorted(r) for r in mtda.task_rankings_] == [list(range(1, X.shape[1] + 1)) for X, _ in tasks]
+
+
+# --- the alternation -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_alternating_rises_to_the_optimum(seed, n_components):
+    tasks = make_tasks(seed)
+    exact = MTDA(n_components=n_components).fit_tasks(tasks)
+    mended = MTDA(n_components=n_components, method="alternating", random_state=seed).fit_tasks(tasks)
+    steps = np.diff(mended.objective_path_)
+    assert (steps >= -1e-14).all()
+    assert (steps > 1e-9).sum() >= 3
+    assert mended.objective_path_[-1] == pytest.approx(exact.objective_path_[-1], abs=1e-8)
+    for P, Q in zip(projectors(mended), projectors(exact), strict=True):
+        np.testing.assert_allclose(P, Q, atol=1e-6)
+    assert mended.objective_path_[0] != pytest.approx(exact.objective_path_[0], abs=1e-6)
+
+
+def test_printed_descends_and_ends_below_the_optimum():
+    descents = steps = 0
+    for seed in range(5):
+        tasks = make_tasks(seed)
+        exact = MTDA(n_components=2).fit_tasks(tasks).objective_path_[-1]
+        with pytest.warns(UserWarning, match="printed"):
+            path = (
+                MTDA(n_components=2, method="printed", intermediate_dim=5, max_iter=30, random_state=seed)
+                .fit_tasks(tasks)
+                .objective_path_
+            )
+        assert path.max() <= exact + 1e-12
+        descents, steps = descents + (np.diff(path) < -1e-6).sum(), steps + len(path) - 1
+    assert 0.2 < descents / steps < 0.7
+
+
+def test_printed_does_no_harm_where_both_dimensions_are_equal():
+    tasks = make_tasks(0)
+    with pytest.warns(UserWarning, match="printed"):
+        printed = MTDA(n_components=2, method="printed", intermediate_dim=2, random_state=0).fit_tasks(tasks)
+    assert printed.objective_path_[-1] == pytest.approx(
+        MTDA(n_components=2).fit_tasks(tasks).objective_path_[-1], abs=1e-8
+    )
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+
+def test_bad_input_names_the_culprit():
+    tasks = make_tasks(0)
+    with pytest.raises(ConfigError, match="at least two"):
+        MTDA().fit_tasks(tasks[:1])
+    with pytest.raises(DataError, match=r"task 'task1'.*one class"):
+        MTDA().fit_tasks([tasks[0], (tasks[1][0], np.zeros(80))])
+    with pytest.raises(
+        ConfigError, match=r"task 'task1', whose data have rank 9 and 3 classes: the largest possible there is 9"
+    ):
+        MTDA(n_components=10).fit_tasks(tasks)
+    with pytest.raises(ConfigError, match="2 entries for 3 tasks"):
+        MTDA(n_components=[1, 2]).fit_tasks(tasks)
+    with pytest.raises(ConfigError, match="intermediate_dim"):
+        MTDA(intermediate_dim=5).fit_tasks(tasks)
+    with pytest.raises(ConfigError, match=r"intermediate_dim=10 must lie between .* rank 9 of task 'task1'"):
+        MTDA(method="alternating", intermediate_dim=10).fit_tasks(tasks)
+    with pytest.raises(ConfigError, match="task_weights"):
+        MTDA(task_weights=[1, 2]).fit_tasks(tasks)
+    with pytest.raises(ConfigError, match="method"):
+        MTDA(method="newton").fit_tasks(tasks)
+    with pytest.raises(DataError, match=r"task 'task1'.*NaN"):
+        MTDA().fit_tasks([tasks[0], (np.full((4, 2), np.nan), [0, 1, 0, 1])])
+    with pytest.raises(DataError, match="no feature varies"):
+        MTDA().fit_tasks([tasks[0], (np.ones((4, 2)), [0, 1, 0, 1])])
+    with pytest.raises(ConfigError, match="names 2"):
+        MTDA(tasks={"a": 12, "b": 9}).fit_tasks(tasks)
+
+
+def test_bad_columns_name_the_culprit():
+    tasks = make_tasks(0)
+    X, y, widths = concatenate(tasks)
+    with pytest.raises(ConfigError, match=r"t0: 12, t1: 9, t2: 14.*35 columns.* X has 36"):
+        MTDA(tasks=widths | {"t2": 14}).fit(X, y)
+    with pytest.raises(ConfigError, match="one task"):
+        MTDA(tasks={"all": 36}).fit(X, y)
+    overlapping = X.copy()
+    overlapping[5, 12:21] = 0.0
+    with pytest.raises(DataError, match=r"sample 5 fills the columns of 2 tasks \['t0', 't1'\]"):
+        MTDA(tasks=widths).fit(overlapping, y)
+    missing = X.copy()
+    missing[7, 3] = np.nan
+    with pytest.raises(DataError, match="sample 7 of task 't0' has NaN"):
+        MTDA(tasks=widths).fit(missing, y)
+    with pytest.raises(DataError, match="'t2' has no samples"):
+        MTDA(tasks=widths).fit(X[:140], y[:140])
+    with pytest.raises(ValueError, match="NaN"):
+        MTDA().fit(X, y)
+
+
+def test_warnings_name_the_task():
+    tasks = make_tasks(0)
+    singles = np.concatenate([tasks[0][1][:-1], [9]])
+    with pytest.warns(UserWarning, match=r"task 'task0' has 1 of 5 classes with a single sample \(e.g. .*9"):
+        MTDA().fit_tasks([(tasks[0][0], singles), tasks[1]])
+    alone = (tasks[2][0][:6], np.arange(6))
+    with pytest.warns(UserWarning, match=r"task 'task1' has 6 of 6 .* weight is set to 0"):
+        mtda = MTDA().fit_tasks([tasks[0], alone])
+    assert mtda.objective_path_[-1] == pytest.approx(MTDA().fit(*tasks[0]).objective_path_[-1], abs=1e-10)
+
+
+def test_a_dropped_task_is_reported():
+    strong, weak = make_tasks(0, sizes=((60, 5, 3), (60, 5, 3)))
+    noise = weak[0] * np.array([1e4, 1e4, 1e4, 1.0, 1.0])
+    shuffled = np.random.default_rng(0).permutation(weak[1])
+    with pytest.warns(UserWarning, match="task 'task1' was dropped"):
+        mtda = MTDA().fit_tasks([strong, (noise, shuffled)])
+    assert mtda.retained_[1] < 1e-6 < mtda.retained_[0]
+
+
+# --- the faces -------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([MTDA(), MTDA(method="alternating", random_state=0)])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+def test_both_faces_agree():
+    tasks = make_tasks(1)
+    X, y, widths = concatenate(tasks)
+    native, face = MTDA().fit_tasks(tasks), MTDA(tasks=widths).fit(X, y)
+    assert face.objective_path_[-1] == native.objective_path_[-1]
+    np.testing.assert_array_equal(face.scores_, native.scores_)
+    projected = face.transform(X)
+    assert projected.shape == (190, 4)
+    start = 0
+    for i, (own, _) in enumerate(tasks):
+        rows, d = slice(start, start + len(own)), native.projections_[i].shape[1]
+        np.testing.assert_allclose(projected[rows, :d], native.transform_task(i, own), atol=1e-12)
+        np.testing.assert_allclose(projected[rows, :d], (own - own.mean(axis=0)) @ native.projections_[i], atol=1e-12)
+        np.testing.assert_allclose(projected[rows, :d], face.embeddings_[i], atol=1e-9)
+        assert np.isnan(projected[rows, d:]).all()
+        np.testing.assert_array_equal(face.predict(X[rows]), native.predict_task(i, own))
+        start += len(own)
+    assert list(face.get_feature_names_out()) == ["mtda0", "mtda1", "mtda2", "mtda3"]
+
+
+def test_labels_of_different_tasks_are_told_apart():
+    (X0, y0), (X1, y1), _ = make_tasks(2)
+    X, y, widths = concatenate([(X0, y0), (X1, y1)])
+    renamed = np.concatenate([y0, y1 + 100])
+    np.testing.assert_allclose(MTDA(tasks=widths).fit(X, y).scores_, MTDA(tasks=widths).fit(X, renamed).scores_)
+    assert set(MTDA(tasks=widths).fit(X, renamed).predict(X[:60])) <= set(y0)
+
+
+def test_the_block_face_lives_in_scikit_learn():
+    tasks = make_tasks(3, noise=0.7)
+    X, y, widths = concatenate(tasks)
+    X *= 1 + np.arange(X.shape[1])
+    pipeline = make_pipeline(StandardScaler(), MTDA(tasks=widths))
+    by_task = np.repeat([0, 100, 200], [60, 80, 50]) + y
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, by_task))
+    scores = cross_val_score(pipeline, X, y, cv=folds, scoring="balanced_accuracy", error_score="raise")
+    assert scores.min() > 0.7  # chance is 1/5 to 1/3
+    fitted = clone(pipeline).fit(X, y)
+    assert get_scorer("accuracy")(fitted, X, y) == 1.0
+    assert clone(pipeline).set_params(mtda__n_components=1).fit(X, y).transform(X).shape == (190, 1)
+    assert fitted[-1].set_output(transform="pandas").transform(X).columns.tolist()[0] == "mtda0"
+    assert fitted[-1].__sklearn_tags__().input_tags.allow_nan
+    assert not MTDA().__sklearn_tags__().input_tags.allow_nan
+    assert fitted[-1].get_support().sum() == 18
+    with pytest.raises(DataError, match="sample 0 fills the columns of 0 tasks"):
+        fitted[-1].predict(np.full((1, 36), np.nan))
+
+
+def test_iterate_is_usable_after_every_step_and_takes_what_prepare_made():
+    tasks = make_tasks(4)
+    X, y, widths = concatenate(tasks)
+    X.setflags(write=False)
+    mtda = MTDA(tasks=widths)
+    prepared = mtda.prepare(X, y)
+    values = []
+    for value in MTDA.iterate(mtda, X, y, prepared):
+        values.append(value)
+        assert mtda.predict(X).shape == (190,)
+        assert mtda.n_iter_ == len(values)
+    other = MTDA(tasks=widths, shrinkage=0.1)
+    list(other.iterate(X, y, prepared))
+    np.testing.assert_array_equal(values, MTDA(tasks=widths).fit(X, y).objective_path_)
+    np.testing.assert_array_equal(other.scores_, MTDA(tasks=widths, shrinkage=0.1).fit(X, y).scores_)

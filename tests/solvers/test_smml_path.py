@@ -1,0 +1,96 @@
+"""The path over a grid of gammas: every point within its gap, most of them without being solved."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from smml_reference import conic_optimum, indicator, objective
+
+from raysel.data.modality_scaler import ModalityScaler
+from raysel.errors import ConfigError
+from raysel.solvers.smml import SMML
+from raysel.solvers.smml_path import smml_path
+
+WIDTHS = {"wide": 12, "single": 1, "other": 15}
+GRID = [0.0, *(10.0**k for k in range(-4, 3))]
+
+
+@pytest.fixture(name="data", scope="module")
+def separable():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((24, 28))
+    return X, (X[:, [0, 3, 20]] + 0.1 * rng.standard_normal((24, 3))).argmax(axis=1)
+
+
+@pytest.fixture(name="path", scope="module")
+def path_of(data):
+    return smml_path(*data, GRID[1:], GRID, modalities=WIDTHS, gamma_scale="absolute", tol=1e-3)
+
+
+def test_every_point_is_optimal_within_its_gap(data, path):
+    X, y = data
+    sizes = list(WIDTHS.values())
+    for row in path.points[2:]:
+        for point in row[2:]:  # the conic solver itself is inaccurate where both gammas are tiny
+            own = objective(X, y, sizes, point.gamma1, point.gamma2, point.coef, point.intercept)
+            assert own == pytest.approx(point.objective, rel=1e-8)
+            optimum, _ = conic_optimum(X, y, sizes, point.gamma1, point.gamma2)
+            assert point.dual_gap <= 1e-3
+            assert own <= optimum * (1 + point.dual_gap + 1e-8)
+
+
+def test_what_is_inferred_is_what_its_name_says(data, path):
+    X, y = data
+    points = [point for row in path.points for point in row]
+    count = Counter(point.source for point in points)
+    assert count["solved"] <= path.n_solves < len(points)
+    assert min(count[source] for source in ("solved", "zero", "diagonal", "negligible")) > 0
+    for point in points:
+        if point.source == "zero":
+            assert not point.coef.any()
+        if point.source == "diagonal":
+            hinges = np.maximum(0, 1 - indicator(y) * (X @ point.coef.T + point.intercept))
+            assert hinges.sum() <= 1e-3 * point.objective
+            above = [p for p in points if (p.gamma1, p.gamma2) == pytest.approx((10 * point.gamma1, 10 * point.gamma2))]
+            for twin in above:  # its hinges are gone too, so it is the same model but for the solver's last digits
+                if np.maximum(0, 1 - indicator(y) * (X @ twin.coef.T + twin.intercept)).sum() <= 1e-3 * twin.objective:
+                    np.testing.assert_allclose(point.coef, twin.coef, atol=0.01 * np.abs(twin.coef).max())
+
+
+def test_one_point_is_the_estimator(data):
+    X, y = data
+    point = smml_path(X, y, [0.1], [0.2], modalities=WIDTHS, tol=1e-8).points[0][0]
+    smml = SMML(WIDTHS, 0.1, 0.2, tol=1e-8).fit(X, y)
+    assert point.source == "solved"
+    assert (point.gamma1, point.gamma2) == (smml.gamma1_, smml.gamma2_)
+    np.testing.assert_allclose(point.coef, smml.coef_, atol=1e-3 * np.abs(smml.coef_).max())
+
+
+def test_multilabel_targets_have_a_path_too(data):
+    X, y = data
+    Y = np.column_stack([y == 0, y != 2, np.zeros_like(y)]).astype(int)
+    path = smml_path(X, Y, [0.01, 0.3], [0.01, 0.3], modalities=WIDTHS, tol=1e-3)
+    assert all(point.coef.shape == (3, 28) and not point.coef[2].any() for row in path.points for point in row)
+    assert max(point.dual_gap for row in path.points for point in row) <= 1e-3
+
+
+@pytest.mark.parametrize("pair", [(0.0, 0.0), (-1.0, 0.1)])
+def test_impossible_gammas_are_refused(data, pair):
+    with pytest.raises(ConfigError, match=r"gamma1=.*gamma2="):
+        smml_path(*data, [pair[0]], [pair[1]])
+
+
+@pytest.mark.slow
+def test_the_papers_grid_takes_few_solves(real_data):
+    with np.load(real_data("MSRCv1_6v.npz"), allow_pickle=False) as file:
+        views = [file[f"view_{k}"].astype(float) for k in range(6)]
+        y = file["y"]
+    train = np.arange(len(y)) % 5 > 0
+    widths = {f"view_{k}": view.shape[1] for k, view in enumerate(views)}
+    X = ModalityScaler(widths).fit_transform(np.hstack(views)[train])
+    gammas = [10.0**k for k in range(-5, 6)]
+    path = smml_path(X, y[train], gammas, gammas, modalities=widths, gamma_scale="absolute", tol=1e-3)
+    assert path.n_solves <= 22
+    assert max(point.dual_gap for row in path.points for point in row) <= 1e-3
