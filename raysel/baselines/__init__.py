@@ -1,0 +1,1 @@
+"""The rivals of the published methods, one file each."""
