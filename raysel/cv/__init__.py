@@ -1,0 +1,1 @@
+"""Nested cross-validation: splitting, the plan, evaluation and selection."""

@@ -1,0 +1,76 @@
+"""One configuration on all inner training sets of an outer fold, one solver iteration at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from raysel.cv.evaluation import Evaluation
+from raysel.cv.folds import FoldData
+from raysel.cv.records import FoldTrace, InnerTrace
+from raysel.solvers.base import IterativeEstimator
+
+
+def run_in_lockstep(
+    solvers: Sequence[IterativeEstimator],
+    folds: Sequence[FoldData],
+    evaluation: Evaluation,
+    random_states: Sequence[int],
+    trace: FoldTrace,
+) -> Iterator[int]:
+    """Advance every inner fit by one iteration, again and again, until each has ended.
+
+    Parameters
+    ----------
+    solvers : sequence of IterativeEstimator
+        The same configuration, one instance an inner fold.
+    folds : sequence of FoldData
+    evaluation : Evaluation
+    random_states : sequence of int
+        For the classifiers that draw random numbers.
+    trace : FoldTrace
+        Filled as the fits advance.
+
+    Yields
+    ------
+    int
+        The number of iterations done.
+
+    Raises
+    ------
+    FloatingPointError
+        If an objective is no longer finite.
+    """
+    if all(solver.is_null(fold.prepared) for solver, fold in zip(solvers, folds, strict=True)):
+        trace.null = True
+        return
+    trace.inner = [InnerTrace() for _ in folds]
+    running = [
+        (
+            solver,
+            solver.iterate(fold.X_train, fold.y_train, fold.prepared),
+            evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state),
+            inner,
+        )
+        for solver, fold, state, inner in zip(solvers, folds, random_states, trace.inner, strict=True)
+    ]
+    iteration = 0
+    while running:
+        going = []
+        for fit in running:
+            solver, iterations, score, inner = fit
+            objective = next(iterations, None)
+            if objective is None:
+                if not evaluation.every_iteration:
+                    inner.scores.append(score(solver).tolist())
+                continue
+            if not math.isfinite(objective):
+                raise FloatingPointError(f"the objective became {objective} at iteration {iteration + 1}")
+            inner.objective.append(float(objective))
+            if evaluation.every_iteration:
+                inner.scores.append(score(solver).tolist())
+            going.append(fit)
+        running = going
+        if running:
+            iteration += 1
+            yield iteration

@@ -1,0 +1,224 @@
+"""What is recorded of a trial and of a refit: plain numbers that survive a round trip through JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from raysel.cv.plan import FINAL
+
+
+@dataclass
+class InnerTrace:
+    """One inner fit: the objective, and each score, after every iteration.
+
+    ``source`` says how a fit on a path of configurations was found: solved, or by which certificate.
+    """
+
+    objective: list[float] = field(default_factory=list)
+    scores: list[list[float]] = field(default_factory=list)
+    source: str = "solved"
+
+
+@dataclass
+class FoldTrace:
+    """One configuration on one outer fold: its inner fits, seen by no outer test sample.
+
+    ``null`` means that the zero solution was proved for every inner training set.
+    """
+
+    null: bool = False
+    inner: list[InnerTrace] = field(default_factory=list)
+
+    @property
+    def score(self) -> float | None:
+        """Mean over inner folds of the mean score at each one's last iteration; None for null."""
+        return None if self.null else float(np.mean([trace.scores[-1] for trace in self.inner]))
+
+    def objective_curve(self) -> list[float]:
+        """Mean objective over inner folds, by iteration."""
+        return mean_curve([trace.objective for trace in self.inner])
+
+    def score_curve(self) -> list[float]:
+        """Mean score over inner folds and numbers of features, by iteration (one value if scored once)."""
+        return mean_curve([[float(np.mean(scores)) for scores in trace.scores] for trace in self.inner])
+
+    def score_curves(self) -> list[list[float]]:
+        """Mean score over inner folds by iteration, a curve for each number of features."""
+        return [
+            mean_curve([[s[i] for s in t.scores] for t in self.inner]) for i in range(len(self.inner[0].scores[-1]))
+        ]
+
+
+def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
+    """Mean of curves of different lengths; a curve that has ended holds its last value.
+
+    Examples
+    --------
+    >>> mean_curve([[4.0, 2.0], [2.0]])
+    [3.0, 2.0]
+    """
+    length = max((len(curve) for curve in curves), default=0)
+    held = [[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves if curve]
+    return np.mean(held, axis=0).tolist() if held else []
+
+
+@dataclass
+class TrialRecord:
+    """One configuration on the outer folds it carried.
+
+    Parameters
+    ----------
+    id : str
+        Hash of the configuration.
+    name : str
+        The configuration, readable.
+    params : dict
+    status : {"finished", "null", "failed"}
+    folds : dict of str to FoldTrace
+    error : str
+        Traceback of a failed trial.
+    started, ended : float
+        Seconds since the epoch.
+    """
+
+    id: str
+    name: str
+    params: dict[str, Any]
+    status: str
+    folds: dict[str, FoldTrace] = field(default_factory=dict)
+    error: str = ""
+    started: float = 0.0
+    ended: float = 0.0
+
+    def curves(self, metric: str, labels: Sequence[str]) -> dict[str, list[float]]:
+        """Curves for people to look at: each outer fold's, and their mean, which picks no winner.
+
+        Parameters
+        ----------
+        metric : str
+            E.g. ``"accuracy"``.
+        labels : sequence of str
+            A name for each score, e.g. ``["n10", "n20"]``; empty where there is one.
+
+        Returns
+        -------
+        dict of str to list of float
+        """
+        alive = {name: trace for name, trace in self.folds.items() if not trace.null}
+        looked_at = {n: t for n, t in alive.items() if n != FINAL} or alive
+        found = {
+            "objective": mean_curve([trace.objective_curve() for trace in looked_at.values()]),
+            f"val_{metric}": mean_curve([trace.score_curve() for trace in looked_at.values()]),
+        }
+        for i, label in enumerate(labels if looked_at else ()):
+            found[f"val_{metric}_{label}"] = mean_curve([trace.score_curves()[i] for trace in looked_at.values()])
+        for name, trace in alive.items():
+            found[f"objective/{name}"] = trace.objective_curve()
+            found[f"val_{metric}/{name}"] = trace.score_curve()
+        return {name: curve for name, curve in found.items() if curve}
+
+    @property
+    def inferred(self) -> str:
+        """How the inner fits were found where not all were solved, e.g. ``"12 solved, 8 zero"``; else empty."""
+        counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
+        return ", ".join(f"{n} {source}" for source, n in counts.most_common()) if set(counts) - {"solved"} else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
+        """Read what `to_json` wrote."""
+        folds = {
+            name: FoldTrace(trace["null"], [InnerTrace(**inner) for inner in trace["inner"]])
+            for name, trace in raw["folds"].items()
+        }
+        return cls(**{**raw, "folds": folds})
+
+
+@dataclass
+class PathRecord:
+    """All configurations on one inner training set.
+
+    Parameters
+    ----------
+    fold : str
+    inner : int
+    status : {"finished", "failed"}
+    fits : dict of str to InnerTrace
+        By the configuration's id.
+    error : str
+        Traceback of a failed one.
+    started, ended : float
+        Seconds since the epoch.
+    """
+
+    fold: str
+    inner: int
+    status: str = "finished"
+    fits: dict[str, InnerTrace] = field(default_factory=dict)
+    error: str = ""
+    started: float = 0.0
+    ended: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> PathRecord:
+        """Read what `to_json` wrote."""
+        return cls(**{**raw, "fits": {id_: InnerTrace(**fit) for id_, fit in raw["fits"].items()}})
+
+
+@dataclass
+class RefitRecord:
+    """A fold's winner, refitted on its whole training set and, but for the final fold, scored once.
+
+    Parameters
+    ----------
+    fold : str
+    trial : str
+        Id of the winning configuration.
+    params : dict
+    inner_score : float
+    test_scores : list of float
+        One for each number of features; empty for the final fold.
+    feature_scores : list of float
+        One for each feature.
+    objective : list of float
+        By iteration.
+    started, ended : float
+        Seconds since the epoch.
+    """
+
+    fold: str
+    trial: str
+    name: str
+    params: dict[str, Any]
+    inner_score: float
+    test_scores: list[float]
+    feature_scores: list[float]
+    objective: list[float]
+    started: float = 0.0
+    ended: float = 0.0
+
+    @property
+    def test_score(self) -> float | None:
+        """Mean over numbers of features; None for the final fold."""
+        return float(np.mean(self.test_scores)) if self.test_scores else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that the constructor takes back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
+        """Read what `to_json` wrote, whatever else stands beside it."""
+        return cls(**{field.name: raw[field.name] for field in fields(cls)})

@@ -1,0 +1,80 @@
+"""An outer fold's winner, fitted on the whole outer training set and scored once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.pipeline import Pipeline
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.cv.evaluation import Evaluation
+from raysel.cv.plan import OuterFold
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.solvers.base import IterativeEstimator
+
+
+def refit_winner(
+    X: FloatArray,
+    y: LabelArray,
+    fold: OuterFold,
+    winner: TrialRecord,
+    solver: IterativeEstimator,
+    *,
+    scaler: TransformerMixin,
+    evaluation: Evaluation,
+    random_state: int,
+) -> tuple[RefitRecord, Any]:
+    """Fit scaling and solver on an outer training set; touch its test samples once, to score them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, d)
+    y : ndarray of shape (n_samples,)
+    fold : OuterFold
+    winner : TrialRecord
+        The fold's own.
+    solver : IterativeEstimator
+        The winning configuration, not fitted.
+    scaler : transformer
+        Not fitted.
+    evaluation : Evaluation
+    random_state : int
+
+    Returns
+    -------
+    record : RefitRecord
+    model : Pipeline
+        Scaler and solver, fitted.
+    """
+    started = time.time()
+    # Step by step, not by the pipeline's fit: the samples before scaling are then not held beside those after.
+    X_train = np.ascontiguousarray(scaler.fit_transform(X[fold.train]))
+    model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
+    test_scores: list[float] = []
+    if len(fold.test):
+        score = evaluation.scorer(
+            X_train,
+            y[fold.train],
+            np.ascontiguousarray(scaler.transform(X[fold.test])),
+            y[fold.test],
+            random_state,
+        )
+        test_scores = score(solver).tolist()
+    inner_score = winner.folds[fold.name].score
+    assert inner_score is not None  # noqa: S101 - a winner has a score
+    record = RefitRecord(
+        fold=fold.name,
+        trial=winner.id,
+        name=winner.name,
+        params=winner.params,
+        inner_score=inner_score,
+        test_scores=test_scores,
+        feature_scores=solver.scores_.tolist(),
+        objective=solver.objective_path_.tolist(),
+        started=started,
+        ended=time.time(),
+    )
+    return record, model

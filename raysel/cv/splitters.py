@@ -1,0 +1,136 @@
+"""One stratified split: classes or labels spread evenly, groups kept whole."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from raysel.arrays import IntArray, LabelArray
+from raysel.errors import DataError
+
+
+def split(
+    y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
+) -> list[tuple[IntArray, IntArray]]:
+    """Split samples into folds, stratified by class or by label; groups stay whole.
+
+    An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by which
+    labels occur in each group. A rare label can then be missing from a fold: see `NestedPlan.lacking`.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+    n_splits : int
+    groups : ndarray of shape (n_samples,) or None
+    random_state : int
+    where : str
+        What is being split, for error messages, e.g. ``"cv.outer"``.
+
+    Returns
+    -------
+    list of (train, test)
+        Sorted positions into y, ``n_splits`` pairs.
+
+    Raises
+    ------
+    DataError
+        If a class has fewer samples (or groups) than folds, or is missing from a training set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> folds = split(np.array([0, 1] * 4), 2, groups=None, random_state=0, where="cv.outer")
+    >>> [np.bincount(np.array([0, 1] * 4)[test]).tolist() for _, test in folds]
+    [[2, 2], [2, 2]]
+    """
+    if y.ndim == 2:
+        return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
+    classes, counts = np.unique(y, return_counts=True)
+    rarest = int(counts.argmin())
+    if counts[rarest] < n_splits:
+        raise DataError(
+            f"class {classes[rarest]!s} has {counts[rarest]} samples where {where}={n_splits} folds are asked for; "
+            f"ask for at most {counts[rarest]} folds, or leave that class out."
+        )
+    if groups is not None and (n_groups := len(np.unique(groups))) < n_splits:
+        raise DataError(f"there are {n_groups} groups where {where}={n_splits} folds are asked for.")
+    splitter = (
+        StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+        if groups is None
+        else StratifiedGroupKFold(n_splits, shuffle=True, random_state=random_state)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the check below says it better
+        folds = [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(y, y, groups)]
+    for index, (train, test) in enumerate(folds):
+        missing = np.setdiff1d(classes, y[train])
+        if len(missing) or not len(test):
+            lack = f"class {missing[0]!s} is missing from its training set" if len(missing) else "it is empty"
+            raise DataError(
+                f"{where}, fold {index}: {lack}; ask for fewer folds, or see that every class stands in several groups."
+            )
+    return folds
+
+
+def _multilabel_folds(
+    y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
+) -> list[tuple[IntArray, IntArray]]:
+    names, member = np.unique(np.arange(len(y)) if groups is None else groups, return_inverse=True)
+    if len(names) < n_splits:
+        kind = "samples" if groups is None else "groups"
+        raise DataError(f"there are {len(names)} {kind} where {where}={n_splits} folds are asked for.")
+    occurs = np.zeros((len(names), y.shape[1]), dtype=np.int64)
+    np.maximum.at(occurs, member, y)
+    splitter = MultilabelStratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+    tests = [np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(occurs, occurs)]
+    if empty := [index for index, test in enumerate(tests) if not len(test)]:
+        raise DataError(f"{where}, fold {empty[0]}: it is empty; ask for fewer folds.")
+    everything = np.arange(len(y), dtype=np.int64)
+    return [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]
+
+
+def draw_per_class(
+    y: LabelArray, train_per_class: int, *, groups: LabelArray | None, random_state: int
+) -> tuple[IntArray, IntArray]:
+    """Draw a training set of so many samples of each class; the others are the test set.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    train_per_class : int
+    groups : ndarray of shape (n_samples,) or None
+        Must be None: a fixed number of samples a class cannot keep groups whole.
+    random_state : int
+
+    Returns
+    -------
+    train, test : ndarray of int64
+        Sorted.
+
+    Raises
+    ------
+    DataError
+        If a class would have no test samples, y is an indicator, or there are groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> train, test = draw_per_class(np.array([0, 0, 0, 1, 1, 1]), 2, groups=None, random_state=0)
+    >>> len(train), len(test)
+    (4, 2)
+    """
+    if groups is not None or y.ndim == 2:
+        raise DataError("cv.train_per_class takes neither groups nor several labels a sample; use cv.outer folds.")
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() <= train_per_class:
+        raise DataError(
+            f"class {classes[counts.argmin()]!s} has {counts.min()} samples: with cv.train_per_class={train_per_class} "
+            f"none would be left to test; ask for at most {counts.min() - 1}."
+        )
+    generator = np.random.default_rng(random_state)
+    drawn = [generator.permutation(np.flatnonzero(y == c))[:train_per_class] for c in classes]
+    train = np.sort(np.concatenate(drawn)).astype(np.int64)
+    return train, np.setdiff1d(np.arange(len(y), dtype=np.int64), train)

@@ -1,0 +1,101 @@
+"""Nearest neighbours down a ranking against scikit-learn's, one fit a number of features."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsClassifier
+
+from raysel.cv.knn import knn_path
+
+
+def data(seed: int, n_train: int = 80, n_test: int = 50, d: int = 30):
+    generator = np.random.default_rng(seed)
+    y = generator.permutation(np.array(["ape", "bee", "cat"] * n_train)[:n_train])
+    centres = {name: generator.standard_normal(d) for name in np.unique(y)}
+    X = np.array([centres[name] for name in y]) + 1.5 * generator.standard_normal((n_train, d))
+    return X, y, generator.standard_normal((n_test, d)), generator.permutation(d)
+
+
+def reference(X, y, test, order, n_features, k):
+    return [
+        KNeighborsClassifier(k, algorithm="brute").fit(X[:, order[:n]], y).predict(test[:, order[:n]])
+        for n in n_features
+    ]
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_it_is_scikit_learns_at_every_number_of_features(k):
+    X, y, test, order = data(k)
+    every = [*range(1, 12), 17, 23, 30]
+    found = list(knn_path(X, y, test, order, every, k))
+    expected = reference(X, y, test, order, every, k)
+    if k > 1:  # a tie between three classes is scikit-learn's to break: compare where there is a majority
+        for n, here, there in zip(every, found, expected, strict=True):
+            nearest = (
+                KNeighborsClassifier(k).fit(X[:, order[:n]], y).kneighbors(test[:, order[:n]], return_distance=False)
+            )
+            clear = [len(c) == 1 or c[0][1] > c[1][1] for c in (Counter(y[row]).most_common(2) for row in nearest)]
+            assert np.array_equal(here[clear], there[clear])
+            assert sum(clear) > len(test) // 2
+    assert np.array_equal(found, expected)  # both break them to the smaller label
+
+
+def test_a_few_numbers_of_features_are_those_of_the_whole_path():
+    X, y, test, order = data(7, n_train=300, n_test=700)
+    whole = list(knn_path(X, y, test, order, range(1, 31), 3))
+    some = list(knn_path(X, y, test, order, [2, 11, 30], 3))
+    assert np.array_equal(some, [whole[1], whole[10], whole[29]])
+    assert np.array_equal(some, reference(X, y, test, order, [2, 11, 30], 3))
+
+
+@pytest.mark.parametrize("shift", [1e6, -1e6])
+def test_moving_everything_changes_nothing(shift):
+    X, y, test, order = data(1)
+    every = range(1, 31)
+    here = list(knn_path(X, y, test, order, every, 1))
+    assert np.array_equal(list(knn_path(X + shift, y, test + shift, order, every, 1)), here)
+
+
+def test_one_wild_training_sample_does_not_blur_the_others():
+    X, y, test, order = data(2)
+    for wild in (0, 5, len(X) - 1):
+        X_wild = X.copy()
+        X_wild[wild] = 1e9
+        expected = reference(np.delete(X, wild, axis=0), np.delete(y, wild), test, order, [1, 5, 30], 1)
+        assert np.array_equal(list(knn_path(X_wild, y, test, order, [1, 5, 30], 1)), expected)
+
+
+@given(
+    n_train=st.integers(2, 30),
+    n_test=st.integers(1, 12),
+    d=st.integers(1, 6),
+    k=st.integers(1, 5),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=80, deadline=None)
+def test_ties_go_to_the_earlier_sample_and_to_the_smaller_label(n_train, n_test, d, k, seed):
+    """Small whole numbers tie all the time; the rule is written out sample by sample."""
+    generator = np.random.default_rng(seed)
+    X = generator.integers(-2, 3, (n_train, d)).astype(float)
+    test = generator.integers(-2, 3, (n_test, d)).astype(float)
+    y = generator.permutation(np.array([3, 1, 2] * n_train)[:n_train])
+    order = generator.permutation(d)
+    n_features = list(range(1, d + 1))
+    for n, found in zip(n_features, knn_path(X, y, test, order, n_features, k), strict=True):
+        for row, label in zip(test, found, strict=True):
+            distance = [sum((row[f] - other[f]) ** 2 for f in order[:n]) for other in X]
+            nearest = sorted(range(n_train), key=lambda i: (distance[i], i))[:k]
+            votes = Counter(int(y[i]) for i in nearest)
+            assert label == min(votes, key=lambda name: (-votes[name], name))
+
+
+def test_nothing_is_written_into_the_samples():
+    X, y, test, order = data(3)
+    for array in (X, y, test, order):
+        array.flags.writeable = False
+    list(knn_path(X, y, test, order, [1, 30], 3))

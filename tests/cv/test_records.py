@@ -1,0 +1,153 @@
+"""What is recorded survives JSON to the last bit, and its curves and tables say what was recorded."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
+from raysel.cv.results import StudyResult
+from raysel.cv.traces import trace_table
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def inner_traces(n_scores: int):
+    return st.integers(1, 4).flatmap(
+        lambda n: st.builds(
+            InnerTrace,
+            st.lists(floats, min_size=n, max_size=n),
+            st.lists(st.lists(floats, min_size=n_scores, max_size=n_scores), min_size=n, max_size=n),
+        )
+    )
+
+
+fold_traces = st.just(FoldTrace(null=True)) | st.lists(inner_traces(2), min_size=1, max_size=3).map(
+    lambda inner: FoldTrace(inner=inner)
+)
+params = st.dictionaries(st.text(), st.booleans() | st.integers() | floats | st.text() | st.none(), max_size=3)
+trials = st.builds(
+    TrialRecord,
+    id=st.text(),
+    name=st.text(),
+    params=params,
+    status=st.sampled_from(["finished", "null", "failed"]),
+    folds=st.dictionaries(st.sampled_from(["outer0", "outer1", "final"]), fold_traces),
+    error=st.text(),
+    started=floats,
+    ended=floats,
+)
+refits = st.builds(
+    RefitRecord,
+    **dict.fromkeys(["fold", "trial", "name"], st.text()),
+    params=params,
+    **dict.fromkeys(["inner_score", "started", "ended"], floats),
+    **dict.fromkeys(["test_scores", "feature_scores", "objective"], st.lists(floats, max_size=4)),
+)
+
+
+@given(record=trials)
+@settings(max_examples=60, deadline=None)
+def test_a_trial_survives_json(record):
+    again = TrialRecord.from_json(json.loads(json.dumps(record.to_json(), allow_nan=False)))
+    assert again == record
+    assert repr(again) == repr(record)  # -0.0 is not 0.0
+
+
+@given(record=refits)
+@settings(max_examples=60, deadline=None)
+def test_a_refit_survives_json_whatever_stands_beside_it(record):
+    stored = json.loads(json.dumps({"kind": "refit", **record.to_json(), "metrics": {}}, allow_nan=False))
+    assert repr(RefitRecord.from_json(stored)) == repr(record)
+
+
+@given(curves=st.lists(st.lists(st.floats(-1e6, 1e6), max_size=5), max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_a_curve_that_has_ended_holds_its_last_value(curves):
+    found = mean_curve(curves)
+    alive = [curve for curve in curves if curve]
+    assert len(found) == max((len(curve) for curve in alive), default=0)
+    for i, value in enumerate(found):
+        assert value == pytest.approx(sum(c[i] if i < len(c) else c[-1] for c in alive) / len(alive), abs=1e-9)
+
+
+def a_record() -> TrialRecord:
+    return TrialRecord(
+        "id0",
+        "alpha=1",
+        {"alpha": 1},
+        "finished",
+        {
+            "outer0": FoldTrace(
+                inner=[InnerTrace([4.0, 2.0], [[0.2, 0.4], [0.4, 0.8]]), InnerTrace([6.0], [[0.0, 0.6]])]
+            ),
+            "outer1": FoldTrace(null=True),
+            "outer2": FoldTrace(inner=[InnerTrace([1.0], [[1.0, 0.0]])]),
+            "final": FoldTrace(inner=[InnerTrace([9.0], [[0.9, 0.9]])]),
+        },
+    )
+
+
+def test_the_curves_of_a_trial_are_means_over_its_living_outer_folds():
+    found = a_record().curves("accuracy", ["n5", "n9"])
+    expected = {
+        "objective": [(5.0 + 1.0) / 2, (4.0 + 1.0) / 2],
+        "val_accuracy": [(0.3 + 0.5) / 2, (0.45 + 0.5) / 2],
+        "val_accuracy_n5": [(0.1 + 1.0) / 2, (0.2 + 1.0) / 2],
+        "val_accuracy_n9": [(0.5 + 0.0) / 2, (0.7 + 0.0) / 2],
+        "objective/outer0": [5.0, 4.0],
+        "val_accuracy/outer0": [0.3, 0.45],
+        "objective/outer2": [1.0],
+        "val_accuracy/outer2": [0.5],
+        "objective/final": [9.0],
+        "val_accuracy/final": [0.9],
+    }
+    assert found == {name: pytest.approx(curve) for name, curve in expected.items()}
+    assert TrialRecord("i", "n", {}, "null", {"outer0": FoldTrace(null=True)}).curves("accuracy", ["n5"]) == {}
+    assert TrialRecord("i", "n", {}, "failed").curves("accuracy", ["n5"]) == {}
+
+
+def test_the_trace_table_has_a_row_an_iteration():
+    once = TrialRecord("id1", "svm", {}, "finished", {"final": FoldTrace(inner=[InnerTrace([3.0, 2.0], [[0.5, 0.6]])])})
+    rows = trace_table([a_record(), once], ["n5", "n9"]).to_pylist()
+    assert [(r["trial"], r["fold"], r["inner"], r["iteration"], r["objective"]) for r in rows] == [
+        ("id0", "outer0", 0, 0, 4.0),
+        ("id0", "outer0", 0, 1, 2.0),
+        ("id0", "outer0", 1, 0, 6.0),
+        ("id0", "outer2", 0, 0, 1.0),
+        ("id0", "final", 0, 0, 9.0),
+        ("id1", "final", 0, 0, 3.0),
+        ("id1", "final", 0, 1, 2.0),
+    ]
+    assert [(r["score_n5"], r["score_n9"]) for r in rows[:3]] == [(0.2, 0.4), (0.4, 0.8), (0.0, 0.6)]
+    assert [(r["score_n5"], r["score_n9"]) for r in rows[-2:]] == [(None, None), (0.5, 0.6)]  # scored at the last only
+    assert {r["configuration"] for r in rows} == {"alpha=1", "svm"}
+    single = TrialRecord("i", "n", {}, "finished", {"final": FoldTrace(inner=[InnerTrace([1.0], [[0.25]])])})
+    assert trace_table([single], []).to_pylist()[0]["score"] == 0.25
+    assert trace_table([], ["n5"]).num_rows == 0
+
+
+def test_a_result_sums_up_the_outer_folds_only():
+    generator = np.random.default_rng(0)
+    test, inner = generator.random((3, 2)), generator.random(4)
+    found = [
+        RefitRecord(name, "t", "t", {}, float(inner[i]), test[i].tolist() if i < 3 else [], [1.0], [1.0])
+        for i, name in enumerate(["outer0", "outer1", "outer2", "final"])
+    ]
+    result = StudyResult(found, "accuracy")
+    scores = [sum(pair) / 2 for pair in test.tolist()]
+    mean = sum(scores) / 3
+    assert result.test == pytest.approx(scores)
+    assert result.inner == inner[:3].tolist()
+    assert result.final is found[-1]
+    assert result.final.test_score is None
+    assert result.summary() == {
+        "test_mean": pytest.approx(mean),
+        "test_std": pytest.approx((sum((s - mean) ** 2 for s in scores) / 2) ** 0.5),
+        "test": result.test,
+        "inner": result.inner,
+    }

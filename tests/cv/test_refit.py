@@ -1,0 +1,104 @@
+"""The winner's refit: all of the training set, none of the test set, one score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.metrics import accuracy_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from raysel.cv.evaluation import Evaluation
+from raysel.cv.plan import NestedPlan
+from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
+from raysel.cv.refit import refit_winner
+from raysel.data.scaling import make_scaler
+from raysel.solvers.smr import SMR
+
+KNN = Evaluation("knn", (5, 20), 3)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True, n_class=3)
+    return X[:120], y[:120]
+
+
+@pytest.fixture(scope="module")
+def plan(digits):
+    return NestedPlan.make(digits[1], outer=3, inner=2, repeats=1, groups=None, seed=2)
+
+
+def solver() -> SMR:
+    return SMR(shape=(8, 8), rank=2, alpha=0.1, max_iter=6, init="random", random_state=5)
+
+
+def refitted(X, y, fold, evaluation=KNN, scaling="unit"):
+    traces = {fold.name: FoldTrace(inner=[InnerTrace([1.0], [[0.25, 0.5]])])}
+    winner = TrialRecord("id", "rank=2", {"rank": 2}, "finished", traces)
+    return refit_winner(
+        X, y, fold, winner, solver(), scaler=make_scaler(scaling), evaluation=evaluation, random_state=0
+    )
+
+
+@pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
+def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_set(digits, plan, scaling):
+    X, y = digits
+    fold = plan.folds[1]
+    record, model = refitted(X, y, fold, scaling=scaling)
+    expected = make_pipeline(make_scaler(scaling), solver()).fit(X[fold.train], y[fold.train])
+    scaler, fitted = expected[0], expected[-1]
+    assert record.feature_scores == fitted.scores_.tolist()
+    assert record.objective == fitted.objective_path_.tolist()
+    Z, Z_test = scaler.transform(X[fold.train]), scaler.transform(X[fold.test])
+    scores = []
+    for n in KNN.n_features:
+        best = fitted.ranking_ <= n
+        knn = KNeighborsClassifier(3).fit(Z[:, best], y[fold.train])
+        scores.append(accuracy_score(y[fold.test], knn.predict(Z_test[:, best])))
+    assert record.test_scores == pytest.approx(scores, abs=1e-12)
+    assert record.test_score == pytest.approx(np.mean(scores))
+    assert (record.fold, record.trial, record.params) == ("outer1", "id", {"rank": 2})
+    assert record.inner_score == 0.375
+    assert record.started <= record.ended
+    assert np.array_equal(model.predict(X[fold.test]), expected.predict(X[fold.test]))
+    native, _ = refitted(X, y, fold, Evaluation("native"), scaling)
+    assert native.test_scores == [pytest.approx(accuracy_score(y[fold.test], expected.predict(X[fold.test])))]
+
+
+def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, plan):
+    X, y = digits
+    generator = np.random.default_rng(0)
+    for fold in plan.outer:
+        X_other, y_other = X.copy(), y.copy()
+        X_other[fold.test] = 1e4 * generator.standard_normal((len(fold.test), X.shape[1]))
+        y_other[fold.test] = (y[fold.test] + 1) % 3
+        (here, model), (there, other) = refitted(X, y, fold), refitted(X_other, y_other, fold)
+        assert here.test_scores != there.test_scores
+        kept = ("fold", "trial", "name", "params", "inner_score", "feature_scores", "objective")
+        assert [getattr(here, name) for name in kept] == [getattr(there, name) for name in kept]
+        for one, two in zip(model.named_steps.values(), other.named_steps.values(), strict=True):
+            assert one.__dict__.keys() == two.__dict__.keys()
+            fitted = {name: value for name, value in vars(one).items() if name.endswith("_")}
+            assert fitted
+            for name, value in fitted.items():
+                assert np.array_equal(value, getattr(two, name)), name
+        assert np.array_equal(model.predict(X), other.predict(X))
+
+
+def test_the_final_fold_trains_on_everything_and_has_no_test_score(digits, plan):
+    X, y = digits
+    record, model = refitted(X, y, plan.final)
+    assert record.test_scores == []
+    assert record.test_score is None
+    again = clone(model).fit(X, y)
+    assert record.feature_scores == again[-1].scores_.tolist()
+
+
+def test_the_data_are_only_read(digits, plan):
+    X, y = (array.copy() for array in digits)
+    X.flags.writeable = y.flags.writeable = False
+    record, _ = refitted(X, y, plan.folds[0])
+    assert record.feature_scores == refitted(*digits, plan.folds[0])[0].feature_scores

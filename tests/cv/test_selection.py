@@ -1,0 +1,99 @@
+"""Each outer fold's winner: its own best inner score, then simplicity, then the id; nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
+from raysel.cv.selection import select_winner
+from raysel.errors import StudyError
+
+
+def trace(score: float | None) -> FoldTrace:
+    if score is None:
+        return FoldTrace(null=True)
+    # Spread over two inner fits and two numbers of features; earlier iterations must not count.
+    return FoldTrace(
+        inner=[
+            InnerTrace([3.0, 2.0], [[1.0, 1.0], [score - 0.125, score + 0.125]]),
+            InnerTrace([3.0], [[score, score]]),
+        ]
+    )
+
+
+def record(name: str, scores: dict[str, float | None], status: str = "finished") -> TrialRecord:
+    return TrialRecord(name, name, {}, status, {fold: trace(score) for fold, score in scores.items()})
+
+
+SCORES = st.sampled_from([0.25, 0.5, 0.75, None])
+RECORDS = st.lists(
+    st.tuples(SCORES, SCORES, st.sampled_from(["finished", "finished", "failed"]), st.integers(0, 2)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(drawn=RECORDS, order=st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
+    records, simplicity = [], {}
+    for number, (a, b, status, simple) in enumerate(drawn):
+        name = f"{(number * 7) % 10}{number}"  # ids in no order
+        null = status == "finished" and a is None and b is None
+        records.append(record(name, {"outer0": a, "outer1": b}, "null" if null else status))
+        simplicity[name] = (float(simple), -1.0)
+    for fold, which in (("outer0", 0), ("outer1", 1)):
+        able = [(r, d) for r, d in zip(records, drawn, strict=True) if d[2] != "failed" and d[which] is not None]
+        shuffled = records.copy()
+        order.shuffle(shuffled)
+        if not able:
+            with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*Widen solver.space"):
+                select_winner(shuffled, fold, simplicity)
+            continue
+        top = max(d[which] for _, d in able)
+        best = [r.id for r, d in able if d[which] == top]
+        simplest = min(simplicity[i] for i in best)
+        expected = min(i for i in best if simplicity[i] == simplest)
+        assert select_winner(shuffled, fold, simplicity).id == expected
+        assert select_winner(records, fold, simplicity).id == expected
+
+
+def test_each_fold_picks_its_own_and_the_mean_picks_none():
+    records = [
+        record("a", {"outer0": 0.9, "outer1": 0.1}),
+        record("b", {"outer0": 0.1, "outer1": 0.9}),
+        record("mean", {"outer0": 0.8, "outer1": 0.8}),
+    ]
+    simplicity = {r.id: () for r in records}
+    assert [select_winner(records, fold, simplicity).id for fold in ("outer0", "outer1")] == ["a", "b"]
+
+
+def test_a_null_loses_even_to_a_score_of_zero_and_even_if_simpler():
+    records = [record("null", {"final": None}, "null"), record("zero", {"final": 0.0})]
+    assert select_winner(records, "final", {"null": (0.0,), "zero": (9.0,)}).id == "zero"
+
+
+def test_scores_that_differ_in_their_last_bit_are_tied():
+    one, other = 0.1 + 0.2, 0.3
+    assert one != other
+    records = [record("complex", {"outer0": max(one, other)}), record("simple", {"outer0": min(one, other)})]
+    assert select_winner(records, "outer0", {"complex": (2.0,), "simple": (1.0,)}).id == "simple"
+    better = record("better", {"outer0": 0.3 + 1e-9})
+    assert (
+        select_winner([*records, better], "outer0", {"complex": (2.0,), "simple": (1.0,), "better": (3.0,)}).id
+        == "better"
+    )
+
+
+def test_a_trial_that_did_not_carry_the_fold_cannot_win_it():
+    records = [record("elsewhere", {"outer1": 1.0}), record("here", {"outer0": 0.2})]
+    assert select_winner(records, "outer0", {"elsewhere": (), "here": ()}).id == "here"
+
+
+def test_the_score_is_the_mean_over_inner_folds_at_each_ones_last_iteration():
+    generator = np.random.default_rng(0)
+    inner = [InnerTrace([0.0] * n, generator.random((n, 3)).tolist()) for n in (2, 5, 1)]
+    assert FoldTrace(inner=inner).score == pytest.approx(np.mean([np.mean(t.scores[-1]) for t in inner]))
