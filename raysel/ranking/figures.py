@@ -1,0 +1,116 @@
+"""A ranking as a picture: what the model scores, and what the outer folds agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure, SubFigure
+
+from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
+from raysel.ranking.bars import Bars
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.ranking.maps import Maps
+from raysel.ranking.parts import ModalityBars, TaskRow
+from raysel.ranking.style import short
+
+_HEADER = 0.85  # inches
+_WIDTH = 10.4
+_LEAST_WIDTH = 9.8
+
+
+def ranking_figure(
+    ranking: FeatureRanking,
+    layout: Layout,
+    *,
+    name: str,
+    test_scores: Sequence[float],
+    metric: str = "accuracy",
+) -> Figure:
+    """Draw a ranking: two maps for matrix-shaped samples, bars for others.
+
+    The maps show the score of each cell, and how many outer folds select it, with the final model's
+    top cells outlined. The bars show the scores of the best features, and their ranks over the folds;
+    under them stand each modality's summed score and its features among the best. Each of several
+    tasks has a row of its own, of maps or of bars, that ranks its features among themselves.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+    layout : Layout
+        Of the same features.
+    name : str
+        The study's.
+    test_scores : sequence of float
+        Each outer fold's, of samples that had no part in fit or choice.
+    metric : str, default="accuracy"
+        What the test scores measure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot: nothing needs to be closed.
+    """
+    if isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1:
+        figure = _maps(ranking, layout)
+    elif isinstance(layout, Tasks):
+        figure = _tasks(ranking, layout)
+    elif isinstance(layout, Modalities):
+        figure = _modalities(ranking)
+    else:
+        figure = _bars(ranking)
+    _header(figure, ranking, name, test_scores, metric)
+    return figure
+
+
+def _maps(ranking: FeatureRanking, layout: Tensor) -> Figure:
+    maps = Maps(layout)
+    size = (max(maps.size[0], _LEAST_WIDTH), maps.size[1] + _HEADER)
+    figure = Figure(figsize=size)
+    maps.draw(figure, size, ranking)
+    return figure
+
+
+def _bars(ranking: FeatureRanking) -> Figure:
+    bars = Bars(ranking)
+    (area,) = _page([bars.height])
+    bars.draw(area)
+    return area.figure
+
+
+def _modalities(ranking: FeatureRanking) -> Figure:
+    bars, below = Bars(ranking), ModalityBars(ranking)
+    first, second = _page([bars.height, below.height])
+    bars.draw(first)
+    below.draw(second)
+    return first.figure
+
+
+def _tasks(ranking: FeatureRanking, layout: Tasks) -> Figure:
+    rows = [TaskRow(ranking, layout, name) for name in layout.tasks]
+    areas = _page([row.height for row in rows])
+    for row, area in zip(rows, areas, strict=True):
+        row.draw(area, _WIDTH)
+    return areas[0].figure
+
+
+def _page(heights: Sequence[float]) -> list[SubFigure]:
+    """Areas of these heights in inches, one below the other, under a place for the header."""
+    height = sum(heights) + _HEADER
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    areas: Any = figure.subfigures(len(heights) + 1, 1, height_ratios=[_HEADER, *heights])
+    return list(areas[1:])
+
+
+def _header(figure: Figure, ranking: FeatureRanking, name: str, test_scores: Sequence[float], metric: str) -> None:
+    left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
+    title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
+    spread = f" ± {np.std(test_scores, ddof=1):.3f} (SD)" if len(test_scores) > 1 else ""
+    facts = (
+        f"over {ranking.n_folds} outer folds: {metric.replace('_', ' ')} on unseen samples "
+        f"{np.mean(test_scores):.3f}{spread}   ·   stability {ranking.stability}"
+    )
+    for text, drop, size, weight, colour in ((title, 0.16, 14, "bold", "0"), (facts, 0.49, 10, "normal", "0.25")):
+        y = 1 - drop / height
+        figure.text(left, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)

@@ -1,0 +1,33 @@
+"""What all pictures of a ranking share: colours, the legend of folds, names that fit."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import BoundaryNorm, ListedColormap
+
+OUTLINE = "#d95f02"  # stays apart from every blue, for the colour-blind too
+BLUE = "#08519c"
+EMPTY = "0.90"
+
+
+def fold_colours(n_folds: int) -> tuple[ListedColormap, BoundaryNorm]:
+    """White for no fold, then a blue for each number of folds, the darker the more."""
+    blues = colormaps["Blues"](np.linspace(0.28, 1.0, n_folds) if n_folds > 1 else [1.0])
+    colours = ListedColormap(np.vstack([[1.0, 1.0, 1.0, 1.0], blues]))
+    return colours, BoundaryNorm(np.arange(-0.5, n_folds + 1), n_folds + 1)
+
+
+def label_folds(bar: Colorbar, n_folds: int) -> None:
+    """Write the numbers of folds beside their colours."""
+    bar.set_label(f"outer folds that select it, of {n_folds}")
+    bar.set_ticks(np.unique(np.linspace(0, n_folds, min(n_folds, 10) + 1).round()).tolist())
+    bar.ax.minorticks_off()
+    bar.ax.yaxis.set_major_formatter("{x:.0f}")
+
+
+def short(name: str, longest: int) -> str:
+    """One line of at most so many characters."""
+    line = " ".join(name.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
