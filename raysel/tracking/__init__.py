@@ -1,0 +1,1 @@
+"""Records of what was computed: the journal, the progress file and MLflow."""
