@@ -1,0 +1,1 @@
+"""The distributed search: spaces, trials and the study that runs them on Ray."""

@@ -1,0 +1,79 @@
+"""Ray Tune's events become records in the journal and counts on the progress line."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from ray import tune
+from ray.tune.experiment import Trial
+
+from raysel.cv.records import PathRecord, TrialRecord
+from raysel.errors import StudyError
+from raysel.search.work import Work
+from raysel.tracking.journal import Journal
+from raysel.tracking.progress import Progress
+
+
+class JournalCallback(tune.Callback):
+    """Writes down each trial as it ends.
+
+    Parameters
+    ----------
+    work : Work
+        What the trials are pieces of.
+    journal : Journal
+    progress : Progress
+
+    Attributes
+    ----------
+    records : list of TrialRecord or PathRecord
+        In order of completion.
+    error : StudyError or None
+        Why the journal could not be written; Tune passes on its text only.
+    """
+
+    def __init__(self, work: Work, journal: Journal, progress: Progress) -> None:
+        self._work, self._journal, self._progress = work, journal, progress
+        self._running: set[str] = set()
+        self.records: list[Any] = []  # of the kind that the work makes
+        self.error: StudyError | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune pickles its callbacks for a restore that raysel does not use; open files stay here.
+        return {}
+
+    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        """Count a trial that runs."""
+        if trial.trial_id not in self._running:  # a trial whose worker died starts again
+            self._running.add(trial.trial_id)
+            self._progress.update(running=1)
+
+    def on_trial_result(
+        self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
+    ) -> None:
+        """Keep a trial's record as soon as it is there."""
+        box = result.get("box")
+        if box:
+            self._keep(trial, self._work.read(json.loads(box.pop("record"))))
+        else:
+            self._progress.refresh()
+
+    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        """Record a trial whose workers died as often as may be."""
+        record = self._work.blank(trial.config["piece"])
+        record.status, record.started, record.ended = "failed", time.time(), time.time()
+        record.error = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
+        self._keep(trial, record)
+
+    def _keep(self, trial: Trial, record: TrialRecord | PathRecord) -> None:
+        try:
+            self._journal.append(self._work.entry(record))
+        except StudyError as error:
+            self.error = error
+            raise
+        self.records.append(record)
+        self._running.discard(trial.trial_id)
+        failed = record.status == "failed"
+        self._progress.update(finished=not failed, failed=failed, running=-1, score=self._work.score(record))

@@ -1,0 +1,71 @@
+"""One Ray Tune trial: all configurations on one inner training set, along a path of warm starts and certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
+from raysel.registry import path_fitter
+from raysel.search.study import Study
+from raysel.search.trial import FoldsTrial
+
+
+class PathTrial(FoldsTrial):
+    """Scores every configuration on one inner training set."""
+
+    _record: PathRecord
+
+    def _begin(self, piece: int) -> None:
+        self._fold, self._inner = self._study.training_sets[piece]
+        self._record = PathRecord(self._fold.name, self._inner)
+
+    def _run(self) -> Iterator[int]:
+        study, data = self._study, self._fold_data(self._fold, self._inner)
+        state = self._fold.random_state(study.config.seed, self._inner)
+        score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
+        solvers = [study.solver(configuration.params, state) for configuration in study.configurations]
+        fitted = path_fitter(study.config.solver.name)(solvers, data.X_train, data.prepared)
+        for number, (position, source) in enumerate(fitted):
+            solver = solvers[position]
+            objective = [float(value) for value in solver.objective_path_]
+            # Scored once, at the end: what a certificate finds has no iterations.
+            self._record.fits[study.configurations[position].id] = InnerTrace(
+                objective[-1:], [score(solver).tolist()], source
+            )
+            yield number
+
+    def _fail(self, error: str) -> None:
+        self._record.status, self._record.error, self._record.fits = "failed", error, {}
+
+
+def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord]:
+    """What all paths together say of each configuration.
+
+    Parameters
+    ----------
+    study : Study
+    paths : sequence of PathRecord
+        One for each inner training set, in any order.
+
+    Returns
+    -------
+    list of TrialRecord
+        In the order of the configurations.
+    """
+    found = {(path.fold, path.inner): path for path in paths}
+    failed = next((path for path in paths if path.status == "failed"), None)
+    records = []
+    for configuration in study.configurations:
+        record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
+        if failed is not None:
+            record.status, record.error = "failed", f"on {failed.fold}, inner fold {failed.inner}: {failed.error}"
+        else:
+            for fold in study.plan.folds:
+                fits = [found[fold.name, i].fits[configuration.id] for i in range(len(fold.inner))]
+                null = all(fit.source == "zero" for fit in fits)
+                record.folds[fold.name] = FoldTrace(null, [] if null else fits)
+            if all(trace.null for trace in record.folds.values()):
+                record.status = "null"
+        records.append(record)
+    return records

@@ -1,0 +1,175 @@
+"""A study with everything decided and checked, before any compute is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import TransformerMixin
+
+from raysel.config.schema import StudyConfig
+from raysel.cv.evaluation import Evaluation
+from raysel.cv.folds import FoldData, make_fold_data
+from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
+from raysel.data import Dataset, load_dataset
+from raysel.data.layouts import Tasks
+from raysel.data.scaling import make_scaler
+from raysel.data.tasks import join_tasks
+from raysel.errors import ConfigError
+from raysel.metrics.classification import classification_metric
+from raysel.registry import build_solver, path_fitter, solver_class
+from raysel.search.space import Configuration, configurations
+from raysel.solvers.base import IterativeEstimator
+
+
+@dataclass(frozen=True)
+class Study:
+    """Data, folds and configurations of one study.
+
+    Parameters
+    ----------
+    config : StudyConfig
+    dataset : Dataset
+    plan : NestedPlan
+    configurations : tuple of Configuration
+    """
+
+    config: StudyConfig
+    dataset: Dataset
+    plan: NestedPlan
+    configurations: tuple[Configuration, ...]
+
+    @classmethod
+    def prepare(cls, config: StudyConfig) -> Study:
+        """Load the data, draw the folds, list the configurations, and check that all of it fits.
+
+        Parameters
+        ----------
+        config : StudyConfig
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        ConfigError, DataError
+            Naming the culprit and the mend.
+        """
+        solver_class(config.solver.name)
+        if config.search.method == "path":
+            path_fitter(config.solver.name)
+        classification_metric(config.evaluation.metric)
+        dataset = _load(config)
+        _check_evaluation(config, dataset)
+        found = configurations(
+            config.solver.params,
+            config.solver.space,
+            method=config.search.method,
+            num_samples=config.search.num_samples,
+            seed=config.seed,
+        )
+        if config.cv.plan is not None:
+            plan = NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups)
+        else:
+            plan = NestedPlan.make(
+                dataset.y,
+                outer=config.cv.outer,
+                inner=config.cv.inner,
+                repeats=config.cv.repeats,
+                train_per_class=config.cv.train_per_class,
+                groups=dataset.groups,
+                seed=config.seed,
+            )
+        smallest = min(len(train) for train, _ in plan.training_sets())
+        if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > smallest:
+            raise ConfigError(
+                f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {smallest} samples "
+                "of the smallest training set."
+            )
+        study = cls(config, dataset, plan, tuple(found))
+        for configuration in found:
+            try:
+                study.solver(configuration.params).check(dataset.n_features)
+            except ConfigError as error:
+                raise ConfigError(f"configuration {configuration.name}: {error}") from error
+        return study
+
+    @cached_property
+    def training_sets(self) -> list[tuple[OuterFold, int]]:
+        """Every inner training set, as its outer fold and its number there."""
+        return [(fold, i) for fold in self.plan.folds for i in range(len(fold.inner))]
+
+    def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> IterativeEstimator:
+        """A solver of the study's kind for the study's data."""
+        return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
+
+    def scaler(self) -> TransformerMixin:
+        """A scaler of the study's kind, not fitted."""
+        return make_scaler(self.config.dataset.scaling, self.dataset.layout)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """How fitted selectors are scored."""
+        settings = self.config.evaluation
+        tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
+        return Evaluation(settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks)
+
+    @cached_property
+    def simplicity(self) -> dict[str, tuple[float, ...]]:
+        """Each configuration's place in the solver's order of simplicity, by id."""
+        return {c.id: self.solver(c.params).simplicity() for c in self.configurations}
+
+    def fold_data(self, inner: InnerFold) -> FoldData:
+        """Scale and prepare one inner training set."""
+        return make_fold_data(
+            self.dataset.X,
+            self.dataset.y,
+            inner.train,
+            inner.validation,
+            scaler=self.scaler(),
+            solver=self.solver(self.configurations[0].params),
+        )
+
+    @property
+    def n_trials(self) -> int:
+        """Number of Ray Tune trials: a training set each on a path, else a configuration each."""
+        return self.n_inner if self.config.search.method == "path" else len(self.configurations)
+
+    @property
+    def n_inner(self) -> int:
+        """Number of inner training sets."""
+        return sum(len(fold.inner) for fold in self.plan.folds)
+
+
+def _load(config: StudyConfig) -> Dataset:
+    source, groups = config.dataset, config.cv.groups
+    if source.tasks is None:
+        return load_dataset(
+            source.source or source.path or "",
+            shape=source.shape,
+            modalities=source.modalities,
+            groups=groups,
+            exclude_labels=source.exclude_labels,
+        )
+    tasks = {t.name: load_dataset(t.source or t.path or "", shape=t.shape, groups=groups) for t in source.tasks}
+    return join_tasks(tasks, " + ".join(tasks))
+
+
+def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
+    """Refuse an evaluation that these data do not admit."""
+    settings = config.evaluation
+    if settings.classifier == "native":
+        return
+    if isinstance(dataset.layout, Tasks):
+        raise ConfigError(
+            f"evaluation.classifier {settings.classifier} needs one feature space; several tasks take `native`."
+        )
+    if settings.n_features[-1] > dataset.n_features:
+        raise ConfigError(
+            f"evaluation.n_features: {settings.n_features[-1]} exceeds the "
+            f"{dataset.n_features} features of {dataset.name}."
+        )

@@ -1,0 +1,94 @@
+"""Studies small enough for tests: a few of scikit-learn's digits, a handful of configurations."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from rich.console import Console
+from sklearn.datasets import load_digits
+
+from raysel.config import config_from_dict
+from raysel.search.study import Study
+from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.progress import Progress
+
+CLASSES, EACH = 4, 20
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """What a command left: exit status, both streams, the study's directory."""
+
+    status: int
+    out: str
+    err: str
+    study: Path
+
+
+def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None) -> None:
+    """The first images of the first digits as (n, 8, 8); labels permuted where a seed is given."""
+    X, y = load_digits(return_X_y=True)
+    chosen = np.concatenate([np.flatnonzero(y == c)[:each] for c in range(classes)])
+    X, y = X[chosen], y[chosen]
+    if permute is not None:
+        y = np.random.default_rng(permute).permutation(y)
+    np.savez(path, X=X.reshape(-1, 8, 8), y=y)
+
+
+def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
+    """A small study of a file as plain data; a change is named section__key, or by a section's name."""
+    raw: dict[str, Any] = {
+        "name": "few",
+        "seed": 3,
+        "dataset": {"path": str(path)},
+        "solver": {"name": "smr", "params": {"max_iter": 6}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}},
+        "evaluation": {"classifier": "knn", "n_features": [4, 8]},
+        "cv": {"outer": 2, "inner": 2},
+    }
+    for name, value in changes.items():
+        *sections, key = name.split("__")
+        section = raw
+        for part in sections:
+            section = section.setdefault(part, {})
+        section[key] = value
+    return raw
+
+
+def write_yaml(path: Path, **changes: Any) -> Path:
+    """Write `raw_config` as YAML."""
+    path.write_text(yaml.safe_dump(raw_config(**changes)), encoding="utf-8")
+    return path
+
+
+def make_study(path: Path, **changes: Any) -> Study:
+    """The study, checked and with its data loaded."""
+    return Study.prepare(config_from_dict(raw_config(path, **changes)))
+
+
+def quiet_progress(folder: Path, study: Study) -> Progress:
+    """Counts that nobody looks at."""
+    return Progress(folder / "progress.json", len(study.configurations), "accuracy", Console(file=io.StringIO()))
+
+
+def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Any], list[dict[str, Any]]]:
+    """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
+    from raysel.search.engine import run_study  # noqa: PLC0415 - Ray only for who needs it
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "journal.jsonl"
+    with Journal(path) as journal:
+        records, refits = run_study(study, journal, quiet_progress(folder, study))
+    kept = list(read_journal(path))
+    assert sorted(r["id"] for r in kept) == sorted(record.id for record in records)
+    return {record.id: timeless(record.to_json()) for record in records}, refits, kept
+
+
+def timeless(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as JSON text would give it back, but for when things happened."""
+    return {key: value for key, value in json.loads(json.dumps(record)).items() if key not in ("started", "ended")}

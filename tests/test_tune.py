@@ -1,0 +1,496 @@
+"""``python -m raysel.tune``: its face, its files, its refusals, and that chance stays chance."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import yaml
+from rich.console import Console
+from scipy.stats import binom
+from small_studies import CLASSES, EACH, raw_config, write_digits, write_yaml
+
+from raysel.config import load_config
+from raysel.cv.plan import NestedPlan
+from raysel.cv.results import StudyResult
+from raysel.data import load_dataset
+from raysel.search.outcome import Outcome
+from raysel.search.run import Finished
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import read_journal
+from raysel.tune import main, report
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file at or below a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """A working directory with a small data file and a study of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+    write_digits(tmp_path / "few.npz")
+    write_yaml(tmp_path / "few.yaml")
+    return tmp_path
+
+
+def refusal(capsys, *arguments: str) -> str:
+    """What the command says on stderr when it ends with 2; nothing else may happen."""
+    before = contents(Path())
+    assert main(list(arguments)) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("error: ")
+    assert "Traceback" not in said.err
+    assert contents(Path()) == before
+    return said.err
+
+
+# What a finished study leaves
+
+
+def test_a_study_says_what_it_found_and_where(finished_study):
+    assert (finished_study.status, finished_study.err) == (0, "")
+    out = finished_study.out
+    assert out.startswith("few: 6 configurations x 6 inner fits on few (80 x 64) -> study\n")
+    manifest = json.loads((finished_study.study / "ranking" / "manifest.json").read_text())
+    scores, winners = manifest["scores"], manifest["winners"]
+    for i, fold in enumerate(("outer0", "outer1")):
+        winner = f"alpha={winners[fold]['alpha']} rank={winners[fold]['rank']}"
+        line = rf"^{fold} +{winner} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
+        assert re.search(line, out, re.MULTILINE)
+    mean = (
+        rf"^mean +{np.mean(scores['inner']):.3f} +{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f}"
+    )
+    assert re.search(mean, out, re.MULTILINE)
+    assert (
+        f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on all 80 samples" in out
+    )
+    assert "2 of 6 trials gave the zero solution" in out
+    assert "ranking    study/ranking/" in out
+    assert "study      study\n" in out
+    assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_scores_stay_readable_beside_long_strange_names(finished_study, terminal):
+    outcome = Outcome.read(StudyDirectory(finished_study.study))
+    name = "init=[bold] " + " ".join(f"parameter_{i}=0.12345" for i in range(12))
+    result = StudyResult([dataclasses.replace(refit, name=name) for refit in outcome.result.refits], "accuracy")
+    console = Console(file=io.StringIO(), width=80, force_terminal=terminal, no_color=True, soft_wrap=True)
+    told = Finished(
+        dataclasses.replace(outcome, result=result, n_trials={"finished": 3, "null": 0, "failed": 1}),
+        {"complete": False, "error": "[no] answer", "experiment_id": "1"},
+        "http://somewhere:5000",
+    )
+    report(told, console)
+    out = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())
+    for refit in outcome.result.outer:
+        row = next(line for line in out.splitlines() if line.startswith(f"{refit.fold} "))
+        assert "init=[bold]" in row
+        assert row.split()[-2:] == [f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
+        assert len(row) <= 80
+    assert out.count("parameter_11=0.12345") == 3
+    assert "1 of 4 trials failed: their errors stand in" in out
+    assert "not all runs are there: [no] answer" in out
+    assert "http://somewhere:5000/#/experiments/1" in out
+
+
+def test_the_studys_directory_holds_what_was_promised(finished_study):
+    study = finished_study.study
+    names = {"config.yaml", "plan.json", "journal.jsonl", "progress.json", "traces.parquet", "model.skops", "ranking"}
+    assert names <= {path.name for path in study.iterdir()}
+    config = load_config(study / "config.yaml")
+    assert config.to_dict()["solver"] == raw_config()["solver"]
+    data = load_dataset(study.parent / "few.npz")
+    plan = NestedPlan.load(study / "plan.json", data.y, None)  # refuses one that leaks
+    expected = NestedPlan.make(data.y, outer=2, inner=2, repeats=1, groups=None, seed=3)
+    assert plan.to_json() == expected.to_json()
+    assert json.loads((study / "progress.json").read_text()) == {"finished": 6, "running": 0, "failed": 0, "total": 6}
+    kinds = [record["kind"] for record in read_journal(study / "journal.jsonl")]
+    assert kinds == ["study", *["trial"] * 6, *["refit"] * 3, "end"]
+
+
+def test_a_second_run_leaves_a_finished_study_alone(finished_study, monkeypatch, capsys):
+    monkeypatch.chdir(finished_study.study.parent)
+    said = refusal(capsys, "few.yaml", "--output", "study")
+    assert "study already holds a study" in said
+    assert "--output" in said
+
+
+@pytest.mark.usefixtures("ray_here")
+def test_labels_without_meaning_give_chance_through_the_whole_command(here, capsys):
+    write_digits(here / "chance.npz", classes=2, each=60, permute=1)
+    # One neighbour on one feature set: each test sample is one right or wrong answer.
+    write_yaml(
+        here / "chance.yaml",
+        dataset__path="chance.npz",
+        solver__space={"alpha": {"logspace": [0.001, 0.5, 6]}, "rank": [1, 2, 4]},
+        evaluation__n_features=[8],
+        cv={"outer": 3, "inner": 3},
+    )
+    assert main(["chance.yaml", "--output", "chance"]) == 0
+    capsys.readouterr()
+    scores = json.loads((here / "chance" / "ranking" / "manifest.json").read_text())["scores"]
+    right = round(sum(score * 40 for score in scores["test"]))
+    low, high = binom.interval(0.999, 120, 0.5)
+    assert low <= right <= high
+    # Seen by the selection, the same labels look learnable: the inner scores are the optimistic ones.
+    assert np.mean(scores["inner"]) > np.mean(scores["test"]) - 0.1
+
+
+# Dry run
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(here, capsys):
+    before = contents(here)
+    assert main(["few.yaml", "--dry-run", "--set", "cv.outer=4"]) == 0
+    out = capsys.readouterr().out
+    assert contents(here) == before
+    n = CLASSES * EACH
+    assert f"{n} samples x 64 features" in out
+    assert "0: 20, 1: 20, 2: 20, 3: 20" in out
+    assert "6 configurations (grid)" in out
+    assert f"trials    6, {6 * (4 + 1) * 2 + 4 + 1} fits in all" in out
+    for fold in range(4):
+        assert re.search(rf"outer{fold} +60 train \(15 a class\), 20 test \(5 a class\)", out)
+    assert re.search(r"final +80 train \(20 a class\)\n", out)
+    assert re.search(r"memory +\d+ MiB", out)
+
+
+def test_checks_and_dry_runs_start_no_ray(here):
+    script = (
+        "import sys; from raysel.tune import main\n"
+        "assert main(['few.yaml', '--dry-run']) == 0\n"
+        "assert main(['few.yaml', '--set', 'solver.space.rank=[9]']) == 2\n"
+        "assert main(['few.yaml', '--set', 'search.cpus_per_trial=4096']) == 2\n"
+        "assert not {'ray', 'mlflow'} & set(sys.modules), 'imported too early'\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=here)
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert set(contents(here)) == {"few.npz", "few.yaml"}
+
+
+def test_a_relative_path_is_looked_up_here_then_in_raysel_data(here, monkeypatch, capsys):
+    (here / "data").mkdir()
+    write_digits(here / "data" / "elsewhere.npz", classes=2)
+    monkeypatch.setenv("RAYSEL_DATA", str(here / "data"))
+    assert main(["few.yaml", "--dry-run", "--set", "dataset.path=elsewhere.npz"]) == 0
+    assert "40 samples" in capsys.readouterr().out
+    write_digits(here / "elsewhere.npz", classes=3)
+    assert main(["few.yaml", "--dry-run", "--set", "dataset.path=elsewhere.npz"]) == 0
+    assert "60 samples" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("here")
+def test_every_study_of_raysels_own_validates_or_says_where_its_data_are(capsys):
+    for name in ("orl-smr", "orl-smr-paper", "umist-smr", "usps-smr"):
+        said = refusal(capsys, name)
+        file = f"{name.split('-')[0].upper()}.npz"
+        assert f"there is no data file {file}" in said
+        assert "np.savez" in said  # the format, and where such a file is found
+        assert "pixels" in said
+    assert main(["--dry-run"]) == 0
+    assert "1797 samples x 64 features" in capsys.readouterr().out
+
+
+# Bad input
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("override", "culprit"),
+    [
+        ("solver.parms={}", "solver.parms: unknown key; did you mean `params`?"),
+        ("cv.outr=3", "cv.outr: unknown key; did you mean `outer`?"),
+        ("solver.space.alhpa=[0.1]", "did you mean `alpha`?"),
+        ("solver.name=smrr", "did you mean `smr`?"),
+        ("cv.outer=three", "cv.outer"),
+        ("cv.outer=1", "cv.outer"),
+        ("seed=-1", "seed"),
+        ("dataset.scaling=minimax", "dataset.scaling"),
+        ("evaluation.metric=acuracy", "accuracy"),
+        ("evaluation.classifier=knm", "evaluation.classifier"),
+        ("solver.space.rank=[1, 9]", "rank=9 exceeds the smaller side of 8 x 8: take at most 8"),
+        ("solver.space.rank=[1.5]", "rank"),
+        ("solver.space.alpha=[0.1, 0]", "alpha"),
+        ("solver.space.alpha=[-0.1]", "alpha"),
+        ("solver.space.alpha={uniform: [0, 1]}", "solver.space.alpha"),
+        ("evaluation.n_features=[4, 65]", "evaluation.n_features: 65 exceeds the 64 features"),
+        ("dataset.shape=[8, 9]", "must multiply to 64"),
+        ("dataset.path=missing.npz", "there is no data file missing.npz"),
+        ("dataset.source=digits", "exactly one"),
+        ("cv.outer=21", "class 0 has 20 samples"),
+        ("cv.inner=20", "class 0 has"),
+        ("cv.groups=writer", "writer"),
+        ("cv.plan=none.json", "none.json"),
+        ("search.method=random", "search.num_samples"),
+        ("search.cpus_per_trial=4096", "search.cpus_per_trial: 4096 exceeds"),
+    ],
+)
+def test_a_bad_setting_is_refused_with_its_name(capsys, override, culprit):
+    assert culprit in refusal(capsys, "few.yaml", "--set", override)
+
+
+@pytest.mark.usefixtures("here")
+def test_a_bad_command_line_is_refused(capsys):
+    assert "no configuration at digit-smr" in refusal(capsys, "digit-smr")
+    assert "did you mean `digits-smr`" in refusal(capsys, "digit-smr").lower()
+    assert "--set cv.outer" in refusal(capsys, "few.yaml", "--set", "cv.outer")
+    with pytest.raises(SystemExit) as ended:
+        main(["few.yaml", "--dry-walk"])
+    assert ended.value.code == 2
+
+
+def save_bad_data(folder: Path) -> dict[str, str]:
+    """Data files that cannot be used, and what must be said of each."""
+    good = np.load(folder / "few.npz")
+    X, y = good["X"].astype(float), good["y"]
+    whole = (folder / "few.npz").read_bytes()
+    spoilt = {value: X.copy() for value in (np.nan, np.inf)}
+    for value, array in spoilt.items():
+        array[7, 3, 2] = value
+    np.savez(folder / "nan.npz", X=spoilt[np.nan], y=y)
+    np.savez(folder / "inf.npz", X=spoilt[np.inf], y=y)
+    np.savez(folder / "one.npz", X=X, y=np.zeros(len(y), dtype=int))
+    np.savez(folder / "rare.npz", X=X, y=np.where(np.arange(len(y)) < 1, 7, y))
+    np.savez(folder / "pickled.npz", X=X, y=np.array([{"a": 1}] * len(y), dtype=object))
+    np.savez(folder / "noy.npz", X=X)
+    (folder / "empty.npz").write_bytes(b"")
+    (folder / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    (folder / "few.txt").write_text("1 2 3")
+    scipy.io.savemat(folder / "noxy.mat", {"Z": X.reshape(len(y), -1)})
+    (folder / "text.csv").write_text("a,b,y\n1,2,0\n3,four,1\n5,6,0\n7,8,1\n")
+    return {
+        "nan.npz": "NaN",
+        "inf.npz": "inf",
+        "one.npz": "class",
+        "rare.npz": "class 7 has 1 sample",
+        "pickled.npz": "object",
+        "noy.npz": "has no",
+        "empty.npz": "is empty (0 bytes)",
+        "cut.npz": "cut short",
+        "few.txt": "few.txt",
+        "noxy.mat": "holds Z",
+        "text.csv": "four",
+    }
+
+
+def test_bad_data_are_refused_with_their_name(here, capsys):
+    for name, culprit in save_bad_data(here).items():
+        said = refusal(capsys, "few.yaml", "--set", f"dataset.path={name}")
+        assert culprit in said, name
+        assert name.removesuffix(".npz") in said or "class 7" in said, name
+
+
+@pytest.mark.usefixtures("here")
+def test_the_directory_of_a_running_study_is_refused(capsys):
+    script = """
+from pathlib import Path
+from raysel.tracking.directory import StudyDirectory
+held = StudyDirectory.create(Path("busy"), 1)
+print("held", flush=True)
+input()
+"""
+    holder = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert "a study is running in busy" in refusal(capsys, "few.yaml", "--output", "busy")
+        assert "a study is running in busy" in refusal(capsys, "few.yaml", "--set", "output=busy")
+    finally:
+        holder.communicate("\n")
+
+
+def test_an_output_that_cannot_be_a_directory_is_refused(here, capsys):
+    (here / "file").write_text("")
+    assert "nothing can be written to file" in refusal(capsys, "few.yaml", "--output", "file")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of two megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"needs the right to mount a small file system: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_no_space_left_is_said_before_anything_starts(here, small_disk, capsys):
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(3 * 2**19))  # less is left than a study asks for
+    before = contents(small_disk)
+    assert main(["few.yaml", "--output", str(small_disk / "study")]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert contents(small_disk) == before
+    filler.unlink()
+    # Enough at first sight, but not for the indices of so many folds: what was begun is taken back.
+    write_digits(here / "more.npz", classes=10, each=100)
+    changes = ["--set", "dataset.path=more.npz", "--set", "cv={outer: 10, inner: 20, repeats: 3}"]
+    assert main(["few.yaml", *changes, "--output", str(small_disk / "study")]) == 2
+    said = capsys.readouterr().err
+    assert "No space left on device" in said
+    assert "--output" in said
+    assert set(contents(small_disk)) <= {"study/.lock"}
+
+
+@pytest.mark.usefixtures("here", "ray_here")
+def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(small_disk, capsys):
+    study = small_disk / "study"
+
+    def fill() -> None:
+        while not (study / "progress.json").exists():
+            time.sleep(0.01)
+        with (small_disk / "filler").open("wb", buffering=0) as file:
+            for size in (2**16, 2**10, 1):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    pass
+
+    filling = threading.Thread(target=fill)
+    filling.start()
+    status = main(["few.yaml", "--output", str(study)])
+    filling.join()
+    said = capsys.readouterr().err
+    assert status == 1
+    assert "No space left on device. What it held before is kept." in said
+    assert "Traceback" not in said
+    kept = list(read_journal(study / "journal.jsonl"))
+    assert kept[0]["kind"] == "study"
+    # A record as small as the last may still have found room in the file's last block.
+    assert [record.get("status") for record in kept if record["kind"] == "end"] in ([], ["failed"])
+    assert "refit" not in {record["kind"] for record in kept}
+
+
+# Interruption, and Ray that is not there
+
+
+def children(pid: int) -> dict[int, str]:
+    """All processes below a process, by id, with when each began."""
+    parents, began = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(entry.name)], began[int(entry.name)] = int(fields[1]), fields[19]
+    found: dict[int, str] = {}
+    below = {pid}
+    while below:
+        below = {child for child, parent in parents.items() if parent in below}
+        found |= {child: began[child] for child in below}
+    return found
+
+
+def still_there(processes: dict[int, str]) -> list[str]:
+    left = []
+    for pid, began in processes.items():
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            if fields[19] == began and fields[0] != "Z":
+                left.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+        except OSError:
+            continue
+    return left
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here):
+    # Trials without end: the first ends by its own, alpha being above collapse.
+    write_yaml(
+        here / "long.yaml",
+        solver__params={"max_iter": 10_000_000, "tol": 0.0},
+        solver__space={"alpha": [2.0, 0.01, 0.02]},
+    )
+    study = here / "study [1]"
+    command = [sys.executable, "-m", "raysel.tune", "long.yaml", "--output", str(study)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=here
+    )
+    try:
+        while process.poll() is None:
+            ended = (study / "progress.json").exists()
+            if ended and json.loads((study / "progress.json").read_text())["finished"]:
+                break
+            time.sleep(0.05)
+        running = json.loads((study / "progress.json").read_text())
+        assert (running["finished"], running["failed"], running["total"]) == (1, 0, 3)
+        below = children(process.pid)
+        assert len(below) > 3  # Ray's own, its workers, the one that tells MLflow
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert err == f"stopped. 1 trial had ended; the journal {study}/journal.jsonl keeps them.\n"
+    for _ in range(600):  # Ray's agent sees the end of its parent a little later
+        if not still_there(below):
+            break
+        time.sleep(0.1)
+    assert still_there(below) == []
+    records = list(read_journal(study / "journal.jsonl"))
+    assert [record["kind"] for record in records] == ["study", "trial", "end"]
+    assert records[-1]["status"] == "interrupted"
+    assert json.loads((study / "progress.json").read_text())["running"] == 0
+    again = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    assert again.returncode == 2
+    assert "already holds a study" in again.stderr
+    select = subprocess.run(
+        [sys.executable, "-m", "raysel.select", str(study)], capture_output=True, text=True, check=False
+    )
+    assert select.returncode == 2
+    assert "has not come to its end: 1 of 3 trials are done" in select.stderr
+
+
+@pytest.mark.slow
+def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("RAYSEL", "MLFLOW"))}
+    # Neither a Ray that is said to be elsewhere nor a missing terminal is in its way.
+    environment["RAY_ADDRESS"] = "127.0.0.1:1"
+    ended = subprocess.run(
+        [sys.executable, "-m", "raysel.tune"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    (study,) = (tmp_path / "raysel-studies").iterdir()
+    assert re.fullmatch(r"digits-smr-\d{8}-\d{6}", study.name)
+    config = yaml.safe_load((study / "config.yaml").read_text())
+    assert config["dataset"]["source"] == "digits"
+    trials = [record for record in read_journal(study / "journal.jsonl") if record["kind"] == "trial"]
+    assert len(trials) >= 20
+    assert max(len(trial["curves"]["objective"]) for trial in trials) >= 5
+    manifest = json.loads((study / "ranking" / "manifest.json").read_text())
+    assert manifest["scores"]["test_mean"] > 0.8
+    # Pixels that never change come last.
+    X = load_dataset("digits").X
+    constant = set(np.flatnonzero(np.ptp(X, axis=0) == 0).tolist())
+    rows = [line.split(",") for line in (study / "ranking" / "ranking.csv").read_text().splitlines()]
+    index = rows[0].index("index")
+    assert {int(row[index]) for row in rows[-len(constant) :]} == constant
+    assert (tmp_path / "mlflow.db").exists()
