@@ -1,0 +1,174 @@
+"""How fast SMML solves its problem: against Algorithm 1, over a whole grid, and on a large training set.
+
+RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py solvers|path|growth|large [--limit SECONDS]
+
+Times are CPU seconds of the solving thread, so a busy machine stretches them little; ratios come from one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+from peers import OverLiblinear, over_libsvm
+from sklearn.model_selection import StratifiedKFold
+
+from raysel.data.modality_scaler import ModalityScaler
+from raysel.solvers.smml import SMML
+from raysel.solvers.smml_admm import ConsensusADMM
+from raysel.solvers.smml_path import smml_path
+from raysel.solvers.smml_problem import MultimodalProblem
+
+GAPS = (1e-2, 1e-3, 1e-4)
+GRID = [10.0**k for k in range(-5, 6)]
+
+
+def load(name: str, method: str):
+    """One training set of five and the samples held out of it, scaled by what the training set tells."""
+    with np.load(Path(os.environ["RAYSEL_DATA"]) / name, allow_pickle=False) as file:
+        names = [str(view) for view in file["view_names"]]
+        views = [file[f"view_{k}"].astype(float) for k in range(len(names))]
+        y = file["y"]
+    widths = {view: block.shape[1] for view, block in zip(names, views, strict=True)}
+    X = np.hstack(views)
+    train, test = next(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    scaler = ModalityScaler(widths, method).fit(X[train])
+    return widths, scaler.transform(X[train]), y[train], scaler.transform(X[test]), y[test]
+
+
+def times_to_gaps(values, optimum: float) -> dict[float, float]:
+    """The first time at which the objective is within each gap of the optimum."""
+    return {gap: next((at for at, value in values if value <= optimum * (1 + gap)), np.inf) for gap in GAPS}
+
+
+def solvers(limit: float) -> None:
+    """ADMM to its own certificate against Algorithm 1 to the same true gap (which a rival cannot know)."""
+    cases = [("MSRCv1_6v.npz", 1, 1), ("MSRCv1_6v.npz", 10, 1), ("Handwritten_mfeat.npz", 1, 1)]
+    for name, gamma1, gamma2 in cases:
+        widths, X, y, _, _ = load(name, "zscore")
+        start = time.thread_time()
+        prepared = SMML(widths).prepare(X, y)
+        preparation = time.thread_time() - start
+        problem = MultimodalProblem(prepared, gamma1, gamma2)
+        start, own = time.thread_time(), {}
+        for certificate in ConsensusADMM(problem).rounds():
+            for gap in GAPS:
+                if certificate.gap <= gap:
+                    own.setdefault(gap, time.thread_time() - start)
+            if certificate.gap <= 1e-6 or time.thread_time() - start > limit:
+                break
+        optimum = certificate.objective
+        print(f"{name} {X.shape} ({gamma1}, {gamma2}): prepared in {preparation:.2f} s, P* = {optimum:.4f}")
+        print("  ADMM, its own certificate  ", *(f"{gap:.0e}: {own[gap]:.2f} s" for gap in GAPS), flush=True)
+        for label, rival in (("LIBSVM", over_libsvm(problem)), ("liblinear", OverLiblinear(problem))):
+            start, values = time.thread_time(), []
+            for best in rival.rounds():
+                values.append((time.thread_time() - start, best.objective))
+                if values[-1][1] <= optimum * (1 + GAPS[-1]) or values[-1][0] > limit:
+                    break
+            reached = times_to_gaps(values, optimum)
+            shown = [
+                f"{gap:.0e}: {at:.2f} s = {at / own[gap]:.1f}x" if np.isfinite(at)
+                else f"{gap:.0e}: > {values[-1][0]:.0f} s = > {values[-1][0] / own[gap]:.0f}x"
+                for gap, at in reached.items()
+            ]  # fmt: skip
+            last = values[-1][1] / optimum - 1
+            print(f"  Algorithm 1 over {label:9}", *shown, f"({len(values)} rounds, gap {last:.1e})", flush=True)
+
+
+def path(tol: float) -> None:
+    """The paper's 11 x 11 grid on one training set: as a path, and point by point from nothing."""
+    widths, X, y, X_test, y_test = load("MSRCv1_6v.npz", "zscore_sqrt_width")
+    prepared = SMML(widths).prepare(X, y)
+    start = time.thread_time()
+    whole = smml_path(X, y, GRID, GRID, modalities=widths, gamma_scale="absolute", tol=tol, prepared=prepared)
+    by_path = time.thread_time() - start
+    points = [point for row in whole.points for point in row]
+    print(f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_updates} updates, {by_path:.2f} s;", end=" ")
+    for source in ("solved", "diagonal", "negligible", "zero"):
+        print(f"{sum(point.source == source for point in points)} {source}", end=", ")
+    print(f"largest gap {max(point.dual_gap for point in points):.1e}", flush=True)
+    scores, cold_scores, cold_time, unsolved = {}, {}, 0.0, 0
+    for i, gamma1 in enumerate(GRID):
+        for j, gamma2 in enumerate(GRID):
+            cold = SMML(widths, gamma1, gamma2, "absolute", tol=tol, max_iter=400)
+            start = time.thread_time()
+            for _ in cold.iterate(X, y, prepared):
+                pass
+            cold_time += time.thread_time() - start
+            unsolved += not cold.converged_
+            point = whole.points[i][j]
+            predicted = (X_test @ point.coef.T + point.intercept).argmax(axis=1)
+            scores[i, j] = (float((predicted == y_test).mean()), *(-s for s in cold.simplicity()))
+            cold_scores[i, j] = (cold.score(X_test, y_test), *(-s for s in cold.simplicity()))
+    winner, cold_winner = max(scores, key=scores.get), max(cold_scores, key=cold_scores.get)
+    print(
+        f"121 cold solves: {cold_time:.2f} s = {cold_time / by_path:.1f}x, {unsolved} of them not within 4000 updates"
+    )
+    print(
+        f"winner of the path (gamma1, gamma2) = {GRID[winner[0]]:g}, {GRID[winner[1]]:g} at {scores[winner][0]:.4f};"
+        f" of the cold solves {GRID[cold_winner[0]]:g}, {GRID[cold_winner[1]]:g} at {cold_scores[cold_winner][0]:.4f};"
+        f" {sum(scores[k][0] != cold_scores[k][0] for k in scores)} points differ in accuracy", flush=True
+    )  # fmt: skip
+
+
+def generated(n: int, d: int, labels: int):
+    """Six modalities of which three matter, some features in each, labels with about a tenth of positives."""
+    rng = np.random.default_rng(0)
+    widths = dict(zip("abcdef", np.diff(np.linspace(0, d, 7).astype(int)).tolist(), strict=True))
+    X = rng.standard_normal((n, d))
+    truth = rng.standard_normal((d, labels)) * (rng.random((d, 1)) < 0.1) * (np.arange(d)[:, None] < d / 2)
+    scores = X @ truth + 0.5 * np.sqrt((truth**2).sum(axis=0)) * rng.standard_normal((n, labels))
+    return widths, X, (scores > np.quantile(scores, 0.9, axis=0)).astype(int)
+
+
+def solve_generated(n: int, d: int, labels: int) -> tuple[float, SMML]:
+    """CPU seconds of one fit to 1e-3, preparation included."""
+    widths, X, Y = generated(n, d, labels)
+    smml = SMML(widths, 0.05, 0.05, tol=1e-3)
+    start = time.thread_time()
+    smml.fit(X, Y)
+    return time.thread_time() - start, smml
+
+
+def growth() -> None:
+    """Time against n and against d, four sizes each, and the slopes in log-log."""
+    for name, sizes in (("n", [(n, 300, 8) for n in (1000, 2000, 4000, 8000)]),
+                        ("d", [(2000, d, 8) for d in (150, 300, 600, 1200)])):  # fmt: skip
+        rows = [(size, *solve_generated(*size)) for size in sizes]
+        for size, seconds, smml in rows:
+            print(f"  {size}: {seconds:.2f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e}")
+        grown = np.log([size[0] if name == "n" else size[1] for size, _, _ in rows])
+        whole = np.polyfit(grown, np.log([seconds for _, seconds, _ in rows]), 1)[0]
+        each = np.polyfit(grown, np.log([seconds / smml.n_iter_ for _, seconds, smml in rows]), 1)[0]
+        print(f"time grows as {name}^{whole:.2f}, that of one update as {name}^{each:.2f}", flush=True)
+
+
+def large() -> None:
+    """One training set of 24000 x 1164 and 31 labels."""
+    seconds, smml = solve_generated(24_000, 1164, 31)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"24000 x 1164 x 31: {seconds:.1f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e};", end=" ")
+    kept = (smml.scores_ > 0).sum()
+    print(f"{kept} features kept; peak memory {peak:.2f} GiB, X itself {24_000 * 1164 * 8 / 2**30:.2f} GiB")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=["solvers", "path", "growth", "large"])
+    parser.add_argument("--limit", type=float, default=120.0, help="CPU seconds a solver may take")
+    parser.add_argument("--tol", type=float, default=1e-3, help="the path's gap")
+    given = parser.parse_args()
+    match given.part:
+        case "solvers":
+            solvers(given.limit)
+        case "path":
+            path(given.tol)
+        case "growth":
+            growth()
+        case "large":
+            large()

@@ -1,0 +1,121 @@
+"""SMR against its literal form: CPU time to the objective that the paper's start reaches in 30 iterations."""
+
+import os
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from raysel.linalg.least_squares import least_squares_data
+from raysel.solvers.smr import SMR, objective
+
+SHAPE, ZETA = (32, 32), 1e-10
+LITERAL_ITERATIONS = 30
+REPEATS = 9
+# (rank, alpha / alpha_max, ratio to reach): ranks of the claim, alpha at both ends of the useful range.
+CASES = [(4, 0.1, 100), (4, 0.01, 100), (10, 0.1, 50), (10, 0.01, 50)]
+
+
+def orl_half():
+    """The first five images of each of the 40 persons, in [0, 1]."""
+    with np.load(Path(os.environ["RAYSEL_DATA"]) / "ORL.npz") as file:
+        X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
+    chosen = np.concatenate([np.flatnonzero(y == person)[:5] for person in np.unique(y)])
+    return X[chosen], y[chosen]
+
+
+def literal_factor(vec_images, Y, Lc, known, D, alpha):
+    """One half-step as printed: Kronecker products, a dense diagonal D, one linear system a class."""
+    m = len(vec_images) // known[0].shape[0]
+    factors = []
+    for r, V in enumerate(known):
+        lift = np.kron(V.T, np.eye(m))
+        F = lift @ vec_images
+        FL = F @ Lc
+        factors.append(np.linalg.solve(FL @ F.T + alpha * (lift @ D @ lift.T), FL @ Y[:, r]).reshape(-1, m).T)
+    return factors
+
+
+def literal_smr(X, y, alpha, rank, n_iterations):
+    """The paper's algorithm from V = [I; 0], D = I; returns the coefficients (c, m, n)."""
+    m, n = SHAPE
+    images = X.reshape(-1, m, n)
+    by_columns = images.transpose(0, 2, 1).reshape(len(X), -1).T.copy()
+    by_rows = X.T.copy()
+    Y = np.eye(y.max() + 1)[y]
+    Lc = np.eye(len(X)) - 1 / len(X)
+    V, D = [np.eye(n, rank)] * Y.shape[1], np.eye(m * n)
+
+    def weights(P, order):
+        return np.diag(0.5 * ((P**2).sum(axis=0) + ZETA).ravel(order=order) ** -0.5)
+
+    for _ in range(n_iterations):
+        U = literal_factor(by_columns, Y, Lc, V, D, alpha)
+        P = np.array([u @ v.T for u, v in zip(U, V, strict=True)])
+        V = literal_factor(by_rows, Y, Lc, U, weights(P, "C"), alpha)
+        P = np.array([u @ v.T for u, v in zip(U, V, strict=True)])
+        D = weights(P, "F")
+    return P
+
+
+def cpu_seconds(action):
+    """CPU seconds of one call, and what it returned."""
+    started = time.process_time()
+    result = action()
+    return time.process_time() - started, result
+
+
+def iterations_to(target, X, y, alpha, rank):
+    """Fit, validation and preparation included, until the objective is no larger than the target."""
+    solver = SMR(SHAPE, alpha=alpha, rank=rank, zeta=ZETA, alpha_scale="absolute", tol=0, max_iter=100)
+    return next(t for t, J in enumerate(solver.iterate(X, y), start=1) if target >= J)
+
+
+def gemm_floor(X, n_classes, rank):
+    """Median CPU seconds of the two products F without which no exact iteration can do."""
+    (m, n), rng = SHAPE, np.random.default_rng(0)
+    images = np.ascontiguousarray(X.T).reshape(m, n, -1)
+    U, V = rng.standard_normal((n_classes * rank, m)), rng.standard_normal((n_classes * rank, n))
+    F_u, F_v = np.empty((n_classes * rank, n * len(X))), np.empty((n_classes * rank, m * len(X)))
+    by_rows, by_columns = images.reshape(m, -1), np.ascontiguousarray(images.transpose(1, 0, 2)).reshape(n, -1)
+
+    def products():
+        np.matmul(U, by_rows, out=F_u)
+        np.matmul(V, by_columns, out=F_v)
+
+    return statistics.median(cpu_seconds(products)[0] for _ in range(3 * REPEATS))
+
+
+def main():
+    """Print one line a case."""
+    X, y = orl_half()
+    data = least_squares_data(X, y)
+    print(f"ORL, {len(X)} images, {len(data.classes)} classes, one BLAS thread, medians of {REPEATS}, CPU seconds")
+    for rank, fraction, wanted in CASES:
+        alpha = fraction * data.alpha_max
+        literal, P = cpu_seconds(lambda a=alpha, k=rank: literal_smr(X, y, a, k, LITERAL_ITERATIONS))
+        target = objective(P, data, alpha, 1.0, ZETA)
+        same = SMR(SHAPE, alpha, rank, zeta=ZETA, init="identity", alpha_scale="absolute", max_iter=30, tol=0)
+        same_seconds, _ = cpu_seconds(lambda s=same: s.fit(X, y))
+        runs = [cpu_seconds(lambda a=alpha, k=rank, t=target: iterations_to(t, X, y, a, k)) for _ in range(REPEATS)]
+        seconds, iterations = statistics.median(run[0] for run in runs), runs[0][1]
+        start, _ = min(cpu_seconds(lambda a=alpha, k=rank: iterations_to(np.inf, X, y, a, k)) for _ in range(REPEATS))
+        iteration = (same_seconds / LITERAL_ITERATIONS, gemm_floor(X, len(data.classes), rank))
+        print(
+            f"k={rank:2d} alpha={fraction:4} alpha_max | J {target:.4f}"
+            f" (ours from the same start: {same.objective_path_[-1] / target - 1:+.0e} relative)"
+            f" | literal {literal:.2f} s, 30 iterations"
+            f" | SMR {seconds:.3f} s, {iterations} iterations, {start:.3f} s to the first"
+            f" | ratio {literal / seconds:.0f} (at least {wanted}: {'yes' if literal / seconds >= wanted else 'NO'})"
+            f" | same start, same 30 iterations: ratio {literal / same_seconds:.0f}"
+            f" | of the GEMM floor: {seconds / (iterations * iteration[1]):.1f} times in all,"
+            f" {iteration[0] / iteration[1]:.1f} times an iteration",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()
