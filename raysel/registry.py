@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from raysel.arrays import FloatArray
 from raysel.baselines.aggregate import Aggregate
 from raysel.baselines.lda import LDA
+from raysel.baselines.linear_svm import LinearSVM
 from raysel.baselines.pca import PCA
 from raysel.baselines.trace_ratio_lda import TraceRatioLDA
 from raysel.data.layouts import Layout
@@ -26,6 +27,7 @@ SOLVERS: dict[str, type[IterativeEstimator]] = {
     "mtda": MTDA,
     "pca": PCA,
     "lda": LDA,
+    "linear_svm": LinearSVM,
     "trace_ratio_lda": TraceRatioLDA,
     "aggregate": Aggregate,
 }

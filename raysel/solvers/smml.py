@@ -7,23 +7,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Layout, Modalities
 from raysel.errors import ConfigError, DataError
-from raysel.solvers.base import LinearSelector
+from raysel.solvers.one_against_rest import OneAgainstRest, signed_target
 from raysel.solvers.smml_admm import ConsensusADMM
 from raysel.solvers.smml_certificate import Certificate
 from raysel.solvers.smml_problem import MultimodalProblem, PreparedModalities, prepare_modalities
 from raysel.solvers.smml_reweighted import Reweighted
 
 
-class SMML(LinearSelector):
+class SMML(OneAgainstRest):
     """Sparse multimodal learning, solved to a duality gap.
 
     One linear two-class problem a class (one against the rest) or a label, all coupled by two norms:
@@ -105,7 +101,6 @@ class SMML(LinearSelector):
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"modalities"})
 
-    multilabel_: bool
     modality_scores_: FloatArray
     modality_names_: list[str]
     gamma1_: float
@@ -177,19 +172,10 @@ class SMML(LinearSelector):
         DataError
             If y holds one class only, or is neither labels nor an indicator.
         """
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        X = np.asarray(X, dtype=np.float64)
         widths = [X.shape[1]] if self.modalities is None else list(self.modalities.values())
-        multilabel = y.ndim == 2 and y.shape[1] > 1
-        if multilabel:
-            positive, classes = _positive_labels(y), np.arange(y.shape[1])
-        else:
-            classes, codes = np.unique(y, return_inverse=True)
-            if len(classes) < 2:
-                raise DataError(f"y holds one class only ({classes[0]!r}): at least two classes are needed.")
-            columns = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
-            positive = codes.reshape(-1, 1) == columns
-        signs = np.ascontiguousarray(np.where(positive.T, 1.0, -1.0))
-        return prepare_modalities(X, signs, np.array(widths, dtype=np.int64), classes, multilabel)
+        target = signed_target(y)
+        return prepare_modalities(X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel)
 
     def problem(self, prepared: PreparedModalities) -> MultimodalProblem:
         """The problem that the gammas pose on a training set."""
@@ -239,42 +225,3 @@ class SMML(LinearSelector):
     def _has_converged(self, path: FloatArray) -> bool:
         """Whether the relative duality gap is within ``tol``."""
         return bool(self.dual_gap_ <= self.tol)
-
-    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
-        shape = np.asarray(y).shape
-        if len(shape) == 2 and shape[1] > 1:
-            features, target = validate_data(
-                self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=True
-            )
-            check_classification_targets(target)
-            return features, target
-        return super()._validate_data(X, y)
-
-    def predict(self, X: ArrayLike) -> LabelArray:
-        """The class of largest score, or for a multi-label target each label whose score is positive.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_labels) of 0 and 1
-        """
-        if getattr(self, "multilabel_", False):
-            return (self.decision_function(X) > 0).astype(np.int64)
-        return super().predict(X)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
-        return tags
-
-
-def _positive_labels(y: LabelArray) -> LabelArray:
-    """Where an indicator holds 1; it may say 0 or -1 elsewhere."""
-    if type_of_target(y) != "multilabel-indicator" or not set(np.unique(y)) <= {-1, 0, 1}:
-        found = ", ".join(map(repr, np.unique(y)[:5].tolist()))
-        raise DataError(f"y of shape {y.shape} holds {found}: give labels, or an indicator of 0/1 or -1/1.")
-    return y > 0

@@ -1,0 +1,161 @@
+"""The linear support vector machine on all features alike: what a structured penalty has to beat."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.solvers.one_against_rest import OneAgainstRest, SignedTarget, signed_target
+
+
+@dataclass(frozen=True)
+class PreparedSVM:
+    """What tells, for any C, whether the l1 penalty leaves nothing.
+
+    Attributes
+    ----------
+    target : SignedTarget
+    counts : ndarray of int64, shape (2, n_problems)
+        Samples with sign 1 and -1.
+    sums : ndarray of shape (2, n_problems, n_features)
+        Of the samples with sign 1 and -1.
+    """
+
+    target: SignedTarget
+    counts: IntArray
+    sums: FloatArray
+
+
+class LinearSVM(OneAgainstRest):
+    """One squared-hinge machine a class (one against the rest) or a label, by scikit-learn's LinearSVC.
+
+        min_w,b  pen(w, b)  +  C sum_i (1 - y_i (x_i'w + b))_+^2
+
+    with pen = (||w||^2 + b^2) / 2 or ||w||_1 + |b|: b is penalised, so centre the features. On several modalities
+    it sees their concatenation.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    penalty : {"l2", "l1"}, default="l2"
+        With "l1" coefficients are exactly zero, the more the smaller C.
+    tol : float, default=1e-4
+        LinearSVC's; relative to the size of the gradient at zero.
+    max_iter : int, default=10000
+        LinearSVC's, of each machine.
+    n_features_to_select : int, default=None
+        How many features ``get_support`` keeps. None: half of them.
+    random_state : int, RandomState instance or None, default=None
+        The order in which coordinates are visited, with "l1" or fewer samples than features: results differ within
+        ``tol``. None draws from NumPy's global generator.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), one row for two classes
+    intercept_ : ndarray of shape (n_classes,), one entry for two classes
+    classes_ : ndarray of shape (n_classes,)
+        For a multi-label target 0, 1, ..., one a label.
+    multilabel_ : bool
+    scores_ : ndarray of shape (n_features,)
+        Euclidean norm of each feature's coefficients.
+    liblinear_iterations_ : int
+        The most that a machine took; ``converged_`` says whether all stayed below ``max_iter``.
+    objective_path_ : ndarray of shape (1,)
+        The sum of the machines' objectives.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_wine(return_X_y=True)
+    >>> svm = LinearSVM(C=0.02, penalty="l1", random_state=0).fit(scale(X), y)
+    >>> svm.score(scale(X), y) > 0.9, bool((svm.scores_ == 0).any())
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [StrOptions({"l1", "l2"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    liblinear_iterations_: int
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        penalty: Literal["l1", "l2"] = "l2",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        n_features_to_select: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.C = C
+        self.penalty = penalty
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_features_to_select = n_features_to_select
+        self.random_state = random_state
+
+    def simplicity(self) -> tuple[float, ...]:
+        """The sparse penalty first, then smaller C."""
+        return (float(self.penalty == "l2"), float(self.C))
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedSVM:
+        """Count and sum the samples on either side of each problem."""
+        target = signed_target(y)
+        sides = np.stack([target.signs > 0, target.signs < 0])
+        return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
+
+    def is_null(self, prepared: PreparedSVM) -> bool:
+        """Whether every w is zero: with "l1", where no slope of the loss, b at its best, exceeds 1."""
+        if self.penalty == "l2":
+            return False
+        (above, below), sums = prepared.counts, prepared.sums
+        # b at w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1].
+        excess = above - below
+        bias = np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
+        slopes = (1 - bias)[:, None] * sums[0] - (1 + bias)[:, None] * sums[1]
+        return bool(2 * self.C * np.abs(slopes).max() <= 1)
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> Iterator[float]:
+        target = prepared.target
+        self.classes_, self.multilabel_ = target.classes, target.multilabel
+        machines = [self._machine(X, sign) for sign in target.signs]
+        self.coef_ = np.stack([w for w, _, _ in machines])
+        self.intercept_ = np.array([b for _, b, _ in machines])
+        self.liblinear_iterations_ = max(steps for _, _, steps in machines)
+        self.scores_ = np.linalg.norm(self.coef_, axis=0)
+        margins = target.signs * (self.coef_ @ X.T + self.intercept_[:, None])
+        weights = np.column_stack([self.coef_, self.intercept_])
+        penalty = 0.5 * (weights**2).sum() if self.penalty == "l2" else np.abs(weights).sum()
+        yield float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
+
+    def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:
+        """w, b and the iterations of one machine; a label that all samples have, or none, needs b alone."""
+        if (sign == sign[0]).all():
+            return np.zeros(X.shape[1]), float(sign[0]), 0
+        machine = LinearSVC(
+            penalty=self.penalty, C=self.C, tol=self.tol, max_iter=self.max_iter, random_state=self.random_state,
+            dual="auto",
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # converged_ says it
+            machine.fit(X, sign)
+        return machine.coef_[0], float(machine.intercept_[0]), int(machine.n_iter_)
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """Whether LinearSVC ended by ``tol``."""
+        return self.liblinear_iterations_ < self.max_iter
