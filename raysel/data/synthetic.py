@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from raysel.arrays import BoolArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Matrix
+from raysel.data.layouts import Matrix, Modalities
 from raysel.errors import ConfigError
+
+#: Of a modality's shared noise.
+_FACTORS = 5
 
 
 def make_matrix_classification(
@@ -75,6 +79,88 @@ def make_matrix_classification(
     mask = np.zeros(shape, dtype=bool)
     mask[rows[:, None], columns] = True
     return Dataset(X.reshape(n_samples, -1), y, Matrix(height, width), name="planted"), mask.ravel()
+
+
+def make_multimodal_classification(
+    modalities: Mapping[str, int],
+    informative: Mapping[str, int],
+    n_samples: int = 200,
+    n_classes: int = 3,
+    noise: float = 1.0,
+    shared: float = 0.0,
+    multilabel: bool = False,
+    random_state: int | None = None,
+) -> tuple[Dataset, BoolArray]:
+    """Make multimodal samples whose classes, or labels, differ in planted features of some modalities and nowhere else.
+
+    A sample is ``sum_r h_r t_r + noise * e``: t_r is drawn for class r in each planted feature, zero in all others,
+    and over the classes has mean 0 and standard deviation 1 in each; h is the indicator of the sample's class, or of
+    its labels. e has unit variance; a part ``shared`` of it comes from five factors that all of a modality's features
+    follow, planted or not, each in its own way.
+
+    Parameters
+    ----------
+    modalities : dict of str to int
+        Each modality's number of features, in column order.
+    informative : dict of str to int
+        How many of them are planted; a modality that is not named has none.
+    n_samples : int, default=200
+        Spread evenly over the classes.
+    n_classes : int, default=3
+        Or labels.
+    noise : float, default=1.0
+        Its standard deviation in every feature.
+    shared : float in [0, 1], default=0.0
+    multilabel : bool, default=False
+        Whether a sample has each label with probability 1/3, on its own.
+    random_state : int, default=None
+
+    Returns
+    -------
+    dataset : Dataset
+    mask : ndarray of bool, shape (n_features,)
+        The planted features.
+
+    Raises
+    ------
+    ConfigError
+        If there are fewer than two classes, fewer samples than classes, or not that many features to plant in.
+    DataError
+        If a modality has no features, or a label came to have all samples or none.
+
+    Examples
+    --------
+    >>> dataset, mask = make_multimodal_classification({"image": 30, "sound": 20}, {"sound": 4}, random_state=0)
+    >>> dataset.layout.slices()["sound"], int(mask[30:].sum()), int(mask.sum())
+    (slice(30, 50, None), 4, 4)
+    """
+    layout = Modalities(modalities)
+    if not 2 <= n_classes <= n_samples:
+        raise ConfigError(f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}.")
+    for name, n_planted in informative.items():
+        if not 0 <= n_planted <= layout.modalities.get(name, 0):
+            there = f"has {layout.modalities[name]} features" if name in layout.modalities else "is no modality"
+            raise ConfigError(f"informative: {n_planted} features are asked of {name!r}, which {there}.")
+    if not 0 <= shared <= 1:
+        raise ConfigError(f"shared={shared} is no part of the noise's variance: give a number from 0 to 1.")
+    rng = np.random.default_rng(random_state)
+    y = rng.permutation(np.arange(n_samples) % n_classes)
+    indicator = rng.random((n_samples, n_classes)) < 1 / 3 if multilabel else y[:, None] == np.arange(n_classes)
+
+    X = np.empty((n_samples, layout.n_features))
+    mask = np.zeros(layout.n_features, dtype=bool)
+    for name, columns in layout.slices().items():
+        width = layout.modalities[name]
+        loadings = rng.standard_normal((_FACTORS, width))
+        loadings *= np.sqrt(shared / (loadings**2).sum(axis=0))
+        own = math.sqrt(1 - shared) * rng.standard_normal((n_samples, width))
+        X[:, columns] = noise * (rng.standard_normal((n_samples, _FACTORS)) @ loadings + own)
+        planted = columns.start + rng.choice(width, informative.get(name, 0), replace=False)
+        t = rng.standard_normal((n_classes, len(planted)))
+        t = (t - t.mean(axis=0)) / t.std(axis=0)
+        X[:, planted] += indicator @ t
+        mask[planted] = True
+    return Dataset(X, indicator.astype(int) if multilabel else y, layout, name="planted"), mask
 
 
 def _block(n_cells: int, height: int, width: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
-from raysel.data import Matrix, make_matrix_classification
+from raysel.data import Matrix, make_matrix_classification, make_multimodal_classification
 from raysel.errors import ConfigError
 
 
@@ -51,3 +51,53 @@ def test_the_seed_decides():
 def test_refuses_what_it_cannot_plant(options, culprit):
     with pytest.raises(ConfigError, match=culprit):
         make_matrix_classification(**options)
+
+
+WIDTHS = {"a": 6, "b": 4, "noise": 5}
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_labels_explain_planted_features_of_named_modalities_and_no_others(multilabel):
+    dataset, mask = make_multimodal_classification(
+        WIDTHS, {"a": 3, "b": 1}, 90, 4, noise=0.0, multilabel=multilabel, random_state=2
+    )
+    assert dataset.is_multilabel == multilabel
+    assert [int(mask[columns].sum()) for columns in dataset.layout.slices().values()] == [3, 1, 0]
+    assert (dataset.X[:, ~mask] == 0).all()
+    indicator = dataset.y if multilabel else np.eye(4)[dataset.y]
+    effects, residual, rank, _ = np.linalg.lstsq(indicator, dataset.X[:, mask], rcond=None)
+    assert rank == 4
+    np.testing.assert_allclose(residual, 0, atol=1e-20)
+    np.testing.assert_allclose(effects.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(effects.std(axis=0), 1)
+
+
+def test_shared_noise_correlates_features_of_one_modality_only():
+    data = [
+        make_multimodal_classification(WIDTHS, {}, 5000, noise=2.0, shared=part, random_state=0)[0] for part in (0, 1)
+    ]
+    inside = np.zeros((15, 15), dtype=bool)
+    for columns in data[0].layout.slices().values():
+        inside[columns, columns] = True
+    own, common = (np.abs(np.corrcoef(dataset.X.T) - np.eye(15)) for dataset in data)
+    chance = 5 / np.sqrt(5000)
+    assert own.max() < chance
+    assert common[~inside].max() < chance
+    assert common[inside].max() > 0.5
+    for dataset in data:
+        np.testing.assert_allclose(dataset.X.std(axis=0), 2.0, rtol=0.05)
+    assert [np.linalg.matrix_rank(dataset.X[:, :6]) for dataset in data] == [6, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "culprit"),
+    [
+        ({"informative": {"c": 1}}, "'c', which is no modality"),
+        ({"informative": {"a": 7}}, "7 features are asked of 'a', which has 6"),
+        ({"n_classes": 1}, "n_classes=1"),
+        ({"shared": 1.5}, "shared=1.5"),
+    ],
+)
+def test_refuses_what_it_cannot_plant_in_modalities(options, culprit):
+    with pytest.raises(ConfigError, match=culprit):
+        make_multimodal_classification(WIDTHS, **{"informative": {"a": 1}, **options})
