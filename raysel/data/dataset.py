@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from raysel.arrays import FloatArray, LabelArray
-from raysel.data.layouts import Layout, Tasks
+from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.errors import DataError
 
 
@@ -26,7 +26,7 @@ class Dataset:
         NaN only outside a sample's own task, where the layout is `Tasks`. Kept as read-only,
         C-contiguous float64; a writable array is copied.
     y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
-        Labels: whole numbers (kept as int64) or text.
+        Labels: whole numbers (kept as int64) or text; ``task/label`` where the layout is `Tasks`.
     layout : Layout
         How the columns are arranged, e.g. ``Matrix(32, 32)``.
     name : str, default="data"
@@ -42,7 +42,7 @@ class Dataset:
     ------
     DataError
         If the parts do not fit each other, X holds NaN, infinity or no numbers at all, a name is
-        given twice, or there are fewer than two classes.
+        given twice, or there are fewer than two classes, in all or in one of several tasks.
 
     Examples
     --------
@@ -84,6 +84,8 @@ class Dataset:
         if groups is not None and groups.ndim != 1:
             raise DataError(f"{where}: groups has shape {groups.shape}; give one value a sample.")
         _check_classes(y, where)
+        if isinstance(self.layout, Tasks):
+            _check_tasks(X, y, self.layout, where)
         _check_finite(X, names, self.layout, where)
         labels = _checked_label_names(self.label_names, y, where)
         parts = {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
@@ -116,6 +118,11 @@ class Dataset:
     def classes(self) -> LabelArray:
         """The labels that occur, sorted; for an indicator the names of its columns."""
         return np.array(self.label_names) if self.is_multilabel else np.unique(self.y)
+
+    @cached_property
+    def constant(self) -> BoolArray:
+        """Whether each feature has one value only, in all samples or all of its task: shape (n_features,)."""
+        return np.fmax.reduce(self.X) == np.fmin.reduce(self.X)
 
     @cached_property
     def content_hash(self) -> str:
@@ -213,11 +220,25 @@ def _check_classes(y: LabelArray, where: str) -> None:
         )
 
 
+def _check_tasks(X: FloatArray, y: LabelArray, layout: Tasks, where: str) -> None:
+    """NaN stands outside a sample's own task and nowhere else; each task has classes of its own."""
+    if y.ndim != 1:
+        raise DataError(f"{where}: several tasks need one label a sample, not an indicator.")
+    owners = layout.owners(X)
+    for i, name in enumerate(layout.tasks):
+        classes = np.unique(y[owners == i])
+        if len(classes) < 2:
+            held = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
+            raise DataError(f"{where}: task {name!r} holds {held}; every task needs two classes at least.")
+        if strange := [label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")]:
+            raise DataError(
+                f"{where}: task {name!r} has the label {strange[0]!s}; write '{name}{SEPARATOR}{strange[0]!s}', "
+                "so that equal labels of two tasks stay apart."
+            )
+
+
 def _check_finite(X: FloatArray, names: tuple[str, ...], layout: Layout, where: str) -> None:
-    bad = ~np.isfinite(X)
-    if isinstance(layout, Tasks):
-        layout.owners(X)  # NaN stands outside a sample's own task, and nowhere else
-        bad = np.isinf(X)
+    bad = np.isinf(X) if isinstance(layout, Tasks) else ~np.isfinite(X)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise DataError(

@@ -14,6 +14,9 @@ import numpy as np
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.errors import DataError
 
+#: Between a task's name and a label, wherever the labels of several tasks stand together.
+SEPARATOR = "/"
+
 
 class Layout(ABC):
     """The arrangement of a data set's columns."""
@@ -122,13 +125,15 @@ class Tasks(Layout):
     tasks: Mapping[str, int | tuple[int, ...]]
 
     def __post_init__(self) -> None:
-        shapes = {name: tuple(shape) if isinstance(shape, Sequence) else shape for name, shape in self.tasks.items()}
-        for name, shape in shapes.items():
-            sides = shape if isinstance(shape, tuple) else (shape,)
-            if not sides or any(not isinstance(side, int) or isinstance(side, bool) or side < 1 for side in sides):
+        if not isinstance(self.tasks, Mapping) or not self.tasks:
+            raise DataError(f"tasks={self.tasks!r}: name each task with its number of columns, e.g. {{'faces': 644}}.")
+        shapes: dict[str, int | tuple[int, ...]] = {}
+        for name, shape in self.tasks.items():
+            sides = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+            if not sides or any(not isinstance(side, Integral) or isinstance(side, bool) or side < 1 for side in sides):
                 raise DataError(f"task {name!r} has {shape!r} columns: give a positive whole number or a shape.")
-        if not shapes:
-            raise DataError("there are no tasks: name each one with its number of columns.")
+            whole = tuple(int(side) for side in sides)
+            shapes[name] = whole if isinstance(shape, Sequence) else whole[0]
         object.__setattr__(self, "tasks", shapes)
 
     @property

@@ -8,11 +8,8 @@ import numpy as np
 
 from raysel.arrays import LabelArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.errors import DataError
-
-#: Between a task's name and a label, in the labels of the joined data.
-SEPARATOR = "/"
 
 
 def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:

@@ -100,6 +100,33 @@ def test_what_is_no_set_of_tasks_is_refused(tasks, message):
 
 
 @pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a/0", "a/1", "b/0", "b/0"], r"task 'b' holds one class only \(b/0\); every task needs two classes"),
+        (["a/0", "a/0", "a/0", "a/1"], r"task 'a' holds one class only \(a/0\)"),
+        ([0, 1, 0, 1], "task 'a' has the label 0; write 'a/0'"),
+        (["a/0", "a/1", "a/0", "a/1"], "task 'b' has the label a/0; write 'b/a/0'"),
+        (np.eye(4, 2, dtype=int), "one label a sample, not an indicator"),
+    ],
+)
+def test_a_file_of_several_tasks_must_tell_their_classes_apart(y, message):
+    X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, 3.0], [np.nan, 4.0]])
+    with pytest.raises(DataError, match=message):
+        Dataset(X, y, Tasks({"a": 1, "b": 1}))
+    with pytest.raises(DataError, match="task 'c' holds no samples"):
+        Dataset(np.insert(X, 2, np.nan, axis=1), ["a/0", "a/1", "b/0", "b/1"], Tasks({"a": 1, "b": 1, "c": 1}))
+
+
+def test_a_feature_is_constant_in_the_samples_of_its_own_task():
+    joined = join_tasks({"a": make(6, Tensor((3,))), "b": make(6, Tensor((2,)), seed=1)})
+    X = joined.X.copy()
+    X[:6, 1], X[6:, 4], X[6, 3] = 7.0, 0.0, X[7, 3]
+    constant = dataclasses.replace(joined, X=X).constant
+    assert constant.tolist() == [False, True, False, False, True]
+    assert not joined.constant.any()
+
+
+@pytest.mark.parametrize(
     ("tasks", "message"),
     [
         ([{"name": "a", "source": "iris"}], "dataset.tasks"),
