@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-Scalar: TypeAlias = bool | int | float | str | None
+#: One value of a parameter; a list of numbers is one too, e.g. a number for each task.
+Scalar: TypeAlias = bool | int | float | str | None | Sequence[int | float]
 
 _LARGEST = 1e300  # differences of two are still finite
 _MOST_VALUES = 10_000
@@ -21,7 +23,7 @@ class Choices:
 
     def to_yaml(self) -> Any:
         """As a configuration writes it."""
-        return list(self.values)
+        return [list(value) if isinstance(value, tuple) else value for value in self.values]
 
 
 @dataclass(frozen=True)
@@ -91,16 +93,18 @@ def scalar_from_yaml(raw: Any) -> Scalar:
 
     Returns
     -------
-    bool, int, float, str or None
+    bool, int, float, str, None, or tuple of numbers
 
     Raises
     ------
     ValueError
-        If raw is a list, a mapping, or no finite number.
+        If raw is a mapping, no finite number, or a list of anything else.
     """
     if raw is None or isinstance(raw, bool | str) or _is_number(raw):
         return raw
-    raise ValueError(f"{raw!r} is no single value: give a finite number, a word, true or false")
+    if isinstance(raw, list | tuple) and raw and all(map(_is_number, raw)):
+        return tuple(raw)
+    raise ValueError(f"{raw!r} is no value: give a finite number, a word, true or false, or a list of numbers")
 
 
 def _numbers(kind: str, raw: Any, count: int) -> list[float]:

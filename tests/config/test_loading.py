@@ -122,12 +122,15 @@ def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
         ("solver=smr", "solver", "name, params, space"),
         ("solver.params=3", "solver.params", "3"),
         ("solver.params.rank=2", "solver", "rank"),
-        ("solver.params.tol=[1, 2]", "solver.params.tol", "[1, 2]"),
+        ("solver.params.tol=[1, x]", "solver.params.tol", "[1, 'x']"),
+        ("solver.params.tol=[]", "solver.params.tol", "[]"),
+        ("solver.params.tol=[1, [2]]", "solver.params.tol", "[1, [2]]"),
         ("solver.params.tol=.inf", "solver.params.tol", "inf"),
         ("solver.space.alpha=0.1", "solver.space.alpha", "0.1"),
         ("solver.space.alpha=[]", "solver.space.alpha", "empty"),
         ("solver.space.alpha=[.nan]", "solver.space.alpha", "nan"),
-        ("solver.space.alpha=[[1]]", "solver.space.alpha", "[1]"),
+        ("solver.space.alpha=[[x]]", "solver.space.alpha", "['x']"),
+        ("solver.space.alpha=[[1, 2], [1, 2]]", "solver.space.alpha", "twice"),
         ("solver.space.alpha=[1, 1.0]", "solver.space.alpha", "twice"),
         ("solver.space.alpha={uniform: [1, 0]}", "solver.space.alpha", "[1, 0]"),
         ("solver.space.alpha={uniform: [0, 1e308]}", "solver.space.alpha", "1e+308"),
@@ -367,10 +370,16 @@ def test_the_hash_does_not_see_the_order_of_keys(tmp_path):
 finite = st.floats(-1e300, 1e300)
 words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=12)
 scalars = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), finite, words)
+values = scalars | st.lists(st.integers(-(2**60), 2**60) | finite, min_size=1, max_size=3)
 bounds = st.lists(finite, min_size=2, max_size=2, unique=True).map(sorted)
 positive = st.floats(1e-200, 1e200)
 domains = st.one_of(
-    st.lists(scalars, min_size=1, max_size=4, unique_by=lambda v: (isinstance(v, bool), v)),
+    st.lists(
+        values,
+        min_size=1,
+        max_size=4,
+        unique_by=lambda v: (isinstance(v, bool), tuple(v) if isinstance(v, list) else v),
+    ),
     bounds.map(lambda b: {"uniform": b}),
     st.lists(positive, min_size=2, max_size=2, unique=True).map(lambda b: {"loguniform": sorted(b)}),
     st.lists(st.integers(-(2**53), 2**53), min_size=2, max_size=2, unique=True).map(lambda b: {"randint": sorted(b)}),
@@ -385,7 +394,7 @@ studies = st.fixed_dictionaries(
             {"path": words}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
         ),
         "solver": st.fixed_dictionaries(
-            {"name": words, "params": st.dictionaries(keys.map(lambda k: f"p{k}"), scalars, max_size=3)},
+            {"name": words, "params": st.dictionaries(keys.map(lambda k: f"p{k}"), values, max_size=3)},
             optional={"space": st.dictionaries(keys.map(lambda k: f"s{k}"), domains, max_size=3)},
         ),
     },
