@@ -108,12 +108,16 @@ class Aggregate(TaskProjector):
         """Fewer components, then more shrinkage."""
         return (*super().simplicity(), -self.shrinkage)
 
+    def _check_components(self, widths: Mapping[str, int]) -> None:
+        widest = max(widths, key=lambda name: widths[name])
+        super()._check_components({widest: widths[widest]})
+
     def _reduce(self, samples: Sequence[TaskSamples]) -> Pooled:
         means = tuple(task.X.mean(axis=0) for task in samples)
         spreads = [float(np.sqrt(task.X.var(axis=0).sum())) for task in samples]
         for task, spread in zip(samples, spreads, strict=True):
             if spread == 0:
-                raise DataError(f"{task.name}: no feature varies; there is nothing to project on.")
+                raise DataError(f"{task}: no feature varies; there is nothing to project on.")
         X = np.zeros((sum(len(task.y) for task in samples), max(task.X.shape[1] for task in samples)))
         codes = np.empty(len(X), dtype=np.int64)
         row = first = 0

@@ -73,8 +73,8 @@ class Evaluation:
             parts = [task_of(y_test) == task for task in self.tasks] or [np.ones(len(y_test), dtype=bool)]
 
             def by_part(selector: IterativeEstimator) -> FloatArray:
-                predicted = selector.predict(X_test)
-                return np.array([metric(y_test[part], predicted[part]) for part in parts])
+                predicted, labelled = selector.predict(X_test), selector.labelled(y_test)
+                return np.array([metric(y_test[part & labelled], predicted[part & labelled]) for part in parts])
 
             return by_part
         last: list[tuple[IntArray, FloatArray]] = []

@@ -43,6 +43,9 @@ class FoldData:
             elif is_dataclass(value):
                 for field in fields(value):
                     visit(getattr(value, field.name))
+            elif isinstance(value, tuple | list):  # a part a task
+                for part in value:
+                    visit(part)
 
         visit(self)
         return sum(seen.values())

@@ -85,6 +85,10 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         """Whether it is proved, before any iteration, that the solution is zero."""
         return False
 
+    def labelled(self, y: LabelArray) -> BoolArray:
+        """Which samples have a label, and so can be scored: shape (n_samples,)."""
+        return np.ones(len(y), dtype=bool)
+
     @abstractmethod
     def prepare(self, X: FloatArray, y: LabelArray) -> Any:
         """What the method needs of a training set whatever its parameters; computed once, shared by all.

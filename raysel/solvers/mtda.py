@@ -13,16 +13,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from raysel.arrays import FloatArray
+from raysel.data.layouts import Tasks
 from raysel.errors import ConfigError
 from raysel.linalg.scatter import ScatterRange
 from raysel.linalg.trace_ratio import Scatters, newton, shrunken
 from raysel.solvers.mtda_aligned import Mapped, column_traces, map_tasks, pooled_within, shared_projection
-from raysel.solvers.mtda_alternating import alternate
-from raysel.solvers.mtda_bilinear import MatrixTask, alternate_sides, matrix_task
+from raysel.solvers.mtda_alternating import alternate, common_width
+from raysel.solvers.mtda_bilinear import alternate_sides, matrix_task
 from raysel.solvers.mtda_semisupervised import partly_labelled
-from raysel.solvers.mtda_weights import resolve_weights, warn_of_dropped_tasks
+from raysel.solvers.mtda_weights import given_weights, resolve_weights, warn_of_dropped_tasks
 from raysel.solvers.projection import TaskProjector
-from raysel.solvers.task_samples import TaskSamples
+from raysel.solvers.task_samples import TaskSamples, called
 
 
 class MTDA(TaskProjector):
@@ -191,6 +192,8 @@ class MTDA(TaskProjector):
                 f"intermediate_dim={self.intermediate_dim} changes nothing for method='exact':"
                 " leave it out, or choose method='alternating' or 'printed'."
             )
+        if self.tasks is not None and not isinstance(self.task_weights, str):
+            given_weights(self.task_weights, len(self.tasks))
         extensions = [name for name in ("aligned", "bilinear", "unlabelled") if getattr(self, name) is not None]
         if len(extensions) > 1:
             raise ConfigError(f"{' and '.join(extensions)} exclude each other: keep one.")
@@ -201,30 +204,35 @@ class MTDA(TaskProjector):
         if self.bilinear is not None:
             self._check_bilinear()
 
+    def _check_components(self, widths: Mapping[str, int]) -> None:
+        if self.aligned is None:  # whose maps may lead into a larger space
+            super()._check_components(widths)
+
     def _check_bilinear(self) -> None:
         if self.n_components is not None or self.shrinkage:
             raise ConfigError("bilinear takes neither n_components, for it is their number, nor shrinkage.")
+        sides = tuple(self.bilinear or ())
+        if len(sides) != 2 or any(not isinstance(k, int | np.integer) or k < 1 for k in sides):
+            raise ConfigError(f"bilinear={self.bilinear!r} must be two positive whole numbers, e.g. (4, 3).")
         for name, shape in (self.tasks or {"X": 0}).items():
             if isinstance(shape, int) or len(shape) != 2:
                 raise ConfigError(f"bilinear needs each task's shape, e.g. tasks={{{name!r}: (28, 23), ..}}.")
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> Any:
-        if self.aligned is not None:
-            return map_tasks(samples, [np.asarray(W, dtype=np.float64) for W in self.aligned])
-        if self.bilinear is not None:
-            shapes = [shape for shape in (self.tasks or {}).values() if isinstance(shape, tuple | list)]
-            return tuple(matrix_task(task, (int(a), int(b))) for task, (a, b) in zip(samples, shapes, strict=True))
         if self.unlabelled is not None:
-            return tuple(partly_labelled(task, self.n_neighbors) for task in samples)
+            return tuple(partly_labelled(task) for task in samples)
         return super()._reduce(samples)
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Any) -> Iterator[float]:
+        # The maps and the matrices are at hand at once: only what takes an eigendecomposition is prepared.
         if self.aligned is not None:
-            return self._solve_aligned(samples, prepared)
+            return self._solve_aligned(samples, map_tasks(samples, self.aligned))
         if self.bilinear is not None:
-            return self._solve_bilinear(samples, prepared)
+            return self._solve_bilinear(samples)
         if self.unlabelled is not None:
-            turned = [task.denominator(self.unlabelled_weight, self.graph_weight) for task in prepared]
+            turned = [
+                task.denominator(self.unlabelled_weight, self.graph_weight, self.n_neighbors) for task in prepared
+            ]
             ranges = [task.reduced for task in prepared]
             problems = [
                 shrunken(turn.T @ reduced.between, total, self.shrinkage)
@@ -269,40 +277,35 @@ class MTDA(TaskProjector):
                 UserWarning,
                 stacklevel=3,
             )
-        ranks = [len(problem.total) for problem in problems]
-        narrowest = int(np.argmin(ranks))
         if self.n_components is None:
+            ranks = [len(problem.total) for problem in problems]
             sizes = [min(sizes) if printed else min(size, *ranks) for size in sizes]
-        width = self.intermediate_dim or (max(sizes) + min(ranks) + 1) // 2
-        if not max(sizes) <= width <= min(ranks):
-            raise ConfigError(
-                f"method={self.method!r} maps all tasks into one space: its intermediate_dim={width} must lie between"
-                f" n_components ({max(sizes)}) and the rank {min(ranks)} of {samples[narrowest].name}."
-            )
+        width = common_width(self.intermediate_dim, sizes, problems, [str(task) for task in samples])
         steps = alternate(problems, sizes, self.task_weights_, width, check_random_state(self.random_state), printed)
         return (
             (ratio, [p.principal(V, ratio) for p, V in zip(problems, bases, strict=True)]) for ratio, bases in steps
         )
 
-    def _solve_aligned(self, samples: Sequence[TaskSamples], prepared: Mapped) -> Iterator[float]:
-        maps = [np.asarray(W, dtype=np.float64) for W in self.aligned or ()]
-        totals = np.array([reduced.total.sum() for reduced in prepared.ranges])
+    def _solve_aligned(self, samples: Sequence[TaskSamples], mapped: Mapped) -> Iterator[float]:
+        totals = np.array([(Z**2).sum() / len(Z) for Z in mapped.samples])
         self.task_weights_ = resolve_weights(self.task_weights, samples, totals)
         solve = shared_projection if self.share == "projection" else pooled_within
         size = None if self.n_components is None else int(self.n_components)  # type: ignore[arg-type]
-        for ratio, bases in solve(samples, prepared, self.task_weights_, size, self.shrinkage):
-            projections = [W @ V for W, V in zip(maps, bases, strict=True)]
-            embeddings = [Z @ V for Z, V in zip(prepared.samples, bases, strict=True)]
+        for ratio, bases in solve(samples, mapped, self.task_weights_, size, self.shrinkage):
+            projections = [W @ V for W, V in zip(mapped.maps, bases, strict=True)]
+            embeddings = [Z @ V for Z, V in zip(mapped.samples, bases, strict=True)]
             traces = [column_traces(task, Z) for task, Z in zip(samples, embeddings, strict=True)]
-            self._keep(samples, prepared.means, projections, [b / t for b, t in traces], embeddings)
+            self._keep(samples, mapped.means, projections, [b / t for b, t in traces], embeddings)
             self._record([(float(b.sum()), float(t.sum())) for b, t in traces], totals)
             yield ratio
 
-    def _solve_bilinear(self, samples: Sequence[TaskSamples], prepared: Sequence[MatrixTask]) -> Iterator[float]:
+    def _solve_bilinear(self, samples: Sequence[TaskSamples]) -> Iterator[float]:
         size = (int(self.bilinear[0]), int(self.bilinear[1])) if self.bilinear is not None else (1, 1)
+        shapes = [shape for shape in Tasks(self.tasks or {}).tasks.values() if isinstance(shape, tuple)]
+        prepared = [matrix_task(task, (a, b)) for task, (a, b) in zip(samples, shapes, strict=True)]
         totals = np.array([(task.samples**2).sum() / len(task.samples) for task in prepared])
         self.task_weights_ = resolve_weights(self.task_weights, samples, totals)
-        names, rng = [task.name for task in samples], check_random_state(self.random_state)
+        names, rng = [str(task) for task in samples], check_random_state(self.random_state)
         for ratio, factors in alternate_sides(prepared, names, size, self.task_weights_, self.n_init, rng):
             projections = [m.lift(found) for m, found in zip(prepared, factors, strict=True)]
             embeddings = [m.embed(found) for m, found in zip(prepared, factors, strict=True)]
@@ -318,5 +321,5 @@ class MTDA(TaskProjector):
     def _follow(self, updates: Iterator[float]) -> Iterator[float]:
         for objective in super()._follow(updates):
             if self.converged_ or self.n_iter_ >= self.max_iter:
-                warn_of_dropped_tasks(self.task_names_, self.retained_)
+                warn_of_dropped_tasks([called(name) for name in self.task_names_], self.retained_)
             yield objective

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
 from raysel.arrays import FloatArray
 from raysel.errors import ConfigError
-from raysel.linalg.scatter import RANK_CUT, ScatterRange, scatter_range
+from raysel.linalg.scatter import RANK_CUT, scatter_range
 from raysel.linalg.trace_ratio import Scatters, newton, shrunken
 from raysel.solvers.task_samples import TaskSamples
 
@@ -28,25 +29,25 @@ class Mapped:
 
     Attributes
     ----------
+    maps : tuple of ndarray of shape (D_i, d')
+        W_i.
     means : tuple of ndarray of shape (D_i,)
     samples : tuple of ndarray of shape (n_i, d')
         (X_i - mean_i) W_i.
-    ranges : tuple of ScatterRange
-        Of each task on its own, in the common space.
     """
 
+    maps: tuple[FloatArray, ...]
     means: tuple[FloatArray, ...]
     samples: tuple[FloatArray, ...]
-    ranges: tuple[ScatterRange, ...]
 
 
-def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray]) -> Mapped:
+def map_tasks(samples: Sequence[TaskSamples], aligned: Sequence[ArrayLike]) -> Mapped:
     """Map each task's centred samples by its W_i.
 
     Parameters
     ----------
     samples : sequence of TaskSamples
-    maps : sequence of ndarray of shape (D_i, d')
+    aligned : sequence of array-like of shape (D_i, d')
 
     Returns
     -------
@@ -57,19 +58,21 @@ def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray]) -> Map
     ConfigError
         If the maps do not fit the tasks or each other.
     """
-    if len(maps) != len(samples):
-        raise ConfigError(f"aligned has {len(maps)} maps for {len(samples)} tasks: give one a task.")
+    if len(aligned) != len(samples):
+        raise ConfigError(f"aligned has {len(aligned)} maps for {len(samples)} tasks: give one a task.")
+    maps = tuple(np.asarray(W, dtype=np.float64) for W in aligned)
     for task, W in zip(samples, maps, strict=True):
-        wanted = (task.X.shape[1], maps[0].shape[-1])
+        wanted = (task.X.shape[1], maps[0].shape[-1] if maps[0].ndim else 0)
         if W.shape != wanted:
-            raise ConfigError(f"aligned maps {task.name} by an array of shape {W.shape}; it must be {wanted}.")
+            raise ConfigError(f"aligned maps {task} by an array of shape {W.shape}; it must be {wanted}.")
+        if not np.isfinite(W).all():
+            raise ConfigError(f"aligned maps {task} by an array that holds NaN or infinity.")
     means = tuple(task.X.mean(axis=0) for task in samples)
     mapped = tuple((task.X - mean) @ W for task, mean, W in zip(samples, means, maps, strict=True))
-    ranges = tuple(scatter_range(Z, t.codes, len(t.classes)) for Z, t in zip(mapped, samples, strict=True))
-    for task, reduced in zip(samples, ranges, strict=True):
-        if reduced.rank == 0:
-            raise ConfigError(f"aligned maps all samples of {task.name} to one point.")
-    return Mapped(means, mapped, ranges)
+    for task, Z in zip(samples, mapped, strict=True):
+        if not Z.any():
+            raise ConfigError(f"aligned maps all samples of {task} to one point.")
+    return Mapped(maps, means, mapped)
 
 
 def shared_projection(

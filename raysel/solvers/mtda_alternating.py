@@ -14,7 +14,39 @@ import numpy as np
 import scipy.linalg
 
 from raysel.arrays import FloatArray
+from raysel.errors import ConfigError
 from raysel.linalg.trace_ratio import LARGEST_RATIO, Scatters, shared_ratio
+
+
+def common_width(wanted: int | None, sizes: Sequence[int], problems: Sequence[Scatters], names: Sequence[str]) -> int:
+    """d', the dimension of the space that every W_i maps into: as wanted, by default halfway.
+
+    Parameters
+    ----------
+    wanted : int or None
+    sizes : sequence of int
+        d_i.
+    problems : sequence of Scatters
+    names : sequence of str
+        What messages call the tasks.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ConfigError
+        If it is below a d_i or above the rank of a task, which is named.
+    """
+    rank, narrowest = min((len(problem.total), name) for problem, name in zip(problems, names, strict=True))
+    width = wanted or (max(sizes) + rank + 1) // 2
+    if not max(sizes) <= width <= rank:
+        raise ConfigError(
+            f"the alternating methods map all tasks into one space: its intermediate_dim={width} must lie between"
+            f" n_components ({max(sizes)}) and the rank {rank} of {narrowest}."
+        )
+    return width
 
 
 def alternate(

@@ -89,7 +89,7 @@ def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
     rows = _range(np.tensordot(X, X, axes=([0, 2], [0, 2])))
     columns = _range(np.tensordot(X, X, axes=([0, 1], [0, 1])))
     if not rows.size:
-        raise ConfigError(f"{task.name}: no feature varies; there is nothing to project on.")
+        raise ConfigError(f"{task}: no feature varies; there is nothing to project on.")
     reduced = rows.T @ X @ columns
     counts = np.bincount(task.codes)
     sums = np.eye(len(counts))[task.codes].T @ reduced.reshape(len(X), -1) / np.sqrt(counts)[:, None]

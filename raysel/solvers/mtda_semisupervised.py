@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.neighbors import kneighbors_graph
 
 from raysel.arrays import FloatArray
+from raysel.errors import DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
 from raysel.solvers.task_samples import TaskSamples
 
@@ -30,51 +31,61 @@ class PartlyLabelled:
         Its ``total`` is that of all samples, its ``between`` that of the labelled ones.
     labelled : ndarray of shape (r, r)
         S_t(labelled).
-    graph : ndarray of shape (r, r)
-        X' L X / n^2.
+    samples : ndarray of shape (n, r)
+        All of them, centred.
     """
 
     reduced: ScatterRange
     labelled: FloatArray
-    graph: FloatArray
+    samples: FloatArray
 
-    def denominator(self, eta: float, mu: float) -> tuple[FloatArray, FloatArray]:
+    def denominator(self, eta: float, mu: float, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
         """The eigenvalues of T, descending, shape (r,), and its eigenvectors, shape (r, r).
 
         Parameters
         ----------
         eta, mu : float
+        n_neighbors : int
+            Of the graph; at most all other samples.
         """
-        T = self.labelled + mu * self.graph
+        T = self.labelled.copy()
+        if mu:
+            n = len(self.samples)
+            near = kneighbors_graph(self.samples, min(n_neighbors, n - 1))
+            smoothed = np.asarray(laplacian((near + near.T) / 2) @ self.samples, dtype=np.float64)
+            T += mu * self.samples.T @ smoothed / n**2
         T.flat[:: len(T) + 1] += eta * self.reduced.total
         values, vectors = scipy.linalg.eigh(T, driver="evd", check_finite=False, overwrite_a=True)
         return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
-def partly_labelled(task: TaskSamples, n_neighbors: int) -> PartlyLabelled:
+def partly_labelled(task: TaskSamples) -> PartlyLabelled:
     """Reduce a task with unlabelled samples, those of code -1.
 
     Parameters
     ----------
     task : TaskSamples
-    n_neighbors : int
-        Of the graph; at most all other samples.
 
     Returns
     -------
     PartlyLabelled
+
+    Raises
+    ------
+    DataError
+        If no feature varies.
     """
-    n, everyone = len(task.y), np.zeros(len(task.y), dtype=np.int64)
+    everyone = np.zeros(len(task.y), dtype=np.int64)
     reduced = scatter_range(task.X, everyone, 1)
+    if reduced.rank == 0:
+        raise DataError(f"{task}: no feature varies; there is nothing to project on.")
     Z = reduced.embed(task.X - reduced.mean, np.eye(reduced.rank))
     known = task.codes >= 0
     own = Z[known] - Z[known].mean(axis=0)
     counts = np.bincount(task.codes[known])
     membership = np.eye(len(counts))[task.codes[known]] / np.sqrt(counts * len(own))
-    neighbours = kneighbors_graph(task.X, min(n_neighbors, n - 1))
-    smoothed = np.asarray(laplacian((neighbours + neighbours.T) / 2) @ Z, dtype=np.float64)
     return PartlyLabelled(
         replace(reduced, between=own.T @ membership, class_counts=counts.astype(np.int64)),
         own.T @ own / len(own),
-        Z.T @ smoothed / n**2,
+        Z,
     )

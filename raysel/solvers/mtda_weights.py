@@ -38,13 +38,35 @@ def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], tra
     if isinstance(wanted, str):
         weights = 1.0 / traces if wanted == "inverse_trace" else np.ones(len(samples))
     else:
-        weights = np.asarray(wanted, dtype=np.float64)
-        if weights.shape != (len(samples),) or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
-            raise ConfigError(
-                f"task_weights={wanted!r} must be {len(samples)} non-negative numbers, one a task, not all zero."
-            )
+        weights = given_weights(wanted, len(samples))
     informative = np.array([_has_scatter_within_classes(task) for task in samples])
     return weights * informative if (weights * informative).any() else weights
+
+
+def given_weights(wanted: ArrayLike, n_tasks: int) -> FloatArray:
+    """Weights that the user gives.
+
+    Parameters
+    ----------
+    wanted : array-like of shape (n_tasks,)
+    n_tasks : int
+
+    Returns
+    -------
+    ndarray of shape (n_tasks,)
+
+    Raises
+    ------
+    ConfigError
+        If they are not one non-negative number a task, with one above 0.
+    """
+    try:
+        weights = np.asarray(wanted, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.empty(0)
+    if weights.shape != (n_tasks,) or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
+        raise ConfigError(f"task_weights={wanted!r} must be {n_tasks} non-negative numbers, one a task, not all zero.")
+    return weights
 
 
 def _has_scatter_within_classes(task: TaskSamples) -> bool:
@@ -54,8 +76,7 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
     if single.size:
         effect = "they say nothing of the scatter within classes" if several else "its weight is set to 0"
         warnings.warn(
-            f"{task.name} has {single.size} of {len(counts)} classes with a single sample"
-            f" (e.g. {single[0]!r}): {effect}.",
+            f"{task} has {single.size} of {len(counts)} classes with a single sample (e.g. {single[0]!s}): {effect}.",
             UserWarning,
             stacklevel=4,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,8 @@ from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
 from raysel.metrics.ranks import ranks
 from raysel.solvers.base import IterativeEstimator
-from raysel.solvers.task_samples import TaskSamples, check_tasks, split_columns, task_samples
+from raysel.solvers.components import component_numbers
+from raysel.solvers.task_samples import TaskSamples, called, check_tasks, is_labelled, split_columns, task_samples
 
 
 class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, IterativeEstimator):
@@ -42,6 +44,7 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
     scores_ : ndarray of shape (n_features,)
         The tasks' scores one after the other.
     task_names_ : list of str
+        Empty for data of one task.
     classes_ : ndarray
         The labels of all tasks.
     """
@@ -69,6 +72,8 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
         """Refuse parameters that are wrong in themselves or for data of this width."""
         super().check(n_features)
         if self.tasks is None:
+            if isinstance(self.n_components, Integral):  # a list goes with tasks that fit_tasks has yet to see
+                self._check_components({"": n_features})
             return
         widths = Tasks(self.tasks).widths()
         if len(widths) < 2:
@@ -79,6 +84,13 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
                 f"tasks ({given}) have {sum(widths.values())} columns together, X has {n_features}:"
                 " every column belongs to exactly one task."
             )
+        self._check_components(widths)
+
+    def _check_components(self, widths: Mapping[str, int]) -> None:
+        """Refuse what no data of these numbers of features could serve; each task's rank may be smaller still."""
+        if self.n_components is not None:
+            limits = [(f"{called(name)} of {width} features", width) for name, width in widths.items()]
+            component_numbers(self.n_components, limits)
 
     def simplicity(self) -> tuple[float, ...]:
         """Fewer components are simpler; the default is the most."""
@@ -100,7 +112,7 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
     def _range(task: TaskSamples) -> ScatterRange:
         reduced = scatter_range(task.X, task.codes, len(task.classes))
         if reduced.rank == 0:
-            raise DataError(f"{task.name}: no feature varies; there is nothing to project on.")
+            raise DataError(f"{task}: no feature varies; there is nothing to project on.")
         return reduced
 
     @abstractmethod
@@ -136,8 +148,12 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
 
     def _samples(self, X: FloatArray, y: LabelArray) -> list[TaskSamples]:
         if self.tasks is None:
-            return [task_samples("the data", X, y, self.unlabelled)]
+            return [task_samples("", X, y, self.unlabelled)]
         return split_columns(self.tasks, X, y, self.unlabelled)
+
+    def labelled(self, y: LabelArray) -> BoolArray:
+        """Which samples have a label, and so can be scored."""
+        return is_labelled(y, self.unlabelled, self.tasks or ())
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
         finite = True if self.tasks is None else "allow-nan"
@@ -148,23 +164,14 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
         return features, target
 
     def _sizes(self, samples: Sequence[TaskSamples], ranges: Sequence[ScatterRange]) -> list[int]:
-        """d_i: n_components, by default min(c_i - 1, r_i)."""
+        """d_i: ``n_components``, by default min(c_i - 1, r_i)."""
         if self.n_components is None:
             return [min(len(t.classes) - 1, s.rank) for t, s in zip(samples, ranges, strict=True)]
-        if isinstance(self.n_components, int | np.integer):
-            sizes = [int(self.n_components)] * len(samples)
-        else:
-            sizes = [int(size) for size in self.n_components]
-        if len(sizes) != len(samples):
-            raise ConfigError(f"n_components={sizes} has {len(sizes)} entries for {len(samples)} tasks.")
-        for task, reduced, size in zip(samples, ranges, sizes, strict=True):
-            largest = self._most_components(task, reduced)
-            if not 1 <= size <= largest:
-                raise ConfigError(
-                    f"n_components={size} does not fit {task.name}, whose data have rank {reduced.rank} and"
-                    f" {len(task.classes)} classes: the largest possible there is {largest}."
-                )
-        return sizes
+        limits = [
+            (f"{t}, whose data have rank {s.rank} and {len(t.classes)} classes", self._most_components(t, s))
+            for t, s in zip(samples, ranges, strict=True)
+        ]
+        return component_numbers(self.n_components, limits)
 
     def _most_components(self, task: TaskSamples, reduced: ScatterRange) -> int:
         return reduced.rank
@@ -235,12 +242,20 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
         Returns
         -------
         ndarray of shape (n_samples, d_i)
+
+        Raises
+        ------
+        ConfigError, DataError
+            If there is no such task, or X has not its features.
         """
         check_is_fitted(self)
+        if not isinstance(task, Integral) or not 0 <= task < len(self.projections_):
+            known = ", ".join(f"{i} for {called(name)}" for i, name in enumerate(self.task_names_))
+            raise ConfigError(f"task={task!r} is none of the fitted tasks: give {known}.")
         features = check_array(X, dtype=np.float64)
         U = self.projections_[task]
         if features.shape[1] != len(U):
-            raise DataError(f"{self.task_names_[task]} has {len(U)} features, X has {features.shape[1]}.")
+            raise DataError(f"{called(self.task_names_[task])} has {len(U)} features, X has {features.shape[1]}.")
         return (features - self.means_[task]) @ U
 
     def predict_task(self, task: int, X: ArrayLike) -> LabelArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.data.layouts import Tasks
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.data.layouts import SEPARATOR, Tasks
 from raysel.errors import ConfigError, DataError
 
 
@@ -23,7 +23,7 @@ class TaskSamples:
     Attributes
     ----------
     name : str
-        How messages call the task.
+        Empty where the data are one task.
     X : ndarray of shape (n, D)
     y : ndarray of shape (n,)
     classes : ndarray of shape (c,)
@@ -37,6 +37,36 @@ class TaskSamples:
     y: LabelArray
     classes: LabelArray
     codes: IntArray
+
+    def __str__(self) -> str:
+        return called(self.name)
+
+
+def called(name: str) -> str:
+    """What messages call a task of this name."""
+    return f"task {name!r}" if name else "the data"
+
+
+def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> BoolArray:
+    """Which samples have a label.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    unlabelled : label or None
+        The label that means no label.
+    names : iterable of str, default=()
+        Of the tasks: in joined data the label reads ``task/label``.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    if unlabelled is None:
+        return np.ones(len(y), dtype=bool)
+    if y.dtype.kind not in "OU":
+        return np.asarray(y != unlabelled, dtype=bool)
+    return ~np.isin(y.astype(np.str_), [str(unlabelled), *(f"{name}{SEPARATOR}{unlabelled}" for name in names)])
 
 
 def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None) -> TaskSamples:
@@ -59,14 +89,15 @@ def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None
     DataError
         If there are fewer than two classes.
     """
-    labelled = np.ones(len(y), dtype=bool) if unlabelled is None else y != unlabelled
+    labelled = is_labelled(y, unlabelled, [name])
     classes, known = np.unique(y[labelled], return_inverse=True)
-    if len(classes) < 2:
-        held = f"all of one class ({classes[0]!r})" if len(classes) else "all unlabelled"
-        raise DataError(f"{name}: the samples are {held}; one class is not enough, at least two are needed.")
     codes = np.full(len(y), -1, dtype=np.int64)
     codes[labelled] = known
-    return TaskSamples(name, X, y, classes, codes)
+    samples = TaskSamples(name, X, y, classes, codes)
+    if len(classes) < 2:
+        held = f"all of one class ({classes[0]!s})" if len(classes) else "all unlabelled"
+        raise DataError(f"{samples}: the samples are {held}; one class is not enough, at least two are needed.")
+    return samples
 
 
 def split_columns(
@@ -97,7 +128,7 @@ def split_columns(
         own = owners == i
         if not own.any():
             raise DataError(f"task {name!r} has no samples: every task needs its own.")
-        samples.append(task_samples(f"task {name!r}", np.ascontiguousarray(X[own, columns]), y[own], unlabelled))
+        samples.append(task_samples(name, np.ascontiguousarray(X[own, columns]), y[own], unlabelled))
     return samples
 
 
@@ -126,20 +157,22 @@ def check_tasks(
     """
     if len(tasks) < 2:
         raise ConfigError(f"fit_tasks was given {len(tasks)} task(s): it needs at least two; fit(X, y) does for one.")
-    names = list(parameter) if parameter is not None else [f"task{i}" for i in range(len(tasks))]
+    widths = Tasks(parameter).widths() if parameter is not None else {}
+    names = list(widths) or [f"task{i}" for i in range(len(tasks))]
     if len(names) != len(tasks):
         raise ConfigError(f"fit_tasks was given {len(tasks)} tasks, the parameter tasks names {len(names)}: {names}.")
-    widths = Tasks(parameter).widths() if parameter is not None else {}
     samples = []
-    for name, (X, y) in zip(names, tasks, strict=True):
+    for name, pair in zip(names, tasks, strict=True):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DataError(f"task {name!r}: fit_tasks takes a pair (X, y) a task, not {type(pair).__name__}.")
         try:
-            features, labels = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            features, labels = check_X_y(*pair, dtype=np.float64, order="C", ensure_min_samples=2)
             check_classification_targets(labels)
         except ValueError as error:
-            raise DataError(f"task {name!r}: {error}") from error
+            raise DataError(f"task {name!r}: {str(error).partition(chr(10))[0]}") from error
         if features.shape[1] != widths.get(name, features.shape[1]):
             raise ConfigError(
                 f"task {name!r} has {features.shape[1]} features, the parameter tasks says {widths[name]}."
             )
-        samples.append(task_samples(f"task {name!r}", features, labels, unlabelled))
+        samples.append(task_samples(name, features, labels, unlabelled))
     return samples

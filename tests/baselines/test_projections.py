@@ -8,6 +8,7 @@ import scipy.linalg
 import sklearn.decomposition
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from task_sets import concatenate
 
 from raysel.baselines.aggregate import Aggregate
 from raysel.baselines.lda import LDA
@@ -27,16 +28,6 @@ def scatters(X, y):
     centred = X - X.mean(axis=0)
     B = sum((y == c).mean() * np.outer(m, m) for c, m in ((c, centred[y == c].mean(axis=0)) for c in set(y)))
     return B, centred.T @ centred / len(X)
-
-
-def concatenate(tasks):
-    widths = [X.shape[1] for X, _ in tasks]
-    starts, row = np.cumsum([0, *widths]), 0
-    X = np.full((sum(len(y) for _, y in tasks), starts[-1]), np.nan)
-    for start, width, (own, _) in zip(starts, widths, tasks, strict=False):
-        X[row : row + len(own), start : start + width] = own
-        row += len(own)
-    return X, np.concatenate([y for _, y in tasks]), {f"t{i}": width for i, width in enumerate(widths)}
 
 
 @parametrize_with_checks([PCA(), LDA(), TraceRatioLDA(), Aggregate()])

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from raysel.cv.evaluation import Evaluation
 from raysel.data import load_dataset
-from raysel.data.tasks import join_tasks
+from raysel.data.tasks import join_tasks, task_of
 from raysel.errors import ConfigError
 from raysel.solvers.mtda import MTDA
 from raysel.solvers.smr import SMR
@@ -86,6 +86,24 @@ def test_each_task_is_scored_by_its_own_samples(metric):
         start += data.n_samples
     assert evaluation.scorer(*sets, random_state=0)(model) == pytest.approx(expected, abs=1e-12)
     assert expected[0] != expected[1]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_samples_without_a_label_are_not_scored(metric):
+    """Neither as right nor as wrong: the scores are those of the labelled test samples alone."""
+    joined = join_tasks({"iris": load_dataset("iris"), "wine": load_dataset("wine")})
+    unlabelled = np.random.default_rng(0).random(joined.n_samples) < 0.4
+    y = np.where(unlabelled, np.char.add(task_of(joined.y), "/-1"), joined.y)
+    train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
+    model = MTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
+    assert not any(label.endswith("-1") for label in model.classes_)
+    assert sum(map(len, model.embedded_labels_)) == (train & ~unlabelled).sum()
+    evaluation = Evaluation("native", (), 1, metric, ("iris", "wine"))
+    found = evaluation.scorer(joined.X[train], y[train], joined.X[test], y[test], random_state=0)(model)
+    known = test & ~unlabelled
+    alone = evaluation.scorer(joined.X[train], y[train], joined.X[known], y[known], random_state=0)(model)
+    np.testing.assert_array_equal(found, alone)
+    assert found.min() > 0.5
 
 
 def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(sets):

@@ -94,6 +94,45 @@ def test_unlabelled_samples_keep_the_ratio_below_1_in_high_dimensions():
         MTDA(unlabelled=-1).fit(X, np.full(40, -1))
 
 
+def test_what_is_prepared_serves_every_graph():
+    """A study prepares once for all configurations: a neighbourhood that is searched must not be that of the first."""
+    X, y = make_task(5)
+    y = np.where(np.arange(60) < 30, y, -1)
+    first, other = (MTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=k) for k in (2, 20))
+    list(other.iterate(X, y, first.prepare(X, y)))
+    alone = MTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=20).fit(X, y)
+    np.testing.assert_array_equal(other.scores_, alone.scores_)
+    assert not np.allclose(first.fit(X, y).scores_, alone.scores_, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["vectors", "matrices"])
+def test_what_is_prepared_serves_vectors_and_matrices(method):
+    tasks, shapes = matrix_tasks(2)
+    X = np.full((110, 58), np.nan)
+    X[:50, :30], X[50:, 30:] = tasks[0][0], tasks[1][0]
+    y = np.concatenate([tasks[0][1], tasks[1][1] + 10])
+    plain, bilinear = MTDA(shapes, n_components=4), MTDA(shapes, bilinear=(2, 2), random_state=0)
+    given, fitted = (bilinear, plain) if method == "vectors" else (plain, bilinear)
+    list(fitted.iterate(X, y, given.prepare(X, y)))
+    again = type(fitted)(**fitted.get_params()).fit(X, y)
+    np.testing.assert_array_equal(fitted.scores_, again.scores_)
+
+
+def test_a_label_of_joined_data_may_mean_none():
+    """``task/-1``, as join_tasks writes a label -1 of a task."""
+    tasks = [(X, np.where(np.arange(len(y)) < 30, y, -1)) for X, y in (make_task(6), make_task(7, n=50, D=7))]
+    X = np.full((110, 17), np.nan)
+    X[:60, :10], X[60:, 10:] = tasks[0][0], tasks[1][0]
+    y = np.concatenate([np.char.add("a/", tasks[0][1].astype(str)), np.char.add("b/", tasks[1][1].astype(str))])
+    face, native = MTDA({"a": 10, "b": 7}, unlabelled=-1).fit(X, y), MTDA(unlabelled=-1).fit_tasks(tasks)
+    np.testing.assert_array_equal(face.scores_, native.scores_)
+    np.testing.assert_array_equal(face.labelled(y), np.arange(110) % 60 < 30)
+    assert face.classes_.tolist() == [f"{name}/{c}" for name in "ab" for c in range(4)]
+    words = [(X, np.where(labels < 0, "none", labels.astype(str))) for X, labels in tasks]
+    np.testing.assert_array_equal(MTDA(unlabelled="none").fit_tasks(words).scores_, native.scores_)
+    assert MTDA().labelled(y).all()
+
+
 # --- aligned tasks ---------------------------------------------------------------------------
 
 
@@ -230,7 +269,12 @@ def test_more_starts_never_end_lower():
         ),
         ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": [2, 3]}, "share one number"),
         ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": 11}, "exceeds the rank"),
+        ({"aligned": [np.eye(10), np.full((8, 10), np.nan)]}, "maps task 'task1' by an array that holds NaN"),
+        ({"aligned": [np.eye(10), np.zeros((8, 10))]}, "maps all samples of task 'task1' to one point"),
         ({"bilinear": (2, 2)}, "needs each task's shape"),
+        ({"bilinear": (2,), "tasks": {"a": (5, 2), "b": (4, 2)}}, "must be two positive whole numbers"),
+        ({"bilinear": (2, 0), "tasks": {"a": (5, 2), "b": (4, 2)}}, "must be two positive whole numbers"),
+        ({"bilinear": (1.5, 2), "tasks": {"a": (5, 2), "b": (4, 2)}}, "must be two positive whole numbers"),
         ({"bilinear": (2, 2), "tasks": {"a": (5, 2), "b": 8}}, "needs each task's shape.*'b'"),
         ({"bilinear": (2, 3), "tasks": {"a": (5, 2), "b": (4, 2)}}, r"does not fit task 'a'.* \(5, 2\)"),
         ({"bilinear": (2, 2), "n_components": 2, "tasks": {"a": (5, 2), "b": (4, 2)}}, "takes neither n_components"),
