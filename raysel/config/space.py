@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 #: One value of a parameter; a list of numbers is one too, e.g. a number for each task.
-Scalar: TypeAlias = bool | int | float | str | None | Sequence[int | float]
+Scalar: TypeAlias = bool | int | float | str | Sequence[int | float] | None
 
 _LARGEST = 1e300  # differences of two are still finite
 _MOST_VALUES = 10_000
