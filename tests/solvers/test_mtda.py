@@ -11,6 +11,8 @@ from scipy.optimize import brentq
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from task_sets import SIZES, concatenate, dense_scatters, leading, make_tasks
 
+from raysel.cv.splitters import draw_per_class
+from raysel.data import load_dataset
 from raysel.errors import ConfigError
 from raysel.solvers.mtda import MTDA
 
@@ -251,6 +253,32 @@ def test_printed_does_no_harm_where_both_dimensions_are_equal():
     assert printed.objective_path_[-1] == pytest.approx(
         MTDA(n_components=2).fit_tasks(tasks).objective_path_[-1], abs=1e-8
     )
+
+
+def test_faces_do_what_the_experiment_says(real_data):
+    """d = c - 1: no coupling. A common d below it, in a space of full within-class rank: the printed steps descend."""
+    raw, reduced = [], []
+    for name in ("AR100_32x32.npz", "ORL_28x23.npz", "PIE_68x42_32x32.npz"):
+        data = load_dataset(real_data(name))
+        train, _ = draw_per_class(data.y, 3, groups=None, random_state=0)
+        X, y = data.X[train] / 255, data.y[train]
+        raw.append((X, y))
+        left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+        kept = len(y) - len(np.unique(y))
+        reduced.append((left[:, :kept] * singular[:kept], y))
+    together = MTDA().fit_tasks(raw)
+    assert together.objective_path_[-1] == pytest.approx(1, abs=1e-10)
+    for (X, y), P in zip(raw, projectors(together), strict=True):
+        np.testing.assert_allclose(P, projectors(MTDA().fit(X, y))[0], atol=1e-9)
+    exact = MTDA(n_components=9).fit_tasks(reduced)
+    mended = MTDA(n_components=9, method="alternating", random_state=0).fit_tasks(reduced)
+    with pytest.warns(UserWarning, match="printed"):
+        printed = MTDA(n_components=9, method="printed", max_iter=25, random_state=0).fit_tasks(reduced)
+    best = exact.objective_path_[-1]
+    assert mended.objective_path_[-1] == pytest.approx(best, abs=1e-8)
+    assert (np.diff(mended.objective_path_) >= -1e-14).all()
+    assert (np.diff(printed.objective_path_) < -1e-7).mean() > 0.2
+    assert printed.objective_path_[-1] < best - 1e-3
 
 
 # --- bad input -------------------------------------------------------------------------------
