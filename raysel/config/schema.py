@@ -18,6 +18,7 @@ class _Section(BaseModel):
 # Strict, for "3" and true are no counts.
 Count = Annotated[int, Field(strict=True, ge=1)]
 Folds = Annotated[int, Field(strict=True, ge=2)]
+Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
 
@@ -158,24 +159,60 @@ class CVConfig(_Section):
 
 
 class SearchConfig(_Section):
-    """Which configurations are tried, and with what resources.
+    """Which configurations are tried, for how long, and with what resources.
 
     Parameters
     ----------
-    method : {"grid", "path", "random", "sobol"}, default="grid"
+    method : {"grid", "path", "random", "sobol", "tpe"}, default="grid"
         ``path`` tries the same configurations as ``grid``, all of them in one trial a training set, for
-        solvers that pass what they find from one to the next.
+        solvers that pass what they find from one to the next. ``tpe`` learns from what it has seen, on each
+        outer fold by itself.
     num_samples : int, optional
-        The most configurations that are tried.
+        The most configurations that are tried; with ``tpe``, on each outer fold.
+    early_stopping : {"asha"}, optional
+        Successive halving on the solver's iterations: a trial that is not among the best
+        1 / reduction_factor of its outer fold after grace_period, grace_period * reduction_factor, ...
+        iterations is stopped.
+    grace_period, reduction_factor : int, default=3
+    synchronous : bool, default=False
+        A search that learns or stops early does so from whole batches: the same numbers for any number of workers.
+    batch_size : int, default=8
     max_concurrent : int, optional
         The most trials that run at once.
     cpus_per_trial : int, default=1
+    time_budget : float, optional
+        Seconds after which no more configurations are tried.
+    trial_timeout : float, optional
+        Seconds after which a trial is ended and counted as failed.
+    max_failures : int, optional
+        A study with more failed trials than this is given up.
     """
 
-    method: Literal["grid", "path", "random", "sobol"] = "grid"
+    method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
     num_samples: Count | None = None
+    early_stopping: Literal["asha"] | None = None
+    grace_period: Count = 3
+    reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3
+    synchronous: Annotated[bool, Field(strict=True)] = False
+    batch_size: Count = 8
     max_concurrent: Count | None = None
     cpus_per_trial: Count = 1
+    time_budget: Seconds | None = None
+    trial_timeout: Seconds | None = None
+    max_failures: Annotated[int, Field(strict=True, ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> SearchConfig:
+        if self.method == "path" and self.early_stopping:
+            raise ValueError("`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one trial")
+        if self.method == "tpe" and self.num_samples is None:
+            raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
+        return self
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the search learns or stops early, and so must keep the outer folds apart."""
+        return self.method == "tpe" or self.early_stopping is not None
 
 
 class TrackingConfig(_Section):
@@ -214,11 +251,16 @@ class StudyConfig(_Section):
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that can change a number; where files go and how many run at once cannot."""
+        """SHA-256 of all that can change a number; where files go, and how many run at once or how long, cannot."""
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
+
+    def identity(self) -> dict[str, Any]:
+        """All that can change a number, as plain data."""
         described = self.to_dict()
         for key in ("name", "output", "tracking"):
             described.pop(key, None)
-        described["search"].pop("max_concurrent", None)
+        for key in ("max_concurrent", "time_budget", "trial_timeout", "max_failures"):
+            described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):
             described["dataset"]["modalities"] = list(modalities.items())  # their order tells whose a column is
-        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+        return described

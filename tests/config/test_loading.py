@@ -26,7 +26,9 @@ solver:
   space: {alpha: {logspace: [0.01, 1, 3]}, rank: [1, 2]}
 evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], metric: accuracy}
 cv: {outer: 3, inner: 4, repeats: 2, groups: subject, plan: plan.json}
-search: {method: sobol, num_samples: 16, max_concurrent: 2, cpus_per_trial: 2}
+search:
+  {method: sobol, num_samples: 16, early_stopping: asha, grace_period: 2, reduction_factor: 4, synchronous: true,
+   batch_size: 3, max_concurrent: 2, cpus_per_trial: 2, time_budget: 60.0, trial_timeout: 9.5, max_failures: 1}
 tracking: {uri: "sqlite:///a.db", experiment: trying}
 output: somewhere
 """
@@ -152,7 +154,7 @@ def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
         ("cv=3", "cv", "outer, inner, repeats, train_per_class, groups, plan"),
         ("cv.train_per_class=1", "cv.train_per_class", "1"),
         ("cv={train_per_class: 3}", "cv", "repeats"),
-        ("search.method=tpe", "search.method", "tpe"),
+        ("search.method=hyperband", "search.method", "hyperband"),
         ("search.num_samples=0", "search.num_samples", "0"),
         ("search.cpus_per_trial=0.5", "search.cpus_per_trial", "0.5"),
         ("tracking.uri=[1]", "tracking.uri", ""),
@@ -320,8 +322,16 @@ DIFFERENT = [
     "search.method=random",
     "search.num_samples=15",
     "search.cpus_per_trial=1",
+    "search.early_stopping=null",
+    "search.grace_period=3",
+    "search.reduction_factor=2",
+    "search.synchronous=false",
+    "search.batch_size=4",
 ]
-SAME = ["name=other", "output=null", "tracking=null", "tracking.uri=x", "search.max_concurrent=null"]
+SAME = [
+    *("name=other", "output=null", "tracking=null", "tracking.uri=x", "search.max_concurrent=null"),
+    *("search.time_budget=61", "search.trial_timeout=null", "search.max_failures=0"),
+]
 
 
 def test_the_hash_changes_with_all_that_can_change_a_number(tmp_path):
