@@ -19,5 +19,9 @@ class StudyError(RayselError):
     """A study cannot start, go on or be read: its directory, the disk, or its trials."""
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM), as schedulers do some seconds before they kill it."""
+
+
 class DirectoryError(StudyError):
     """A study cannot start in its directory: another runs or ran there, or nothing can be written."""

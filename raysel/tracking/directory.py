@@ -64,6 +64,10 @@ class StudyDirectory:
         """The folder of each fold's own ranking, CSV."""
         return self.path / "folds"
 
+    def fold_table(self, fold: str) -> Path:
+        """A fold's own ranking, CSV."""
+        return self.folds / f"{fold}.csv"
+
     @property
     def model(self) -> Path:
         """The model, skops."""
@@ -78,6 +82,11 @@ class StudyDirectory:
     def lock(self) -> Path:
         """Held while the study runs."""
         return self.path / ".lock"
+
+    @property
+    def tracking_lock(self) -> Path:
+        """Held while MLflow is told."""
+        return self.path / ".tracking.lock"
 
     @classmethod
     def create(cls, path: Path, needed_bytes: int) -> tuple[StudyDirectory, IO[str]]:
@@ -103,34 +112,73 @@ class StudyDirectory:
         directory = cls(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            stat = os.statvfs(path)
-            if stat.f_bavail * stat.f_frsize < needed_bytes:
-                raise OSError(errno.ENOSPC, f"{needed_bytes / 2**20:.0f} MiB are needed")
-            hold = directory.lock.open("a+")
         except OSError as error:
-            raise DirectoryError(
-                f"nothing can be written to {path}: {os.strerror(error.errno or 0)}"
-                f"{f' ({error.strerror})' if error.errno == errno.ENOSPC else ''}. "
-                "Choose another directory with --output."
-            ) from error
-        try:
-            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            hold.close()
-            raise DirectoryError(f"a study is running in {path}; choose another directory with --output.") from error
+            raise _unwritable(path, error) from error
+        hold = directory.open(needed_bytes)
         files = (directory.config, directory.plan, directory.journal, directory.model, directory.ranking)
         if any(file.exists() for file in files):
             hold.close()
             raise DirectoryError(
                 f"{path} already holds a study, or files named like one's; nothing was written over. "
-                "Choose another directory with --output."
+                f"Go on with it by --resume {path}, or choose another directory with --output."
             )
         return directory, hold
+
+    def open(self, needed_bytes: int) -> IO[str]:
+        """Hold the directory for as long as the study runs.
+
+        Parameters
+        ----------
+        needed_bytes : int
+            Room that the study's files may take.
+
+        Returns
+        -------
+        file
+            Keep it open while the study runs.
+
+        Raises
+        ------
+        DirectoryError
+            If a study is running there, or nothing can be written.
+        """
+        try:
+            stat = os.statvfs(self.path)
+            if stat.f_bavail * stat.f_frsize < needed_bytes:
+                raise OSError(errno.ENOSPC, f"{needed_bytes / 2**20:.0f} MiB are needed")
+            hold = self.lock.open("a+")
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        try:
+            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            hold.close()
+            raise DirectoryError(
+                f"a study is running in {self.path}; let it end, or choose another directory with --output."
+            ) from error
+        return hold
+
+    def is_running(self) -> bool:
+        """Whether a study holds the directory now."""
+        try:
+            with self.lock.open("a+") as hold:
+                fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        return False
 
     @staticmethod
     def default(name: str) -> Path:
         """``raysel-studies/<name>-<time>`` below the working directory."""
         return Path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _unwritable(path: Path, error: OSError) -> DirectoryError:
+    room = f" ({error.strerror})" if error.errno == errno.ENOSPC else ""
+    return DirectoryError(
+        f"nothing can be written to {path}: {os.strerror(error.errno or 0)}{room}. "
+        "Choose another directory with --output."
+    )
 
 
 def newest_study(below: Path) -> Path:

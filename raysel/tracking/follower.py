@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.files import write_json_atomically
+from raysel.tracking.journal import read_journal
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = (1, 2, 4)
@@ -31,6 +33,7 @@ class Follower:
 
     def __init__(self, directory: StudyDirectory) -> None:
         self._directory = directory
+        directory.tracking.unlink(missing_ok=True)  # what an earlier run was told
         self._process = subprocess.Popen(
             [sys.executable, "-m", "raysel.tracking.follower", str(directory.path), str(os.getpid())],
             stdin=subprocess.DEVNULL,
@@ -86,7 +89,7 @@ class Follower:
                 self._process.wait()
 
 
-def follow(directory: StudyDirectory, driver: int | None) -> bool:
+def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None) -> bool:
     """Log a journal to MLflow, trying again as long as the study runs.
 
     Parameters
@@ -95,6 +98,8 @@ def follow(directory: StudyDirectory, driver: int | None) -> bool:
     driver : int or None
         Process id of the study's driver; when it is gone, what the journal holds is logged and no more
         is waited for. None logs a journal that nobody writes any more.
+    uri : str, optional
+        MLflow's; the study's own if not given.
 
     Returns
     -------
@@ -104,31 +109,69 @@ def follow(directory: StudyDirectory, driver: int | None) -> bool:
     from raysel.tracking.mlflow_runs import MLflowRuns  # noqa: PLC0415 - takes seconds to import
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
-    runs: MLflowRuns | None = None
-    for record in _tail(directory.journal, driver):
-        attempt = 0
-        while True:
-            try:
-                if runs is None:
-                    runs = MLflowRuns(directory.path, record)
-                    status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
-                else:
-                    runs.log(record)
-                break
-            except Exception as error:  # whatever a server or a database can answer  # noqa: BLE001
-                status["error"] = f"{type(error).__name__}: {error}"[:500]
-                write_json_atomically(directory.tracking, status)
-                if driver is None or not _is_alive(driver):
-                    return False
-                time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
-                attempt += 1
-        status |= {"logged": status["logged"] + 1, "error": "", "complete": record["kind"] == "end"}
+    with directory.tracking_lock.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # the follower of a driver that was killed may still be at it
         write_json_atomically(directory.tracking, status)
-    return status["logged"] > 0
+        runs: MLflowRuns | None = None
+        for record in _tail(directory.journal, driver):
+            attempt = 0
+            while True:
+                try:
+                    if runs is None:
+                        study = last_study(directory.journal)
+                        runs = MLflowRuns(directory.path, study | {"uri": uri or study["uri"]})
+                        status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
+                    elif attempt:
+                        runs.refresh()
+                    runs.log(record)
+                    break
+                except Exception as error:  # whatever a server or a database can answer  # noqa: BLE001
+                    status["error"] = f"{type(error).__name__}: {error}"[:500]
+                    write_json_atomically(directory.tracking, status)
+                    if driver is None or not _is_alive(driver):
+                        return False
+                    time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
+                    attempt += 1
+            status |= {"logged": status["logged"] + 1, "error": "", "complete": record["kind"] == "end"}
+            write_json_atomically(directory.tracking, status)
+    return bool(status["logged"])
+
+
+def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
+    """Tell MLflow all that the journal of a study says that has ended.
+
+    Parameters
+    ----------
+    directory : StudyDirectory
+    uri : str
+        MLflow's; another one than the study's gets all of its runs too.
+
+    Returns
+    -------
+    dict
+        As `Follower.finish`.
+    """
+    follow(directory, None, uri)
+    status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
+    return status
+
+
+def last_study(journal: Path) -> dict[str, Any]:
+    """What the study was when it last began.
+
+    Parameters
+    ----------
+    journal : Path
+
+    Returns
+    -------
+    dict
+    """
+    return [record for record in read_journal(journal) if record["kind"] == "study"][-1]
 
 
 def _tail(journal: Path, driver: int | None) -> Iterator[dict[str, Any]]:
-    """Records as they come, until the study's end or its driver's."""
+    """Records as they come, until the study's last end or its driver's."""
     offset = 0
     while True:
         watched = driver is not None and _is_alive(driver)
@@ -141,8 +184,8 @@ def _tail(journal: Path, driver: int | None) -> Iterator[dict[str, Any]]:
                     offset += len(line)
                     record = json.loads(line)
                     yield record
-                    if record["kind"] == "end":
-                        return
+                    if record["kind"] == "end" and offset == journal.stat().st_size:
+                        return  # nothing follows: it was not resumed
         if not watched:
             return
         time.sleep(_POLL_SECONDS)

@@ -33,9 +33,24 @@ class Journal:
         self.path = path
         try:
             # Unbuffered: what the disk had no room for must not turn up after a later record.
-            self._file = path.open("ab", buffering=0)
+            self._file = path.open("a+b", buffering=0)
+            self._cut_half_line()
         except OSError as error:
             raise StudyError(f"the journal {path} cannot be written: {error.strerror}.") from error
+
+    def _cut_half_line(self) -> None:
+        """Drop a last line that a crash or a power cut has left without its end."""
+        size = self._file.seek(0, os.SEEK_END)
+        kept = size
+        while kept:
+            start = max(0, kept - 2**16)
+            self._file.seek(start)
+            found = self._file.read(kept - start).rfind(b"\n")
+            kept = start if found < 0 else start + found + 1
+            if found >= 0:
+                break
+        if kept < size:
+            os.ftruncate(self._file.fileno(), kept)
 
     def append(self, record: dict[str, Any]) -> None:
         """Write a record and see it on disk before returning.

@@ -12,7 +12,7 @@ from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # a slow server is waited for: nobody waits for us
 
 from mlflow import MlflowException
 from mlflow.entities import Metric, Param, RunTag, ViewType
@@ -31,7 +31,7 @@ class MLflowRuns:
     directory : Path
         The study's directory; artifacts are named relative to it.
     study : mapping
-        The journal's first record: ``id``, ``name``, ``experiment``, ``uri``, ``params``, ``started``.
+        The journal's last record of the study: ``id``, ``name``, ``experiment``, ``uri``, ``params``, ``started``.
     """
 
     def __init__(self, directory: Path, study: Mapping[str, Any]) -> None:
@@ -41,9 +41,9 @@ class MLflowRuns:
             self.experiment_id = self._experiment(study["experiment"])
         self._runs: dict[str, str] = {}
         self._done: set[str] = set()
+        self._winners: dict[str, str] = {}
         self._find_runs()
         self.study_run_id = self._open_run("study", study["name"], study["started"], parent=None)
-        self._log(self.study_run_id, params=study["params"])
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Log a record of the journal.
@@ -51,16 +51,20 @@ class MLflowRuns:
         Parameters
         ----------
         record : mapping
-            Of kind ``trial``, ``refit`` or ``end``; others are passed over.
+            Of kind ``study``, ``trial``, ``refit`` or ``end``; others are passed over.
         """
         kind = record["kind"]
-        if kind == "end":
+        if kind == "study":
+            self._begin(record)
+        elif kind == "end":
             self._end(record)
         elif kind in ("trial", "refit"):
-            key = f"trial:{record['id']}" if kind == "trial" else f"refit:{record['fold']}"
+            key = f"trial:{record['id']}" if kind == "trial" else f"refit:{record['fold']}:{record['trial']}"
+            if kind == "refit":
+                self._winners[record["fold"]] = key
             if key in self._done:
                 return
-            name = record["name"] if kind == "trial" else f"{record['fold']}: {record['name']}"
+            name = f"{record['fold']}: {record['name']}" if record.get("fold") else record["name"]
             run_id = self._open_run(key, name, record["started"], parent=self.study_run_id)
             tags = {"raysel.status": record["status"]} if kind == "trial" else {"raysel.trial": record["trial"]}
             tags |= record.get("tags", {})
@@ -68,8 +72,25 @@ class MLflowRuns:
                 tags["raysel.error"] = record["error"]
             self._log(run_id, record["params"], record["metrics"], record["curves"], tags, record)
             self._log_artifacts(run_id, record.get("artifacts", []))
-            if key != "refit:final":  # that run waits for the ranking
+            if record.get("fold") != "final" or kind == "trial":  # the model's run waits for the ranking
                 self._close_run(key, "FAILED" if record.get("status") == "failed" else "FINISHED", record["ended"])
+
+    def refresh(self) -> None:
+        """Look again which runs there are: a call that failed may have made one after all."""
+        self._runs, self._done = {}, set()
+        self._find_runs()
+
+    def _begin(self, study: Mapping[str, Any]) -> None:
+        """Log the study's parameters; where it was begun before, open it again."""
+        there = self._client.get_run(self.study_run_id)
+        if there.info.status != "RUNNING":
+            self._client.update_run(self.study_run_id, status="RUNNING")
+            self._done.discard("study")
+        known = there.data.params
+        new = {key: value for key, value in study["params"].items() if key not in known}
+        # A parameter is never written over: what a study that has grown has changed stands in a tag.
+        grown = [f"{k}: {known[k]} -> {v}" for k, v in study["params"].items() if known.get(k, _param(v)) != _param(v)]
+        self._log(self.study_run_id, params=new, tags={"raysel.grown": "; ".join(grown)} if grown else {})
 
     def _end(self, record: Mapping[str, Any]) -> None:
         # The page that opens first describes the study in words.
@@ -77,9 +98,15 @@ class MLflowRuns:
             self.study_run_id, metrics=record["metrics"], tags={"mlflow.note.content": record["note"]}, times=record
         )
         self._log_artifacts(self.study_run_id, record["artifacts"])
-        if "refit:final" in self._runs:
-            self._log_artifacts(self._runs["refit:final"], record["model_artifacts"])
-            self._close_run("refit:final", "FINISHED", record["ended"])
+        self.refresh()  # what a slow server made twice is found now
+        model = self._winners.get("final")
+        if record["status"] == "finished" and model:
+            self._log_artifacts(self._runs[model], record["model_artifacts"])
+            self._close_run(model, "FINISHED", record["ended"])
+        for key in [key for key in self._runs if key.startswith("refit:") and key not in self._winners.values()]:
+            # The winner before the study grew.
+            self._client.set_tag(self._runs[key], "raysel.status", "superseded")
+            self._close_run(key, "FINISHED", record["ended"])
         self._close_run(
             "study", {"finished": "FINISHED", "failed": "FAILED"}.get(record["status"], "KILLED"), record["ended"]
         )
@@ -111,6 +138,11 @@ class MLflowRuns:
             )
             for run in page:
                 key = run.data.tags["raysel.key"]
+                if key in self._runs:  # made twice, because an answer was lost: the one that is done stays
+                    spare = run.info.run_id if key in self._done else self._runs[key]
+                    self._client.delete_run(spare)
+                    if spare == run.info.run_id:
+                        continue
                 self._runs[key] = run.info.run_id
                 if run.info.status in ("FINISHED", "FAILED"):
                     self._done.add(key)
@@ -152,7 +184,7 @@ class MLflowRuns:
         for key, curve in (curves or {}).items():
             step = (ended - started) / len(curve)
             points += [Metric(key, value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
-        named = [Param(key, str(value)[:_PARAM_LENGTH]) for key, value in (params or {}).items()]
+        named = [Param(key, _param(value)) for key, value in (params or {}).items()]
         tagged = [RunTag(key, value[-_PARAM_LENGTH:]) for key, value in (tags or {}).items()]
         # All of it in one call as a rule: a call costs far more than what it carries.
         room = _BATCH - len(named) - len(tagged)
@@ -181,6 +213,10 @@ class _schema_lock:  # noqa: N801 - used as a function
     def __exit__(self, *_: object) -> None:
         if self._folder:
             os.close(self._held)
+
+
+def _param(value: Any) -> str:
+    return str(value)[:_PARAM_LENGTH]
 
 
 def _user() -> str:

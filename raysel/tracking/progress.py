@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -37,6 +39,7 @@ class Progress:
         self.phase = ""
         self._path, self._metric, self._console = path, metric, console
         self._begun = self._logged = time.monotonic()
+        self._done_before = 0
         self._live = Live(console=console, get_renderable=self._text, transient=True) if console.is_terminal else None
         self._write()
 
@@ -44,6 +47,28 @@ class Progress:
         if self._live:
             self._live.start()
         return self
+
+    def begin(self, records: Sequence[Any]) -> None:
+        """Count what an earlier run has done.
+
+        Parameters
+        ----------
+        records : sequence
+            Each with a ``status``.
+        """
+        self.failed = sum(record.status == "failed" for record in records)
+        self.finished = len(records) - self.failed
+        self._done_before, self._begun = len(records), time.monotonic()
+        self._write()
+
+    def say(self, sentence: str) -> None:
+        """Tell people something, above the live line.
+
+        Parameters
+        ----------
+        sentence : str
+        """
+        self._console.print(sentence, highlight=False, markup=False)
 
     def enter(self, phase: str) -> None:
         """Say what is being done before the first trial ends, and after the last.
@@ -100,9 +125,10 @@ class Progress:
         parts = [f"{done}/{self.total} trials", f"{self.running} running", f"{self.failed} failed"]
         if self.best is not None:
             parts.append(f"best val_{self._metric} {self.best:.3f}")
-        if 0 < done < self.total:
-            left = (time.monotonic() - self._begun) / done * (self.total - done)
-            parts.append(f"about {_duration(left)} left")
+        now = done - self._done_before
+        if now and done < self.total:
+            left = (time.monotonic() - self._begun) / now * (self.total - done)
+            parts.append(f"about {duration(left)} left")
         return " · ".join(parts)
 
     def _write(self) -> None:
@@ -111,7 +137,22 @@ class Progress:
             write_json_atomically(self._path, counts)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    Parameters
+    ----------
+    seconds : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> duration(500)
+    '8 min'
+    """
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:

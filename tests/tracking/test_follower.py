@@ -58,7 +58,7 @@ def runs_in(uri: str, experiment: str) -> list[str]:
 
 def keys(records: list[dict]) -> list[str]:
     named = [f"trial:{r['id']}" for r in records if r["kind"] == "trial"]
-    return sorted(["study", *named, *(f"refit:{r['fold']}" for r in records if r["kind"] == "refit")])
+    return sorted(["study", *named, *(f"refit:{r['fold']}:{r['trial']}" for r in records if r["kind"] == "refit")])
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_a_study_whose_server_is_not_there_ends_with_the_same_numbers(finished_s
     said = capsys.readouterr()
     assert "not all runs are there: " in said.out
     assert "Connection" in said.out
-    assert f"{tmp_path / 'study' / 'journal.jsonl'} keeps them." in said.out
+    assert f"To tell it again: python -m raysel.tune --replay {tmp_path / 'study'}\n" in said.out
     assert (tmp_path / "study" / "ranking" / "ranking.csv").read_bytes() == (
         finished_study.study / "ranking" / "ranking.csv"
     ).read_bytes()

@@ -45,11 +45,15 @@ def everything(client, experiment):
     return sorted(found, key=repr)
 
 
+def refit_keys(records):
+    return {r["fold"]: f"refit:{r['fold']}:{r['trial']}" for r in records if r["kind"] == "refit"}
+
+
 def test_each_run_is_there_once_below_the_studys(logged):
     _, records, client, experiment = logged
     runs = runs_of(client, experiment)
     trials = {f"trial:{r['id']}" for r in records if r["kind"] == "trial"}
-    assert set(runs) == {"study", "refit:outer0", "refit:outer1", "refit:final", *trials}
+    assert set(runs) == {"study", *refit_keys(records).values(), *trials}
     assert len(client.search_runs([experiment.experiment_id])) == len(runs) == 10
     top = runs.pop("study")
     assert "mlflow.parentRunId" not in top.data.tags
@@ -64,7 +68,7 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
     for record in records:
         if record["kind"] not in ("trial", "refit"):
             continue
-        run = runs[f"trial:{record['id']}" if record["kind"] == "trial" else f"refit:{record['fold']}"]
+        run = runs[f"trial:{record['id']}" if record["kind"] == "trial" else refit_keys(records)[record["fold"]]]
         assert record["name"] in run.info.run_name
         assert run.data.params == {key: str(value) for key, value in record["params"].items()}
         assert set(run.data.metrics) == {*record["curves"], *record["metrics"]}
@@ -86,19 +90,19 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
 
 
 def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
-    directory, _, client, experiment = logged
-    runs = runs_of(client, experiment)
+    directory, records, client, experiment = logged
+    runs, keys = runs_of(client, experiment), refit_keys(records)
 
     def artifacts(key):
         run = runs[key]
         return {Path(f.path).name: Path(client.download_artifacts(run.info.run_id, f.path)).read_bytes()
                 for f in client.list_artifacts(run.info.run_id)}  # fmt: skip
 
-    final = artifacts("refit:final")
+    final = artifacts(keys["final"])
     exported = {path.name: path.read_bytes() for path in directory.ranking.iterdir()}
     assert exported.items() <= final.items()
     for fold in ("outer0", "outer1"):
-        assert artifacts(f"refit:{fold}") == {f"{fold}.csv": (directory.folds / f"{fold}.csv").read_bytes()}
+        assert artifacts(keys[fold]) == {f"{fold}.csv": (directory.folds / f"{fold}.csv").read_bytes()}
     top = artifacts("study")
     for path in (directory.config, directory.plan, directory.traces):
         assert top[path.name] == path.read_bytes()
