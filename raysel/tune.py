@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
 from raysel.config import load_config
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError
-from raysel.search.describe import describe, warnings
-from raysel.search.run import Finished, run
+from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError, Terminated
+from raysel.search.describe import announce, describe
+from raysel.search.kept import Kept, unfinished
+from raysel.search.run import Finished, absolute_uri, resume, run
 from raysel.search.study import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import read_journal
+from raysel.tracking.follower import replay
 
 BUILTIN = "digits-smr"
 
@@ -35,31 +38,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 when the study is finished; 2 when something given to it cannot be used; 1 when it failed;
-        130 after Ctrl-C.
+        130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     path: Path | None = None
+    signal.signal(signal.SIGTERM, _terminate)
     try:
-        config = load_config(arguments.config, arguments.set)
-        study = Study.prepare(config)
+        if arguments.replay:
+            path = Path(arguments.replay)
+            return _replay(path, arguments, out)
+        config = load_config(_config_path(arguments), arguments.set)
+        directory = StudyDirectory(Path(arguments.resume)) if arguments.resume else None
+        study = Study.prepare(config, directory.plan if directory else None)
         if arguments.dry_run:
             for line in describe(study):
                 out.print(line, markup=False)
             return 0
-        path = Path(arguments.output or config.output or StudyDirectory.default(config.name))
-        out.print(
-            f"{config.name}: {len(study.configurations)} configurations x {study.n_inner} inner fits on "
-            f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features}) -> {path}",
-            markup=False,
-        )
-        for line in warnings(study):
+        kept = Kept.read(directory) if directory else _offer(study, arguments.output or config.output, out)
+        path = kept.directory.path if kept else Path(arguments.output or config.output or _default(study))
+        for line in announce(study, path, kept):
             out.print(line, markup=False)
-        finished = run(study, path, address=arguments.address, console=out)
-    except KeyboardInterrupt:
-        console.print(f"stopped. {kept(path)}", markup=False, highlight=False)
-        return 130
+        finished = (
+            resume(study, kept, address=arguments.address, console=out)
+            if kept
+            else run(study, path, address=arguments.address, console=out)
+        )
+    except KeyboardInterrupt as interrupt:
+        console.print(f"stopped. {_kept(path)}", markup=False, highlight=False)
+        return 143 if isinstance(interrupt, Terminated) else 130
     except RayselError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
@@ -72,25 +80,80 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m raysel.tune",
         description="Run a study: a nested search over solver configurations, tracked and ranked.",
     )
-    parser.add_argument(
-        "config", nargs="?", default=BUILTIN, help=f"a YAML file, or a built-in study (default: {BUILTIN})"
-    )
+    parser.add_argument("config", nargs="?", help=f"a YAML file, or a built-in study (default: {BUILTIN})")
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key of the configuration"
     )
-    parser.add_argument("--output", metavar="DIR", help="the study's directory (default: raysel-studies/NAME-TIME)")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--output", metavar="DIR", help="the study's directory (default: raysel-studies/NAME-TIME)")
+    place.add_argument("--resume", metavar="DIR", help="go on with the study in this directory, or add to it")
+    place.add_argument("--replay", metavar="DIR", help="tell MLflow again what this study's journal says")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
     return parser
 
 
-def kept(path: Path | None) -> str:
+def _terminate(*_: object) -> None:
+    raise Terminated
+
+
+def _config_path(arguments: argparse.Namespace) -> Path | str:
+    """The configuration that is named, else that of the study to go on with, else the built-in one."""
+    if arguments.config or not arguments.resume:
+        return arguments.config or BUILTIN
+    directory = StudyDirectory(Path(arguments.resume))
+    if not directory.config.exists():
+        raise DirectoryError(f"{directory.path} holds no study; --resume takes the directory of one.")
+    return directory.config
+
+
+def _default(study: Study) -> Path:
+    return StudyDirectory.default(study.config.name)
+
+
+def _offer(study: Study, output: str | None, out: Console) -> Kept | None:
+    """An interrupted run of this very study that the person at the terminal wants to go on with."""
+    if output:
+        directory = StudyDirectory(Path(output))
+        found = Kept.read(directory) if directory.journal.exists() and not directory.is_running() else None
+        if found is None or not found.is_of(study) or found.status == "finished":
+            return None
+    else:
+        found = unfinished(study, StudyDirectory.default(study.config.name).parent)
+    if found is None:
+        return None
+    place = found.directory.path
+    there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study['n_trials']} trials."
+    if sys.stdin.isatty() and out.is_terminal:
+        return found if Confirm.ask(f"{there} Go on with it?", console=out, default=True) else None
+    out.print(f"{there} To go on with it: python -m raysel.tune --resume {shlex.quote(str(place))}", markup=False)
+    return None
+
+
+def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
+    """Tell MLflow all that a journal says; what it knows already stays as it is."""
+    directory = StudyDirectory(path)
+    study = Kept.read(directory).study
+    if directory.is_running():
+        raise DirectoryError(f"a study is running in {path}, and tells MLflow itself; let it end.")
+    uri = next((value for key, _, value in (s.partition("=") for s in arguments.set) if key == "tracking.uri"), None)
+    status = replay(directory, absolute_uri(uri) if uri else study["uri"])
+    if status["error"]:
+        raise StudyError(f"MLflow at {uri or study['uri']} does not take the runs: {status['error']}. Try again later.")
+    out.print(f"{status['logged']} records of {path} are in MLflow at {uri or study['uri']}", markup=False)
+    return 0
+
+
+def _kept(path: Path | None) -> str:
     """What an interrupted study leaves behind, in a sentence."""
     if path is None or not StudyDirectory(path).journal.exists():
         return "Nothing was begun."
-    journal = StudyDirectory(path).journal
-    trials = sum(record["kind"] == "trial" for record in read_journal(journal))
-    return f"{trials} trial{'' if trials == 1 else 's'} had ended; the journal {journal} keeps them."
+    n = Kept.read(StudyDirectory(path)).n_trials
+    return (
+        f"{n} trial{'' if n == 1 else 's'} had ended and {'is' if n == 1 else 'are'} kept; "
+        f"go on with: python -m raysel.tune --resume {shlex.quote(str(path))}"
+    )
 
 
 def report(finished: Finished, out: Console) -> None:
@@ -123,6 +186,11 @@ def report(finished: Finished, out: Console) -> None:
         out.print(f"\n{counts['failed']} of {sum(counts.values())} trials failed: {why}", markup=False)
     if counts["null"]:
         out.print(f"\n{counts['null']} of {sum(counts.values())} trials gave the zero solution", markup=False)
+    if counts["stopped"]:
+        out.print(f"\n{counts['stopped']} of {sum(counts.values())} trials were stopped early", markup=False)
+    search = outcome.study["config"]["search"]
+    if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
+        out.print("\nnot synchronous: with another number of workers these figures can differ", markup=False)
     stability = outcome.ranking().stability
     out.print(f"\nmodel      {result.final.name}, fitted on all {outcome.study['n_samples']} samples", markup=False)
     out.print(f"stability  of the top {outcome.default_top}: {stability}", markup=False)
@@ -133,7 +201,7 @@ def report(finished: Finished, out: Console) -> None:
     if not finished.tracking.get("complete"):
         out.print(
             f"           not all runs are there: {finished.tracking.get('error') or 'it was too slow'}. "
-            f"{outcome.directory.journal} keeps them.",
+            f"To tell it again: python -m raysel.tune --replay {shlex.quote(str(outcome.directory.path))}",
             markup=False,
         )
 

@@ -6,7 +6,7 @@ import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -14,6 +14,8 @@ from rich.console import Console
 from sklearn.datasets import load_digits
 
 from raysel.config import config_from_dict
+from raysel.cv.records import RefitRecord
+from raysel.cv.selection import select_winner
 from raysel.search.study import Study
 from raysel.tracking.journal import Journal, read_journal
 from raysel.tracking.progress import Progress
@@ -76,14 +78,32 @@ def quiet_progress(folder: Path, study: Study) -> Progress:
     return Progress(folder / "progress.json", len(study.configurations), "accuracy", Console(file=io.StringIO()))
 
 
-def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Any], list[dict[str, Any]]]:
-    """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
-    from raysel.search.engine import run_study  # noqa: PLC0415 - Ray only for who needs it
+class Refit(NamedTuple):
+    """A fold's winner on its whole training set."""
 
+    record: RefitRecord
+    model: Any
+
+
+def compute(study: Study, journal: Journal, progress: Progress, kept: list[Any] = ()) -> tuple[list[Any], list[Refit]]:
+    """Trials, winners and refits on the Ray that is up."""
+    from raysel.search.engine import hold, run_refits, run_trials  # noqa: PLC0415 - Ray only for who needs it
+    from raysel.search.work import work_of  # noqa: PLC0415
+
+    work, held = work_of(study, kept), hold(study)
+    run_trials(study, held, work, journal, progress)
+    records = work.finish(journal)
+    simplicity = study.simplicity(records)
+    winners = [(fold, select_winner(records, fold.name, simplicity)) for fold in study.plan.folds]
+    return records, [Refit(*refit) for refit in run_refits(study, held, winners)]
+
+
+def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
+    """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "journal.jsonl"
     with Journal(path) as journal:
-        records, refits = run_study(study, journal, quiet_progress(folder, study))
+        records, refits = compute(study, journal, quiet_progress(folder, study))
     kept = list(read_journal(path))
     assert sorted(r["id"] for r in kept) == sorted(record.id for record in records)
     return {record.id: timeless(record.to_json()) for record in records}, refits, kept

@@ -92,7 +92,7 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, terminal
     result = StudyResult([dataclasses.replace(refit, name=name) for refit in outcome.result.refits], "accuracy")
     console = Console(file=io.StringIO(), width=80, force_terminal=terminal, no_color=True, soft_wrap=True)
     told = Finished(
-        dataclasses.replace(outcome, result=result, n_trials={"finished": 3, "null": 0, "failed": 1}),
+        dataclasses.replace(outcome, result=result, n_trials={"finished": 3, "null": 0, "stopped": 0, "failed": 1}),
         {"complete": False, "error": "[no] answer", "experiment_id": "1"},
         "http://somewhere:5000",
     )
@@ -443,7 +443,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert err == f"stopped. 1 trial had ended; the journal {study}/journal.jsonl keeps them.\n"
+    assert err == f"stopped. 1 trial had ended and is kept; go on with: python -m raysel.tune --resume '{study}'\n"
     for _ in range(600):  # Ray's agent sees the end of its parent a little later
         if not still_there(below):
             break

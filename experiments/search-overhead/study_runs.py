@@ -82,7 +82,8 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
     trials = time.time()
     records = pool(delayed(_trial)(study, folds, number) for number in range(len(study.configurations)))
     refit = time.time()
-    winners = [select_winner(records, fold.name, study.simplicity) for fold in study.plan.folds]
+    simplicity = study.simplicity(records)
+    winners = [select_winner(records, fold.name, simplicity) for fold in study.plan.folds]
     refit_here = _refit._function  # noqa: SLF001 - what Ray's task does, without Ray
     refits = pool(delayed(refit_here)(study, *pair) for pair in zip(study.plan.folds, winners, strict=True))
     return {

@@ -74,16 +74,19 @@ class TrialRecord:
     Parameters
     ----------
     id : str
-        Hash of the configuration.
+        Hash of the configuration; before it, the outer fold where the trial carried only one.
     name : str
         The configuration, readable.
     params : dict
-    status : {"finished", "null", "failed"}
+    status : {"finished", "null", "stopped", "failed"}
+        Stopped: left off early, and so no winner.
     folds : dict of str to FoldTrace
     error : str
         Traceback of a failed trial.
     started, ended : float
         Seconds since the epoch.
+    fold : str
+        The only outer fold that it carried, in a search that keeps them apart.
     """
 
     id: str
@@ -94,6 +97,7 @@ class TrialRecord:
     error: str = ""
     started: float = 0.0
     ended: float = 0.0
+    fold: str = ""
 
     def curves(self, metric: str, labels: Sequence[str]) -> dict[str, list[float]]:
         """Curves for people to look at: each outer fold's, and their mean, which picks no winner.
@@ -134,12 +138,12 @@ class TrialRecord:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote, whatever else stands beside it."""
         folds = {
             name: FoldTrace(trace["null"], [InnerTrace(**inner) for inner in trace["inner"]])
             for name, trace in raw["folds"].items()
         }
-        return cls(**{**raw, "folds": folds})
+        return cls(**{**_own(cls, raw), "folds": folds})
 
 
 @dataclass
@@ -173,8 +177,8 @@ class PathRecord:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> PathRecord:
-        """Read what `to_json` wrote."""
-        return cls(**{**raw, "fits": {id_: InnerTrace(**fit) for id_, fit in raw["fits"].items()}})
+        """Read what `to_json` wrote, whatever else stands beside it."""
+        return cls(**{**_own(cls, raw), "fits": {id_: InnerTrace(**fit) for id_, fit in raw["fits"].items()}})
 
 
 @dataclass
@@ -221,4 +225,8 @@ class RefitRecord:
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
         """Read what `to_json` wrote, whatever else stands beside it."""
-        return cls(**{field.name: raw[field.name] for field in fields(cls)})
+        return cls(**_own(cls, raw))
+
+
+def _own(cls: type, raw: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: raw[field.name] for field in fields(cls)}

@@ -36,7 +36,7 @@ def select_winner(
     best: tuple[tuple[float, tuple[float, ...], str], TrialRecord] | None = None
     for record in records:
         trace = record.folds.get(fold)
-        score = trace.score if trace is not None and record.status != "failed" else None
+        score = trace.score if trace is not None and record.status in ("finished", "null") else None
         if score is None:
             continue
         key = (-round(score, _DECIMALS), simplicity[record.id], record.id)

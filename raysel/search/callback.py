@@ -28,16 +28,13 @@ class JournalCallback(tune.Callback):
 
     Attributes
     ----------
-    records : list of TrialRecord or PathRecord
-        In order of completion.
     error : StudyError or None
-        Why the journal could not be written; Tune passes on its text only.
+        Why the study cannot go on; Tune passes on the text only.
     """
 
     def __init__(self, work: Work, journal: Journal, progress: Progress) -> None:
         self._work, self._journal, self._progress = work, journal, progress
         self._running: set[str] = set()
-        self.records: list[Any] = []  # of the kind that the work makes
         self.error: StudyError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -53,16 +50,19 @@ class JournalCallback(tune.Callback):
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
     ) -> None:
-        """Keep a trial's record as soon as it is there."""
+        """Keep a trial's record as soon as it is whole, or left off."""
         box = result.get("box")
-        if box:
-            self._keep(trial, self._work.read(json.loads(box.pop("record"))))
-        else:
+        record = self._work.read(json.loads(box.pop("record"))) if box else None
+        if record is None or not result["done"]:
             self._progress.refresh()
+            return
+        if "rung" in result:
+            record.status, record.ended = "stopped", time.time()
+        self._keep(trial, record)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         """Record a trial whose workers died as often as may be."""
-        record = self._work.blank(trial.config["piece"])
+        record = self._work.blank(trial.config)
         record.status, record.started, record.ended = "failed", time.time(), time.time()
         record.error = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
         self._keep(trial, record)
@@ -73,7 +73,7 @@ class JournalCallback(tune.Callback):
         except StudyError as error:
             self.error = error
             raise
-        self.records.append(record)
+        self._work.keep(record)
         self._running.discard(trial.trial_id)
         failed = record.status == "failed"
         self._progress.update(finished=not failed, failed=failed, running=-1, score=self._work.score(record))

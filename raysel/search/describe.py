@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
+from raysel.search.calibrate import Cost, calibrate
+from raysel.search.kept import Kept
 from raysel.search.study import Study
+from raysel.tracking.progress import duration
 
 
 def describe(study: Study) -> Iterator[str]:
-    """Data, folds with their class counts, trials, fits and memory, a line at a time.
+    """Data, folds with their class counts, trials, fits, memory and cost, a line at a time.
 
     Parameters
     ----------
@@ -27,18 +32,56 @@ def describe(study: Study) -> Iterator[str]:
     kind = "label" if data.is_multilabel else "class"
     yield f"data      {data.name}: {data.n_samples} samples x {data.n_features} features{groups}"
     yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
-    yield f"solver    {config.solver.name}, {len(study.configurations)} configurations ({config.search.method})"
+    each = " on each outer fold" if config.search.adaptive else ""
+    stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
+    how = f"{study.n_configurations} configurations{each} ({config.search.method}{stops})"
+    yield f"solver    {config.solver.name}, {how}"
     yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, and a final fold on all data"
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
         shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
         yield f"  {fold.name:<16}{', '.join(shown)}"
-    fits = len(study.configurations) * study.n_inner + len(folds)
-    yield f"trials    {len(study.configurations)}, {fits} fits in all"
-    largest = max((inner for fold in folds for inner in fold.inner), key=lambda inner: len(inner.train))
-    needed = data.X.nbytes + study.n_inner * study.fold_data(largest).nbytes
-    yield f"memory    {needed / 2**20:.0f} MiB shared by all workers"
+    cost = calibrate(study)
+    yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
+    yield f"memory    {(data.X.nbytes + study.n_inner * cost.fold_bytes) / 2**20:.0f} MiB shared by all workers"
+    yield f"cost      {_in_words(study, cost)}"
     yield from warnings(study)
+
+
+def announce(study: Study, path: Path, kept: Kept | None) -> Iterator[str]:
+    """What is about to happen, where, and what it will cost, a line at a time.
+
+    Parameters
+    ----------
+    study : Study
+    path : Path
+        The study's directory.
+    kept : Kept or None
+        What an earlier run has left.
+
+    Yields
+    ------
+    str
+    """
+    size = f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features})"
+    where = " on each outer fold" if study.config.search.adaptive else ""
+    inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
+    tried = f"{study.n_configurations} configurations{where} x {inner} inner fits"
+    yield f"{study.config.name}: {tried} on {size} -> {path}"
+    if kept:
+        yield f"{kept.n_trials} of {study.n_trials} trials are there"
+    yield from warnings(study)
+    yield _in_words(study, calibrate(study, kept.n_trials if kept else 0))
+
+
+def _in_words(study: Study, cost: Cost) -> str:
+    slots = max(1, len(os.sched_getaffinity(0)) // study.config.search.cpus_per_trial)
+    slots = min(slots, study.config.search.max_concurrent or slots)
+    about = "at most about" if cost.at_most else "about"
+    return (
+        f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "
+        f"{cost.n_fits} fits of {cost.fit_seconds:.2g} s, tried here"
+    )
 
 
 def warnings(study: Study) -> Iterator[str]:

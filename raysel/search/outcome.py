@@ -16,8 +16,8 @@ from raysel.cv.results import StudyResult
 from raysel.data.layouts import Layout, layout_from_json
 from raysel.errors import ConfigError, StudyError
 from raysel.ranking import FeatureRanking, ranking_figure, write_figure, write_manifest, write_ranking
+from raysel.search.kept import Kept
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import read_journal
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ class Outcome:
     n_trials: Mapping[str, int]
 
     @classmethod
-    def read(cls, directory: StudyDirectory) -> Outcome:
+    def read(cls, directory: StudyDirectory, *, ended: bool = True) -> Outcome:
         """Read a study's journal.
 
         Parameters
         ----------
         directory : StudyDirectory
+        ended : bool, default=True
+            Whether its end must be written down; it is once the results are exported.
 
         Returns
         -------
@@ -56,28 +58,19 @@ class Outcome:
         StudyError
             If there is no study, or it has not come to its end.
         """
-        study: Mapping[str, Any] | None = None
-        refits: dict[str, RefitRecord] = {}
-        statuses: list[str] = []
+        kept = Kept.read(directory)
+        study, whole = kept.study, kept.status == "finished" or not ended
+        if not whole or set(kept.refits) != set(study["folds"]) or not directory.model.exists():
+            raise StudyError(
+                f"the study in {directory.path} has not come to its end: {kept.n_trials} of {study['n_trials']} trials "
+                f"are done. Go on with it by `python -m raysel.tune --resume {directory.path}`, or name another study."
+            )
         try:
-            for record in read_journal(directory.journal):
-                if record["kind"] == "study":
-                    study = record
-                elif record["kind"] == "trial":
-                    statuses.append(record["status"])
-                elif record["kind"] == "refit":
-                    refit = RefitRecord.from_json(record)
-                    refits[refit.fold] = refit
+            ordered = [RefitRecord.from_json(dict(kept.refits[fold])) for fold in study["folds"]]
         except KeyError as error:
             raise StudyError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
-        if study is None or set(refits) != set(study["folds"]) or not directory.model.exists():
-            total = f" of {study['n_trials']}" if study else ""
-            raise StudyError(
-                f"the study in {directory.path} has not come to its end: {len(statuses)}{total} trials are done. "
-                "Let it end, or name another study."
-            )
-        ordered = [refits[fold] for fold in study["folds"]]
-        counts = {status: statuses.count(status) for status in ("finished", "null", "failed")}
+        statuses = [entry["status"] for entry in kept.trials if entry["kind"] == "trial"]
+        counts = {status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")}
         return cls(directory, study, StudyResult(ordered, study["metric"]), counts)
 
     @property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
 from raysel.registry import path_fitter
@@ -15,8 +16,8 @@ class PathTrial(FoldsTrial):
 
     _record: PathRecord
 
-    def _begin(self, piece: int) -> None:
-        self._fold, self._inner = self._study.training_sets[piece]
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        self._fold, self._inner = self._study.training_sets[config["piece"]]
         self._record = PathRecord(self._fold.name, self._inner)
 
     def _run(self) -> Iterator[int]:

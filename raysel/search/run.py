@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +18,22 @@ import pyarrow.csv
 import pyarrow.parquet
 from rich.console import Console
 
-from raysel import __version__
 from raysel.config import dump_config
-from raysel.cv.records import RefitRecord
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.cv.selection import select_winner
 from raysel.cv.traces import trace_table
-from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.errors import ConfigError, DirectoryError, StudyError, Terminated
 from raysel.metrics.ranks import ranks
 from raysel.ranking import save_model
-from raysel.search.outcome import EXPORTED, Outcome
+from raysel.search.entries import end_entry, refit_entry, study_entry
+from raysel.search.kept import Kept
+from raysel.search.outcome import Outcome
 from raysel.search.study import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.files import write_atomically, write_json_atomically
 from raysel.tracking.follower import Follower
 from raysel.tracking.journal import Journal
 from raysel.tracking.progress import Progress
-
-_VERSIONS_OF = ("ray", "mlflow", "numpy", "scipy", "scikit-learn", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,11 @@ class Finished:
 
 def tracking_uri(study: Study) -> str:
     """The study's MLflow address: configured, else ``$MLFLOW_TRACKING_URI``, else a file here."""
-    uri = study.config.tracking.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+    return absolute_uri(study.config.tracking.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
+
+
+def absolute_uri(uri: str) -> str:
+    """The same, wherever the process is that opens it."""
     if uri.startswith("sqlite:///") and uri != "sqlite:///:memory:":
         return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
     return uri
@@ -89,32 +92,64 @@ def run(study: Study, path: Path, *, address: str | None, console: Console) -> F
     StudyError
         If Ray cannot be reached, no configuration has a score, or a refit or the disk fails.
     """
+    _check_cpus(study, address)
+    directory, hold = StudyDirectory.create(path, _needed_bytes(study))
+    begun = study_entry(study, id_=uuid.uuid4().hex, uri=tracking_uri(study), started=time.time())
+    with hold, _begin(study, directory, begun) as journal:
+        return _run(study, directory, journal, begun, None, address, console)
+
+
+def resume(study: Study, kept: Kept, *, address: str | None, console: Console) -> Finished:
+    """Go on with a study that was interrupted, or add to one that has grown.
+
+    Parameters
+    ----------
+    study : Study
+        With the directory's own plan.
+    kept : Kept
+    address : str or None
+        Of a Ray cluster; None starts Ray on this machine.
+    console : Console
+
+    Returns
+    -------
+    Finished
+        As an undisturbed study would have given it.
+
+    Raises
+    ------
+    ConfigError
+        If a trial needs more CPUs than this machine has.
+    DirectoryError
+        If the study is running, or nothing can be written there.
+    StudyError
+        If configuration, data or code are not what they were, and as `run`.
+    """
+    _check_cpus(study, address)
+    with kept.directory.open(_needed_bytes(study)):
+        kept = Kept.read(kept.directory)  # what it holds now that nobody else writes to it
+        before = kept.study
+        chosen = study.config.tracking.uri
+        uri = before["uri"] if chosen == before["config"].get("tracking", {}).get("uri") else tracking_uri(study)
+        begun = study_entry(study, id_=before["id"], uri=uri, started=before["started"])
+        kept.check(study, begun)
+        try:
+            write_atomically(kept.directory.config, dump_config(study.config))
+        except OSError as error:
+            raise DirectoryError(f"{kept.directory.path} cannot be written: {error.strerror}.") from error
+        with Journal(kept.directory.journal) as journal:
+            journal.append(begun)
+            return _run(study, kept.directory, journal, begun, kept, address, console)
+
+
+def _check_cpus(study: Study, address: str | None) -> None:
     wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
     if address is None and wanted > there:
         raise ConfigError(f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine.")
-    needed = 2**20 + 64 * len(study.configurations) * study.n_inner * 10
-    directory, hold = StudyDirectory.create(path, needed)
-    uri = tracking_uri(study)
-    begun = _describe(study, uri)
-    with hold, _begin(study, directory, begun) as journal:
-        follower = Follower(directory)
-        progress = Progress(directory.progress, study.n_trials, study.config.evaluation.metric, console)
-        with progress:
-            try:
-                _compute(study, directory, journal, address, progress)
-                progress.enter("writing the ranking")
-                outcome = Outcome.read(directory)
-                outcome.export(directory.ranking)
-                journal.append(_end("finished", begun["started"], outcome))
-            except BaseException as error:
-                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-                with suppress(StudyError):  # the disk may be what failed
-                    journal.append(_end(status, begun["started"]))
-                progress.enter("telling MLflow the rest")
-                follower.finish(patience=5)
-                raise
-            progress.enter("telling MLflow the rest")
-            return Finished(outcome, follower.finish(), uri)
+
+
+def _needed_bytes(study: Study) -> int:
+    return 2**20 + 64 * study.n_configurations * study.n_inner * 10
 
 
 def _begin(study: Study, directory: StudyDirectory, begun: Mapping[str, Any]) -> Journal:
@@ -134,79 +169,88 @@ def _begin(study: Study, directory: StudyDirectory, begun: Mapping[str, Any]) ->
     return journal
 
 
+def _run(
+    study: Study,
+    directory: StudyDirectory,
+    journal: Journal,
+    begun: Mapping[str, Any],
+    kept: Kept | None,
+    address: str | None,
+    console: Console,
+) -> Finished:
+    follower = Follower(directory)
+    progress = Progress(directory.progress, study.n_trials, study.config.evaluation.metric, console)
+    with progress:
+        try:
+            _compute(study, directory, journal, kept, address, progress)
+            progress.enter("writing the ranking")
+            outcome = Outcome.read(directory, ended=False)
+            outcome.export(directory.ranking)
+            journal.append(end_entry("finished", begun["started"], outcome))
+        except BaseException as error:
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            with suppress(StudyError):  # the disk may be what failed
+                journal.append(end_entry(status, begun["started"]))
+            if not isinstance(error, Terminated):  # then seconds count, and the follower goes on alone
+                progress.enter("telling MLflow the rest")
+                follower.finish(patience=5)
+            raise
+        progress.enter("telling MLflow the rest")
+        return Finished(outcome, follower.finish(), begun["uri"])
+
+
 def _compute(
-    study: Study, directory: StudyDirectory, journal: Journal, address: str | None, progress: Progress
+    study: Study,
+    directory: StudyDirectory,
+    journal: Journal,
+    kept: Kept | None,
+    address: str | None,
+    progress: Progress,
 ) -> None:
     progress.enter("starting Ray")
-    from raysel.search.runtime import ray_session  # noqa: PLC0415 - Ray only once all is checked
+    from raysel.search.runtime import ray_session  # noqa: PLC0415, I001 - Ray only once all is checked
 
-    with ray_session(address):
-        from raysel.search.engine import run_study  # noqa: PLC0415
+    from raysel.search.engine import hold, run_refits, run_trials  # noqa: PLC0415
+    from raysel.search.work import work_of  # noqa: PLC0415
 
-        records, refits = run_study(study, journal, progress)
-    try:
-        pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
-        save_model(refits[-1].model, directory.model)
-        directory.folds.mkdir(exist_ok=True)
-        for refit in refits:
-            table = _fold_table(study, refit.record)
-            pa.csv.write_csv(table, directory.folds / f"{refit.record.fold}.csv")
-    except OSError as error:
-        raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
-    for refit in refits:
-        journal.append(_refit_entry(study, directory, refit.record))
+    work = work_of(study, kept.trials if kept else ())
+    progress.begin(work.records)
+    with ExitStack() as stack:
 
+        @cache
+        def held() -> Any:
+            stack.enter_context(ray_session(address))
+            return hold(study)
 
-def _describe(study: Study, uri: str) -> dict[str, Any]:
-    """The journal's first record: what the study is."""
-    config = study.config.to_dict()
-    data = study.dataset
-    hashes = {"config_hash": study.config.hash, "data_hash": data.content_hash}
-    versions = {"raysel": __version__, "python": platform.python_version()}
-    return {
-        "kind": "study",
-        "id": uuid.uuid4().hex,
-        "name": study.config.name,
-        "experiment": study.config.tracking.experiment or study.config.name,
-        "uri": uri,
-        "started": time.time(),
-        "config": config,
-        **hashes,
-        "versions": versions | {name: version(name) for name in _VERSIONS_OF},
-        "params": dict(_flat(config)) | hashes | {"raysel_version": __version__},
-        "metric": study.config.evaluation.metric,
-        "folds": [fold.name for fold in study.plan.folds],
-        "n_samples": data.n_samples,
-        "n_trials": len(study.configurations),
-        "layout": data.layout.to_json(),
-        "feature_names": list(data.feature_names),
-        "constant": np.flatnonzero(np.ptp(data.X, axis=0) == 0).tolist(),
-    }
+        if work.n_left:
+            run_trials(study, held(), work, journal, progress)
+        records = work.finish(journal)
+        progress.enter("refitting the winners")
+        winners = _winners(study, directory, records, kept)
+        try:
+            pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
+            directory.folds.mkdir(exist_ok=True)
+            for record, model in run_refits(study, held(), winners) if winners else ():
+                if not record.test_scores:
+                    save_model(model, directory.model)
+                pa.csv.write_csv(_fold_table(study, record), directory.fold_table(record.fold))
+                journal.append(refit_entry(study, directory, record))
+        except OSError as error:
+            raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
 
-def _flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in section.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _refit_entry(study: Study, directory: StudyDirectory, record: RefitRecord) -> dict[str, Any]:
-    metric = study.config.evaluation.metric
-    metrics = {f"inner_{metric}": record.inner_score}
-    if record.test_score is not None:
-        metrics[f"test_{metric}"] = record.test_score
-        scores = zip(study.evaluation.labels, record.test_scores, strict=False)
-        metrics |= {f"test_{metric}_{label}": score for label, score in scores}
-    artifacts = [str((directory.folds / f"{record.fold}.csv").relative_to(directory.path))]
-    return {
-        "kind": "refit",
-        **record.to_json(),
-        "metrics": metrics,
-        "curves": {"objective": record.objective},
-        "artifacts": artifacts,
-    }
+def _winners(
+    study: Study, directory: StudyDirectory, records: list[TrialRecord], kept: Kept | None
+) -> list[tuple[Any, TrialRecord]]:
+    """Each outer fold with its winner, but for those whose refit an earlier run has left."""
+    simplicity, found = study.simplicity(records), []
+    for fold in study.plan.folds:
+        winner = select_winner(records, fold.name, simplicity)
+        entry = kept.refits.get(fold.name) if kept else None
+        files = [directory.fold_table(fold.name), *([] if len(fold.test) else [directory.model])]
+        if entry is None or entry["trial"] != winner.id or not all(file.exists() for file in files):
+            found.append((fold, winner))
+    return found
 
 
 def _fold_table(study: Study, record: RefitRecord) -> pa.Table:
@@ -220,26 +264,3 @@ def _fold_table(study: Study, record: RefitRecord) -> pa.Table:
         "rank": rank,
     }
     return pa.table({name: values[order] for name, values in columns.items()})
-
-
-def _end(status: str, started: float, outcome: Outcome | None = None) -> dict[str, Any]:
-    entry: dict[str, Any] = {"kind": "end", "status": status, "started": started, "ended": time.time()}
-    if outcome is None:
-        return entry | {"metrics": {}, "artifacts": [], "model_artifacts": [], "note": f"The study was {status}."}
-    metric, directory = outcome.result.metric, outcome.directory
-    summary = outcome.result.summary()
-    stability = outcome.ranking().stability.value
-    metrics = {
-        f"test_{metric}": summary["test_mean"],
-        f"test_{metric}_std": summary["test_std"],
-        f"inner_{metric}": float(np.mean(summary["inner"])),
-        **({"stability": stability} if np.isfinite(stability) else {}),
-    }
-    own = (directory.config, directory.plan, directory.traces)
-    exported = [directory.ranking / name for name in EXPORTED]
-    return entry | {
-        "metrics": metrics,
-        "note": outcome.markdown(),
-        "artifacts": [str(path.relative_to(directory.path)) for path in (*own, directory.ranking / "ranking.png")],
-        "model_artifacts": [str(path.relative_to(directory.path)) for path in exported],
-    }

@@ -65,8 +65,8 @@ def configurations(
     params : mapping
         Fixed parameters.
     space : mapping of str to Domain
-    method : {"grid", "path", "random", "sobol"}
-        A path tries the grid.
+    method : {"grid", "path", "random", "sobol", "tpe"}
+        A path tries the grid. TPE finds its configurations as it goes: the list is empty.
     num_samples : int or None
         The most that are tried; of a larger grid, a seeded sample. Needed by random and Sobol search.
     seed : int
@@ -87,10 +87,35 @@ def configurations(
     ['rank=1', 'rank=2']
     """
     searched = tuple(space)
+    if method == "tpe":
+        if not space:
+            raise _no_space(method)
+        return []
     points = (
         _grid(space, num_samples, seed) if method in ("grid", "path") else _sample(space, method, num_samples, seed)
     )
     return [Configuration({**params, **point}, searched) for point in points]
+
+
+def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:
+    """A configuration of all the first, or lowest, values of the domains, and one of all the last.
+
+    Parameters
+    ----------
+    params : mapping
+        Fixed parameters.
+    space : mapping of str to Domain
+
+    Returns
+    -------
+    list of Configuration
+    """
+    ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
+    return [Configuration({**params, **end}, tuple(space)) for end in ends]
+
+
+def _no_space(method: str) -> ConfigError:
+    return ConfigError(f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01, 1]}}}}")
 
 
 def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> list[dict[str, Any]]:
@@ -108,17 +133,18 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
     grid = ParameterGrid(values)
     if num_samples is None or num_samples >= len(grid):
         return list(grid)
-    chosen = np.random.default_rng(seed).choice(len(grid), num_samples, replace=False)
-    return [grid[int(i)] for i in np.sort(chosen)]
+    generator = np.random.default_rng(seed)
+    drawn: set[int] = set()  # one after the other: a larger sample holds every smaller one
+    while len(drawn) < num_samples:
+        drawn.add(int(generator.integers(len(grid))))
+    return [grid[i] for i in sorted(drawn)]
 
 
 def _sample(space: Mapping[str, Domain], method: str, num_samples: int | None, seed: int) -> list[dict[str, Any]]:
     if num_samples is None:
         raise ConfigError(f"search.num_samples is needed by search.method {method}, e.g. num_samples: 32")
     if not space:
-        raise ConfigError(
-            f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01, 1]}}}}"
-        )
+        raise _no_space(method)
     if method == "sobol":
         engine = qmc.Sobol(len(space), rng=np.random.default_rng(seed))
         # A power of two at a time keeps the sequence balanced.

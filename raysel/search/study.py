@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from raysel.config.schema import StudyConfig
 from raysel.cv.evaluation import Evaluation
 from raysel.cv.folds import FoldData, make_fold_data
 from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
+from raysel.cv.records import TrialRecord
 from raysel.data import Dataset, load_dataset
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler
@@ -21,7 +22,8 @@ from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError
 from raysel.metrics.classification import classification_metric
 from raysel.registry import build_solver, path_fitter, solver_class
-from raysel.search.space import Configuration, configurations
+from raysel.search.rungs import Rungs
+from raysel.search.space import Configuration, configurations, corners
 from raysel.solvers.base import IterativeEstimator
 
 
@@ -35,6 +37,7 @@ class Study:
     dataset : Dataset
     plan : NestedPlan
     configurations : tuple of Configuration
+        Those that are tried; none where the search finds them itself.
     """
 
     config: StudyConfig
@@ -43,12 +46,14 @@ class Study:
     configurations: tuple[Configuration, ...]
 
     @classmethod
-    def prepare(cls, config: StudyConfig) -> Study:
+    def prepare(cls, config: StudyConfig, plan: Path | None = None) -> Study:
         """Load the data, draw the folds, list the configurations, and check that all of it fits.
 
         Parameters
         ----------
         config : StudyConfig
+        plan : Path, optional
+            The ``plan.json`` of a study that goes on; its folds are taken whatever the configuration says.
 
         Returns
         -------
@@ -72,10 +77,11 @@ class Study:
             num_samples=config.search.num_samples,
             seed=config.seed,
         )
-        if config.cv.plan is not None:
-            plan = NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups)
+        given = plan or (Path(config.cv.plan) if config.cv.plan else None)
+        if given:
+            folds = NestedPlan.load(given, dataset.y, dataset.groups)
         else:
-            plan = NestedPlan.make(
+            folds = NestedPlan.make(
                 dataset.y,
                 outer=config.cv.outer,
                 inner=config.cv.inner,
@@ -84,19 +90,25 @@ class Study:
                 groups=dataset.groups,
                 seed=config.seed,
             )
-        smallest = min(len(train) for train, _ in plan.training_sets())
+        _check_search(config)
+        smallest = min(len(train) for train, _ in folds.training_sets())
         if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > smallest:
             raise ConfigError(
                 f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {smallest} samples "
                 "of the smallest training set."
             )
-        study = cls(config, dataset, plan, tuple(found))
-        for configuration in found:
+        study = cls(config, dataset, folds, tuple(found))
+        for configuration in study.examples:
             try:
                 study.solver(configuration.params).check(dataset.n_features)
             except ConfigError as error:
                 raise ConfigError(f"configuration {configuration.name}: {error}") from error
         return study
+
+    @cached_property
+    def examples(self) -> Sequence[Configuration]:
+        """Configurations that stand for all: the list, or the space's corners where the search finds them itself."""
+        return self.configurations or corners(self.config.solver.params, self.config.solver.space)
 
     @cached_property
     def training_sets(self) -> list[tuple[OuterFold, int]]:
@@ -106,6 +118,23 @@ class Study:
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> IterativeEstimator:
         """A solver of the study's kind for the study's data."""
         return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
+
+    def simplicity(self, records: Iterable[TrialRecord]) -> dict[str, tuple[float, ...]]:
+        """Each trial's place in the solver's order of simplicity, by id."""
+        return {record.id: self.solver(record.params).simplicity() for record in records}
+
+    def fold_record(self, fold: str, params: Mapping[str, Any]) -> TrialRecord:
+        """An empty record of a trial that carries one outer fold."""
+        configuration = Configuration(params, tuple(self.config.solver.space))
+        return TrialRecord(f"{fold}-{configuration.id}", configuration.name, dict(params), "finished", fold=fold)
+
+    @property
+    def rungs(self) -> Rungs:
+        """Where early stopping judges; fresh, without any score."""
+        search = self.config.search
+        max_iter = max(self.solver(c.params).max_iter for c in self.examples)
+        batch = search.batch_size if search.synchronous else None
+        return Rungs(search.grace_period, search.reduction_factor, max_iter, batch)
 
     def scaler(self) -> TransformerMixin:
         """A scaler of the study's kind, not fitted."""
@@ -118,11 +147,6 @@ class Study:
         tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
         return Evaluation(settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks)
 
-    @cached_property
-    def simplicity(self) -> dict[str, tuple[float, ...]]:
-        """Each configuration's place in the solver's order of simplicity, by id."""
-        return {c.id: self.solver(c.params).simplicity() for c in self.configurations}
-
     def fold_data(self, inner: InnerFold) -> FoldData:
         """Scale and prepare one inner training set."""
         return make_fold_data(
@@ -131,13 +155,20 @@ class Study:
             inner.train,
             inner.validation,
             scaler=self.scaler(),
-            solver=self.solver(self.configurations[0].params),
+            solver=self.solver(self.examples[0].params),
         )
 
     @property
+    def n_configurations(self) -> int:
+        """How many are tried, on each outer fold; a search that learns finds them as it goes."""
+        return len(self.configurations) or self.config.search.num_samples or 0
+
+    @property
     def n_trials(self) -> int:
-        """Number of Ray Tune trials: a training set each on a path, else a configuration each."""
-        return self.n_inner if self.config.search.method == "path" else len(self.configurations)
+        """Number of Ray Tune trials: a training set each on a path, else a configuration each, or each on a fold."""
+        if self.config.search.method == "path":
+            return self.n_inner
+        return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
 
     @property
     def n_inner(self) -> int:
@@ -157,6 +188,15 @@ def _load(config: StudyConfig) -> Dataset:
         )
     tasks = {t.name: load_dataset(t.source or t.path or "", shape=t.shape, groups=groups) for t in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
+
+
+def _check_search(config: StudyConfig) -> None:
+    """Refuse a search that this evaluation does not admit."""
+    if config.search.early_stopping and config.evaluation.classifier == "linear_svm":
+        raise ConfigError(
+            "search.early_stopping needs a score an iteration, and evaluation.classifier linear_svm is scored at the "
+            "last one only: take knn or native."
+        )
 
 
 def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import threading
 import time
 import traceback
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,22 +56,37 @@ class FoldsTrial(tune.Trainable):
         """Take the shared folds; called once an actor."""
         self._study: Study = ray.get(shared.study)
         self._prepared = shared.prepared
+        self._watchdog = threading.Timer(0, str)
         threadpool_limits(self._study.config.search.cpus_per_trial)
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Take the next piece of work; the actor and what it holds stay."""
-        self._begin(new_config["piece"])
+        self._watchdog.cancel()
+        self._begin(new_config)
         self._record.started = time.time()
         self._work = self._run()
+        timeout = self._study.config.search.trial_timeout
+        self._due = math.inf if timeout is None else time.monotonic() + timeout
+        if timeout is not None:
+            # What does not come back to Python is ended with its process, some time after.
+            self._watchdog = threading.Timer(1.5 * timeout + _STEP_SECONDS, os._exit, (1,))
+            self._watchdog.daemon = True
+            self._watchdog.start()
         return True
 
     def step(self) -> dict[str, Any]:
-        """Advance for a few seconds, or to the end."""
+        """Advance for a few seconds, to a rung, or to the end."""
         pause = time.monotonic() + _STEP_SECONDS
         try:
-            for _ in self._work:
-                if time.monotonic() > pause:
+            for iteration in self._work:
+                now = time.monotonic()
+                if now > self._due:
+                    raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
+                rung = self._rung(iteration)
+                if rung:
+                    return {"done": False, "box": {"record": self._result()}, **rung}
+                if now > pause:
                     return {"done": False}
             self._record.ended = time.time()
             result = self._result()
@@ -76,12 +94,21 @@ class FoldsTrial(tune.Trainable):
             self._fail(traceback.format_exc())
             self._record.ended = time.time()
             result = self._result()
+        self._watchdog.cancel()
         # In a box of its own, which the driver empties: Tune keeps every result it is given.
         return {"done": True, "box": {"record": result}}
 
+    def cleanup(self) -> None:
+        """Leave nothing running; called when the actor ends."""
+        self._watchdog.cancel()
+
     @abstractmethod
-    def _begin(self, piece: int) -> None:
+    def _begin(self, config: Mapping[str, Any]) -> None:
         """Start a record."""
+
+    def _rung(self, iteration: int) -> dict[str, Any]:
+        """What early stopping judges by, if it judges now."""
+        return {}
 
     @abstractmethod
     def _run(self) -> Iterator[int]:
@@ -106,15 +133,14 @@ class SolverTrial(FoldsTrial):
 
     _record: TrialRecord
 
-    def _begin(self, piece: int) -> None:
-        self._configuration: Configuration = self._study.configurations[piece]
-        self._record = TrialRecord(
-            self._configuration.id, self._configuration.name, dict(self._configuration.params), "finished"
-        )
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        configuration: Configuration = self._study.configurations[config["piece"]]
+        self._record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        self._folds: Sequence[OuterFold] = self._study.plan.folds
 
     def _run(self) -> Iterator[int]:
-        study, params = self._study, self._configuration.params
-        for fold in study.plan.folds:
+        study, params = self._study, self._record.params
+        for fold in self._folds:
             inner = range(len(fold.inner))
             states = [fold.random_state(study.config.seed, i) for i in inner]
             trace = self._record.folds[fold.name] = FoldTrace()
@@ -130,3 +156,22 @@ class SolverTrial(FoldsTrial):
 
     def _fail(self, error: str) -> None:
         self._record.status, self._record.error, self._record.folds = "failed", error, {}
+
+
+class FoldTrial(SolverTrial):
+    """Scores one configuration by the inner folds of one outer fold, and may be stopped at a rung."""
+
+    def setup(self, config: dict[str, Any], shared: SharedFolds) -> None:
+        """Take the shared folds and the rungs; called once an actor."""
+        self._levels = ray.get(shared.study).rungs.levels
+        super().setup(config, shared)
+
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
+        self._record = self._study.fold_record(config["fold"], config["params"])
+
+    def _rung(self, iteration: int) -> dict[str, Any]:
+        if not self._study.config.search.early_stopping or iteration not in self._levels:
+            return {}
+        (trace,) = self._record.folds.values()
+        return {"rung": iteration, "score": trace.score}

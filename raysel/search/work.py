@@ -1,15 +1,23 @@
-"""How a study's work is cut into Tune trials: a configuration each, or an inner training set each."""
+"""How a study's work is cut into Tune trials: by configuration, by inner training set, or by outer fold as well."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ray import tune
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
 from raysel.cv.records import PathRecord, TrialRecord
+from raysel.errors import StudyError
+from raysel.search.adaptive import FoldsHalving, FoldsSearcher
+from raysel.search.fold_search import FoldSearch
+from raysel.search.keep_actors import KeepActors
 from raysel.search.path_trial import PathTrial, trial_records
 from raysel.search.study import Study
-from raysel.search.trial import FoldsTrial, SolverTrial
+from raysel.search.trial import FoldsTrial, FoldTrial, SolverTrial
 from raysel.tracking.journal import Journal
 
 
@@ -19,25 +27,39 @@ class Work(ABC):
     Parameters
     ----------
     study : Study
+    kept : iterable of mapping, default=()
+        Entries of the journal that an earlier run of the study has left: what they hold is not done again.
     """
 
     trainable: type[FoldsTrial]
+    #: The kind of journal entry that a piece ends with.
+    kind = "trial"
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
         self.study = study
+        self.records: list[Any] = [self.read(entry) for entry in kept if entry["kind"] == self.kind]
 
     @property
     @abstractmethod
-    def names(self) -> list[str]:
-        """A name for each piece, fit for a folder."""
+    def param_space(self) -> dict[str, Any]:
+        """What Tune makes trials of; empty where a searcher does."""
+
+    @property
+    @abstractmethod
+    def n_left(self) -> int:
+        """How many pieces are still to be done, at most."""
 
     @abstractmethod
-    def blank(self, piece: int) -> Any:
-        """An empty record of a piece."""
+    def name(self, config: Mapping[str, Any]) -> str:
+        """A name for a trial, fit for a folder."""
 
     @abstractmethod
-    def read(self, raw: dict[str, Any]) -> Any:
-        """The record that a trial has sent."""
+    def blank(self, config: Mapping[str, Any]) -> Any:
+        """An empty record of a trial."""
+
+    @abstractmethod
+    def read(self, raw: Mapping[str, Any]) -> Any:
+        """The record that a trial has sent, or the journal kept."""
 
     @abstractmethod
     def entry(self, record: Any) -> dict[str, Any]:
@@ -48,8 +70,20 @@ class Work(ABC):
         """What the progress line may call the best so far."""
 
     @abstractmethod
-    def finish(self, records: Sequence[Any], journal: Journal) -> list[TrialRecord]:
-        """What the pieces say of each configuration, in the order of the configurations."""
+    def finish(self, journal: Journal) -> list[TrialRecord]:
+        """What the pieces say of each configuration, in an order that does not depend on when they ended."""
+
+    def keep(self, record: Any) -> None:
+        """Take the record of a piece that has ended."""
+        self.records.append(record)
+
+    def searcher(self) -> Searcher | None:
+        """Who proposes the trials; None: Tune does, from the parameter space."""
+        return None
+
+    def scheduler(self) -> TrialScheduler:
+        """Who may end a trial early."""
+        return KeepActors()
 
 
 class ByConfiguration(Work):
@@ -58,18 +92,31 @@ class ByConfiguration(Work):
     trainable = SolverTrial
 
     @property
-    def names(self) -> list[str]:
-        """The configurations' ids."""
-        return [configuration.id for configuration in self.study.configurations]
+    def param_space(self) -> dict[str, Any]:
+        """The configurations' numbers."""
+        return {"piece": tune.grid_search(self._left())}
 
-    def blank(self, piece: int) -> TrialRecord:
+    @property
+    def n_left(self) -> int:
+        """How many configurations are still to be tried."""
+        return len(self._left())
+
+    def _left(self) -> list[int]:
+        done = {record.id for record in self.records}
+        return [i for i, configuration in enumerate(self.study.configurations) if configuration.id not in done]
+
+    def name(self, config: Mapping[str, Any]) -> str:
+        """The configuration's id."""
+        return self.study.configurations[config["piece"]].id
+
+    def blank(self, config: Mapping[str, Any]) -> TrialRecord:
         """An empty record of a configuration."""
-        configuration = self.study.configurations[piece]
+        configuration = self.study.configurations[config["piece"]]
         return TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
 
-    def read(self, raw: dict[str, Any]) -> TrialRecord:
-        """The record that a trial has sent."""
-        return TrialRecord.from_json(raw)
+    def read(self, raw: Mapping[str, Any]) -> TrialRecord:
+        """The record that a trial has sent, or the journal kept."""
+        return TrialRecord.from_json(dict(raw))
 
     def entry(self, record: TrialRecord) -> dict[str, Any]:
         """A trial with the curves that people look at."""
@@ -81,30 +128,53 @@ class ByConfiguration(Work):
         curve = record.curves(evaluation.metric, evaluation.labels).get(f"val_{evaluation.metric}")
         return curve[-1] if curve else None
 
-    def finish(self, records: Sequence[TrialRecord], journal: Journal) -> list[TrialRecord]:
-        """The records themselves."""
-        order = {name: i for i, name in enumerate(self.names)}
-        return sorted(records, key=lambda record: order[record.id])
+    def finish(self, journal: Journal) -> list[TrialRecord]:
+        """The records themselves, in the order of the configurations."""
+        order = {configuration.id: i for i, configuration in enumerate(self.study.configurations)}
+        return sorted(self.records, key=lambda record: order[record.id])
 
 
 class ByTrainingSet(Work):
     """A piece is one inner training set with all configurations."""
 
     trainable = PathTrial
+    kind = "path"
+
+    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
+        entries = list(kept)
+        super().__init__(study, entries)
+        wanted = {configuration.id for configuration in study.configurations}
+        # A path of other configurations, from before the grid grew, was another path.
+        self.records = [record for record in self.records if record.error or set(record.fits) == wanted]
+        self._written = {entry["id"] for entry in entries if entry["kind"] == "trial"}
 
     @property
-    def names(self) -> list[str]:
-        """The training sets' folds."""
-        return [f"{fold.name}-inner{i}" for fold, i in self.study.training_sets]
+    def param_space(self) -> dict[str, Any]:
+        """The training sets' numbers."""
+        return {"piece": tune.grid_search(self._left())}
 
-    def blank(self, piece: int) -> PathRecord:
+    @property
+    def n_left(self) -> int:
+        """How many training sets are still to be solved."""
+        return len(self._left())
+
+    def _left(self) -> list[int]:
+        done = {(record.fold, record.inner) for record in self.records}
+        return [n for n, (fold, i) in enumerate(self.study.training_sets) if (fold.name, i) not in done]
+
+    def name(self, config: Mapping[str, Any]) -> str:
+        """The training set's fold and number."""
+        fold, i = self.study.training_sets[config["piece"]]
+        return f"{fold.name}-inner{i}"
+
+    def blank(self, config: Mapping[str, Any]) -> PathRecord:
         """An empty record of a training set."""
-        fold, i = self.study.training_sets[piece]
+        fold, i = self.study.training_sets[config["piece"]]
         return PathRecord(fold.name, i)
 
-    def read(self, raw: dict[str, Any]) -> PathRecord:
-        """The record that a trial has sent."""
-        return PathRecord.from_json(raw)
+    def read(self, raw: Mapping[str, Any]) -> PathRecord:
+        """The record that a trial has sent, or the journal kept."""
+        return PathRecord.from_json(dict(raw))
 
     def entry(self, record: PathRecord) -> dict[str, Any]:
         """A path."""
@@ -114,12 +184,84 @@ class ByTrainingSet(Work):
         """The best of one inner fold would be no configuration's score."""
         return None
 
-    def finish(self, records: Sequence[PathRecord], journal: Journal) -> list[TrialRecord]:
-        """Put the paths together, configuration by configuration, and write each down as a trial."""
-        found = trial_records(self.study, records)
+    def finish(self, journal: Journal) -> list[TrialRecord]:
+        """Put the paths together, configuration by configuration, and write each down as a trial, once."""
+        if self._left():
+            raise StudyError(
+                f"{len(self.records)} of {len(self.study.training_sets)} training sets are done; on a path a "
+                "configuration has no score before all are. Go on with --resume."
+            )
+        found = trial_records(self.study, self.records)
         for record in found:
-            journal.append(trial_entry(self.study, record))
+            if record.id not in self._written:
+                journal.append(trial_entry(self.study, record))
         return found
+
+
+class ByFold(ByConfiguration):
+    """A piece is one configuration on one outer fold, in a search that learns or stops early."""
+
+    trainable = FoldTrial
+
+    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
+        super().__init__(study, kept)
+        self._searches = {
+            fold.name: FoldSearch(study, fold, [record for record in self.records if record.fold == fold.name])
+            for fold in study.plan.folds
+        }
+
+    @property
+    def param_space(self) -> dict[str, Any]:
+        """Empty: the searcher makes the trials."""
+        return {}
+
+    @property
+    def n_left(self) -> int:
+        """How many trials are still to come, unless configurations repeat."""
+        return self.study.n_trials - len(self.records)
+
+    def name(self, config: Mapping[str, Any]) -> str:
+        """The outer fold and the configuration's id."""
+        return self.blank(config).id
+
+    def blank(self, config: Mapping[str, Any]) -> TrialRecord:
+        """An empty record of a configuration on a fold."""
+        return self.study.fold_record(config["fold"], config["params"])
+
+    def finish(self, journal: Journal) -> list[TrialRecord]:
+        """The records themselves, by outer fold and configuration."""
+        return sorted(self.records, key=lambda record: record.id)
+
+    def keep(self, record: TrialRecord) -> None:
+        """Tell the record's own fold, and no other."""
+        super().keep(record)
+        self._searches[record.fold].settle(record)
+
+    def searcher(self) -> Searcher:
+        """Every outer fold's own."""
+        return FoldsSearcher(self._searches)
+
+    def scheduler(self) -> TrialScheduler:
+        """Every outer fold's own rungs."""
+        return FoldsHalving(self.study, self._searches) if self.study.config.search.early_stopping else KeepActors()
+
+
+def work_of(study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> Work:
+    """A study's work, cut as its search needs it.
+
+    Parameters
+    ----------
+    study : Study
+    kept : iterable of mapping, default=()
+        Entries of the journal that an earlier run has left.
+
+    Returns
+    -------
+    Work
+    """
+    search = study.config.search
+    kind = ByFold if search.adaptive else ByTrainingSet if search.method == "path" else ByConfiguration
+    return kind(study, kept)
 
 
 def trial_entry(study: Study, record: TrialRecord) -> dict[str, Any]:
@@ -136,4 +278,6 @@ def trial_entry(study: Study, record: TrialRecord) -> dict[str, Any]:
     """
     curves = record.curves(study.evaluation.metric, study.evaluation.labels)
     tags = {"raysel.inferred": record.inferred} if record.inferred else {}
+    if record.fold:
+        tags["raysel.fold"] = record.fold
     return {"kind": "trial", **record.to_json(), "curves": curves, "metrics": {}, "tags": tags}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import make_study, quiet_progress, run_on_ray, timeless, write_digits
+from small_studies import compute, make_study, quiet_progress, run_on_ray, timeless, write_digits
 
 from raysel.data import load_dataset
 from raysel.errors import ConfigError, DirectoryError, StudyError
@@ -114,7 +114,7 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
         pytest.skip("needs /dev/full, which refuses every byte as a full disk does")
     study = make_study(digits, solver__space={"alpha": [0.1]})
     with Journal(Path("/dev/full")) as journal, pytest.raises(StudyError) as ended:
-        engine.run_study(study, journal, quiet_progress(tmp_path, study))
+        compute(study, journal, quiet_progress(tmp_path, study))
     assert str(ended.value) == (
         "the journal /dev/full cannot be written: No space left on device. What it held before is kept."
     )

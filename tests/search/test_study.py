@@ -56,7 +56,7 @@ def test_a_prepared_fold_knows_its_training_set_only(digits):
 
 def test_simpler_means_lower_rank_then_more_penalty(digits):
     study = make_study(digits)
-    order = sorted(study.configurations, key=lambda c: study.simplicity[c.id])
+    order = sorted(study.configurations, key=lambda c: study.solver(c.params).simplicity())
     assert [(c.params["rank"], c.params["alpha"]) for c in order] == [
         (rank, alpha) for rank in (1, 2) for alpha in (2.0, 0.1, 0.01)
     ]
