@@ -18,7 +18,7 @@ from raysel.errors import ConfigError
 from raysel.solvers.base import IterativeEstimator
 from raysel.solvers.mtda import MTDA
 from raysel.solvers.smml import SMML
-from raysel.solvers.smml_path import fit_smml_path
+from raysel.solvers.smml_path import check_smml_path, fit_smml_path
 from raysel.solvers.smr import SMR
 
 SOLVERS: dict[str, type[IterativeEstimator]] = {
@@ -35,6 +35,7 @@ SOLVERS: dict[str, type[IterativeEstimator]] = {
 #: Solvers whose configurations on one training set help each other.
 PathFitter: TypeAlias = Callable[[Sequence[Any], FloatArray, Any], Iterator[tuple[int, str]]]
 PATH_FITTERS: dict[str, PathFitter] = {"smml": fit_smml_path}
+PATH_CHECKS: dict[str, Callable[[Sequence[Any]], None]] = {"smml": check_smml_path}
 
 
 def solver_class(name: str) -> type[IterativeEstimator]:
@@ -101,12 +102,14 @@ def build_solver(
     return cls.from_layout(layout, **params, **drawn)
 
 
-def path_fitter(name: str) -> PathFitter:
+def path_fitter(name: str, solvers: Sequence[IterativeEstimator] = ()) -> PathFitter:
     """The function that fits many configurations of a solver on one training set.
 
     Parameters
     ----------
     name : str
+    solvers : sequence of IterativeEstimator, default=()
+        Those that it is going to fit.
 
     Returns
     -------
@@ -116,11 +119,36 @@ def path_fitter(name: str) -> PathFitter:
     Raises
     ------
     ConfigError
-        If the solver has none.
+        If the solver has none, or these cannot share one.
     """
     if name not in PATH_FITTERS:
         raise ConfigError(f"search.method path: {name} has no path ({', '.join(PATH_FITTERS)} has); use grid.")
+    PATH_CHECKS[name](solvers)
     return PATH_FITTERS[name]
+
+
+def check_multilabel(name: str) -> None:
+    """Refuse a solver that takes one label a sample only.
+
+    Parameters
+    ----------
+    name : str
+
+    Raises
+    ------
+    ConfigError
+        With those that take several.
+    """
+    able = [known for known in SOLVERS if _takes_labels(solver_class(known))]
+    if name not in able:
+        raise ConfigError(
+            f"solver.name: {name} takes one label a sample, and y is an indicator; {', '.join(able)} take several."
+        )
+
+
+def _takes_labels(solver: type[IterativeEstimator]) -> bool:
+    tags = solver().__sklearn_tags__().classifier_tags
+    return tags is not None and tags.multi_label
 
 
 def _hint(word: str, known: Any) -> str:

@@ -81,14 +81,18 @@ METRICS: dict[str, Metric] = {
     "neg_hamming_loss": lambda y_true, y_pred: -float(np.mean(y_true != y_pred)),
 }
 
+_ONE_LABEL = {"balanced_accuracy"}
 
-def classification_metric(name: str) -> Metric:
+
+def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
     """The metric a configuration calls ``name``.
 
     Parameters
     ----------
     name : str
         One of ``METRICS``.
+    multilabel : bool, default=False
+        Whether it is going to judge indicators.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def classification_metric(name: str) -> Metric:
     Raises
     ------
     ConfigError
-        If there is none, with the near one.
+        If there is none, with the near one, or it cannot judge indicators.
 
     Examples
     --------
@@ -111,4 +115,7 @@ def classification_metric(name: str) -> Metric:
         near = difflib.get_close_matches(name, METRICS, 1)
         hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(METRICS)}."
         raise ConfigError(f"evaluation.metric: unknown metric {name!r}; {hint}")
+    if multilabel and name in _ONE_LABEL:
+        able = ", ".join(known for known in METRICS if known not in _ONE_LABEL)
+        raise ConfigError(f"evaluation.metric: {name} is for one label a sample, and y is an indicator; take {able}.")
     return METRICS[name]

@@ -157,16 +157,33 @@ def fit_smml_path(models: Sequence[SMML], X: FloatArray, prepared: PreparedModal
     Raises
     ------
     ConfigError
-        If the models differ in more than their gammas, or use ``method="reweighted"``.
+        If `check_smml_path` refuses them.
     """
-    if any((m.tol, m.max_iter, m.method) != (models[0].tol, models[0].max_iter, "admm") for m in models):
-        raise ConfigError("a path takes models of method='admm' that differ in gamma1 and gamma2 only.")
+    check_smml_path(models)
     walk = _Walk(prepared, models[0].tol, models[0].max_iter)
     problems = [model.problem(prepared) for model in models]
     for position in sorted(range(len(models)), key=lambda i: (-float(problems[i].fractions.sum()), i)):
         certificate, source = walk.find(problems[position])
         models[position].keep(X, certificate)
         yield position, source
+
+
+def check_smml_path(models: Sequence[SMML]) -> None:
+    """Refuse models that cannot share a path.
+
+    Parameters
+    ----------
+    models : sequence of SMML
+
+    Raises
+    ------
+    ConfigError
+        If they differ in ``tol`` or ``max_iter``, or use ``method="reweighted"``.
+    """
+    if len({(model.tol, model.max_iter) for model in models}) > 1:
+        raise ConfigError("search.method path: tol and max_iter cannot vary along a path; use grid.")
+    if any(model.method != "admm" for model in models):
+        raise ConfigError("search.method path: method=reweighted has no path, for it solves each point anew; use grid.")
 
 
 class _Walk:

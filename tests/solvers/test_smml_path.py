@@ -11,6 +11,7 @@ from smml_reference import conic_optimum, indicator, objective
 from raysel.data.modality_scaler import ModalityScaler
 from raysel.errors import ConfigError
 from raysel.solvers.smml import SMML
+from raysel.registry import path_fitter
 from raysel.solvers.smml_path import smml_path
 
 WIDTHS = {"wide": 12, "single": 1, "other": 15}
@@ -80,6 +81,18 @@ def test_multilabel_targets_have_a_path_too(data):
 def test_impossible_gammas_are_refused(data, pair):
     with pytest.raises(ConfigError, match=r"gamma1=.*gamma2="):
         smml_path(*data, [pair[0]], [pair[1]])
+
+
+@pytest.mark.parametrize(
+    ("models", "culprit"),
+    [
+        ([SMML(method="reweighted")], "method=reweighted has no path"),
+        ([SMML(tol=1e-3), SMML(tol=1e-4)], "tol and max_iter cannot vary"),
+    ],
+)
+def test_models_that_share_no_path_are_refused(models, culprit):
+    with pytest.raises(ConfigError, match=culprit):
+        path_fitter("smml", models)
 
 
 @pytest.mark.slow
