@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from raysel.arrays import FloatArray
-from raysel.errors import ConfigError, DataError
+from raysel.arrays import FloatArray, LabelArray
+from raysel.errors import DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
 from raysel.linalg.trace_ratio import newton, shrunken
+from raysel.solvers.components import component_numbers
 from raysel.solvers.projection import TaskProjector
 from raysel.solvers.task_samples import TaskSamples
 
@@ -108,6 +109,12 @@ class Aggregate(TaskProjector):
         """Fewer components, then more shrinkage."""
         return (*super().simplicity(), -self.shrinkage)
 
+    def check_training(self, y: LabelArray) -> None:
+        """Refuse more components than the pooled training sets have room for."""
+        if self.n_components is not None:
+            n, m = len(y), len(self.tasks or [""])
+            component_numbers(self.n_components, [(f"the pooled training sets of {n} samples", n - m)])
+
     def _check_components(self, widths: Mapping[str, int]) -> None:
         widest = max(widths, key=lambda name: widths[name])
         super()._check_components({widest: widths[widest]})
@@ -131,8 +138,7 @@ class Aggregate(TaskProjector):
     def _solve(self, samples: Sequence[TaskSamples], prepared: Pooled) -> Iterator[float]:
         scatter = prepared.scatter
         size = self.n_components or min(sum(len(task.classes) - 1 for task in samples), scatter.rank)
-        if size > scatter.rank:
-            raise ConfigError(f"n_components={size} exceeds the rank {scatter.rank} of the pooled data.")
+        component_numbers(size, [(f"the pooled data of rank {scatter.rank}", scatter.rank)])
         problem = shrunken(scatter.between, scatter.total, self.shrinkage)
         stops = np.cumsum([len(task.y) for task in samples])[:-1]
         for ratio, (V,) in newton([problem], [size], np.ones(1)):

@@ -78,8 +78,8 @@ class LDA(TaskProjector):
         """Fewer components, then more shrinkage."""
         return (*super().simplicity(), -self.shrinkage)
 
-    def _most_components(self, task: TaskSamples, reduced: ScatterRange) -> int:
-        return min(len(task.classes) - 1, reduced.rank)
+    def _most_components(self, rank: int, n_classes: int) -> int:
+        return min(n_classes - 1, rank)
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray
-from raysel.data.layouts import Layout, Modalities
+from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.modality_scaler import ModalityScaler
 from raysel.errors import ConfigError
 
@@ -100,7 +100,7 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
     Raises
     ------
     ConfigError
-        If the name is none of these.
+        If the name is none of these, or the scaling not for such data.
 
     Examples
     --------
@@ -114,6 +114,8 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
             return StandardScaler()
         case "none":
             return FunctionTransformer(feature_names_out="one-to-one")
+        case "zscore_sqrt_width" | "minmax" | "row_unit" if isinstance(layout, Tasks):
+            raise ConfigError(f"scaling {name!r} knows no tasks; for several of them give unit, zscore or none.")
         case "zscore_sqrt_width" | "minmax" | "row_unit":
             return ModalityScaler(layout.modalities if isinstance(layout, Modalities) else None, method=name)
         case _:

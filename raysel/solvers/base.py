@@ -77,6 +77,20 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         if wanted is not None and wanted > n_features:
             raise ConfigError(f"n_features_to_select={wanted} exceeds the {n_features} features there are.")
 
+    def check_training(self, y: LabelArray) -> None:
+        """Refuse parameters that no training set with these labels could serve.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Of several tasks, ``task/label``.
+
+        Raises
+        ------
+        ConfigError
+            Names the parameter, its value and what would do.
+        """
+
     def simplicity(self) -> tuple[float, ...]:
         """Sort key among equally good configurations: the smallest is the simplest."""
         return ()

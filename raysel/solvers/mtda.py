@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Tasks
 from raysel.errors import ConfigError
 from raysel.linalg.scatter import ScatterRange
@@ -204,8 +204,13 @@ class MTDA(TaskProjector):
         if self.bilinear is not None:
             self._check_bilinear()
 
+    def check_training(self, y: LabelArray) -> None:
+        """Refuse more components than a training set with these labels, ``task/label``, has room for."""
+        if self.aligned is None:  # for the tasks share their samples then
+            super().check_training(y)
+
     def _check_components(self, widths: Mapping[str, int]) -> None:
-        if self.aligned is None:  # whose maps may lead into a larger space
+        if self.aligned is None:  # for the maps may lead into a larger space
             super()._check_components(widths)
 
     def _check_bilinear(self) -> None:

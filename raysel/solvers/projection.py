@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import Layout, Tasks
+from raysel.data.tasks import task_of
 from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
 from raysel.metrics.ranks import ranks
@@ -85,6 +86,18 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
                 " every column belongs to exactly one task."
             )
         self._check_components(widths)
+
+    def check_training(self, y: LabelArray) -> None:
+        """Refuse more components than a training set with these labels, ``task/label``, has room for."""
+        if self.n_components is None:
+            return
+        owners = np.full(len(y), "") if self.tasks is None else task_of(y)
+        limits = []
+        for name in self.tasks or [""]:
+            n, c = int(np.count_nonzero(owners == name)), len(np.unique(y[owners == name]))
+            described = f"{called(name)}, of which a training set has {n} samples of {c} classes"
+            limits.append((described, self._most_components(n - 1, c)))
+        component_numbers(self.n_components, limits)
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
         """Refuse what no data of these numbers of features could serve; each task's rank may be smaller still."""
@@ -168,13 +181,16 @@ class TaskProjector(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
         if self.n_components is None:
             return [min(len(t.classes) - 1, s.rank) for t, s in zip(samples, ranges, strict=True)]
         limits = [
-            (f"{t}, whose data have rank {s.rank} and {len(t.classes)} classes", self._most_components(t, s))
+            (
+                f"{t}, whose data have rank {s.rank} and {len(t.classes)} classes",
+                self._most_components(s.rank, len(t.classes)),
+            )
             for t, s in zip(samples, ranges, strict=True)
         ]
         return component_numbers(self.n_components, limits)
 
-    def _most_components(self, task: TaskSamples, reduced: ScatterRange) -> int:
-        return reduced.rank
+    def _most_components(self, rank: int, n_classes: int) -> int:
+        return rank
 
     def _keep_reduced(
         self,

@@ -118,7 +118,7 @@ def test_each_rival_learns_and_speaks_clearly(method):
     assert rival.score(X, y) == 1.0  # each sample is its own nearest neighbour
     assert rival.scores_.shape == rival.ranking_.shape == (30,)
     assert rival.scores_.min() >= 0
-    with pytest.raises(ConfigError, match=r"largest possible|exceeds the rank"):
+    with pytest.raises(ConfigError, match="largest possible"):
         method(n_components=30).fit_tasks(tasks)
     with pytest.raises(DataError, match="task 'task1': no feature varies"):
         method().fit_tasks([tasks[0], (np.ones((6, 3)), [0, 1, 0, 1, 0, 1])])

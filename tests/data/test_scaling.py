@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.data import UnitScaler, load_dataset, make_scaler
+from raysel.data.layouts import Tasks
 from raysel.errors import ConfigError
 
 
@@ -70,3 +71,9 @@ def test_make_scaler_in_a_pipeline_and_through_skops(name, expected):
 def test_unknown_scaling():
     with pytest.raises(ConfigError, match="'robust' is unknown; give unit, zscore, none, zscore_sqrt_width"):
         make_scaler("robust")
+
+
+@pytest.mark.parametrize("scaling", ["zscore_sqrt_width", "minmax", "row_unit"])
+def test_scalings_of_modalities_are_refused_for_tasks(scaling):
+    with pytest.raises(ConfigError, match=f"scaling '{scaling}' knows no tasks; .* give unit, zscore or none"):
+        make_scaler(scaling, Tasks({"a": 2, "b": 3}))

@@ -331,6 +331,23 @@ def test_numbers_of_components_that_no_data_serve_are_refused_unseen(method, n_c
 
 
 @pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
+def test_components_that_a_training_set_has_no_room_for_are_refused_unseen(method):
+    """Six samples of three classes have rank 5 at most, two classes one direction that tells them apart."""
+    y = np.array(["t0/a", "t0/b"] * 9 + ["t1/a", "t1/b", "t1/c"] * 2 + ["t2/a", "t2/b"] * 9)
+    for wanted in (None, 1, [1, 2, 1]):
+        method(tasks=WIDTHS, n_components=wanted).check_training(y)
+    largest = 2 if method is LDA else 5
+    method(tasks=WIDTHS, n_components=[1, largest, 1]).check_training(y)
+    message = rf"task 't1', of which a training set has 6 samples of 3 classes: the largest possible there is {largest}"
+    with pytest.raises(ConfigError, match=message):
+        method(tasks=WIDTHS, n_components=[1, largest + 1, 1]).check_training(y)
+    alone = np.arange(6) % 3
+    method(n_components=largest).check_training(alone)
+    with pytest.raises(ConfigError, match="the data, of which a training set has 6 samples of 3 classes"):
+        method(n_components=largest + 1).check_training(alone)
+
+
+@pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
 def test_components_above_a_tasks_rank_are_refused_with_the_largest(method, tasks):
     copied = [tasks[0], (np.repeat(tasks[1][0][:, :4], 2, axis=1), tasks[1][1])]  # 8 features, rank 4
     largest = 2 if method is LDA else 4  # LDA has no direction beyond c - 1
@@ -343,3 +360,12 @@ def test_components_above_a_tasks_rank_are_refused_with_the_largest(method, task
 def test_components_above_the_pooled_rank_are_refused():
     with pytest.raises(ConfigError, match="n_components=15 does not fit task 't2' of 14 features"):
         Aggregate(tasks=WIDTHS, n_components=15).check(35)
+    y = np.array(["t0/a", "t0/b", "t1/a", "t1/b", "t2/a", "t2/b"] * 2)
+    Aggregate(tasks=WIDTHS, n_components=9).check_training(y)  # 12 samples, each task centred by itself
+    with pytest.raises(ConfigError, match="the pooled training sets of 12 samples: the largest possible there is 9"):
+        Aggregate(tasks=WIDTHS, n_components=10).check_training(y)
+    X = np.random.default_rng(0).standard_normal((12, 35))
+    tasks = [(X[i::3, start:stop], ["a", "b"] * 2) for i, (start, stop) in enumerate(zip(STARTS, STOPS, strict=True))]
+    assert Aggregate(n_components=9).fit_tasks(tasks).projections_[0].shape == (12, 9)
+    with pytest.raises(ConfigError, match="the pooled data of rank 9: the largest possible there is 9"):
+        Aggregate(n_components=10).fit_tasks(tasks)
