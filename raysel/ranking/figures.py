@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
@@ -13,7 +12,7 @@ from raysel.ranking.bars import Bars
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.ranking.maps import Maps
 from raysel.ranking.parts import ModalityBars, TaskRow
-from raysel.ranking.style import short
+from raysel.ranking.style import mean_and_spread, short
 
 _HEADER = 0.85  # inches
 _WIDTH = 10.4
@@ -27,6 +26,7 @@ def ranking_figure(
     name: str,
     test_scores: Sequence[float],
     metric: str = "accuracy",
+    task_scores: Mapping[str, Sequence[float]] | None = None,
 ) -> Figure:
     """Draw a ranking: two maps for matrix-shaped samples, bars for others.
 
@@ -46,6 +46,8 @@ def ranking_figure(
         Each outer fold's, of samples that had no part in fit or choice.
     metric : str, default="accuracy"
         What the test scores measure.
+    task_scores : mapping of str to sequence of float, default=None
+        Each task's own test scores, of each outer fold.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def ranking_figure(
     if isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1:
         figure = _maps(ranking, layout)
     elif isinstance(layout, Tasks):
-        figure = _tasks(ranking, layout)
+        figure = _tasks(ranking, layout, task_scores or {}, metric)
     elif isinstance(layout, Modalities):
         figure = _modalities(ranking)
     else:
@@ -87,8 +89,9 @@ def _modalities(ranking: FeatureRanking) -> Figure:
     return first.figure
 
 
-def _tasks(ranking: FeatureRanking, layout: Tasks) -> Figure:
-    rows = [TaskRow(ranking, layout, name) for name in layout.tasks]
+def _tasks(ranking: FeatureRanking, layout: Tasks, scores: Mapping[str, Sequence[float]], metric: str) -> Figure:
+    facts = {name: f"{metric.replace('_', ' ')} {mean_and_spread(own)}" for name, own in scores.items()}
+    rows = [TaskRow(ranking, layout, name, facts.get(name, "")) for name in layout.tasks]
     areas = _page([row.height for row in rows])
     for row, area in zip(rows, areas, strict=True):
         row.draw(area, _WIDTH)
@@ -106,10 +109,9 @@ def _page(heights: Sequence[float]) -> list[SubFigure]:
 def _header(figure: Figure, ranking: FeatureRanking, name: str, test_scores: Sequence[float], metric: str) -> None:
     left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
     title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
-    spread = f" ± {np.std(test_scores, ddof=1):.3f} (SD)" if len(test_scores) > 1 else ""
     facts = (
         f"over {ranking.n_folds} outer folds: {metric.replace('_', ' ')} on unseen samples "
-        f"{np.mean(test_scores):.3f}{spread}   ·   stability {ranking.stability}"
+        f"{mean_and_spread(test_scores)}{' (SD)' if len(test_scores) > 1 else ''}   ·   stability {ranking.stability}"
     )
     for text, drop, size, weight, colour in ((title, 0.16, 14, "bold", "0"), (facts, 0.49, 10, "normal", "0.25")):
         y = 1 - drop / height

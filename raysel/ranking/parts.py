@@ -28,12 +28,14 @@ class TaskRow:
     layout : Tasks
     name : str
         The task's.
+    fact : str, default=""
+        What else its title says, e.g. its accuracy.
     """
 
-    def __init__(self, ranking: FeatureRanking, layout: Tasks, name: str) -> None:
+    def __init__(self, ranking: FeatureRanking, layout: Tasks, name: str, fact: str = "") -> None:
         columns = np.arange(layout.n_features)[layout.slices()[name]]
         share = ranking.n_selected * len(columns) / ranking.n_features
-        self._name, self._ranking = name, ranking.among(columns, max(1, round(share)))
+        self._name, self._fact, self._ranking = name, fact, ranking.among(columns, max(1, round(share)))
         shape = layout.tasks[name]
         matrix = isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1
         self._maps = Maps(Tensor(shape), _MAP) if matrix and isinstance(shape, tuple) else None
@@ -53,10 +55,8 @@ class TaskRow:
         width : float
         """
         ranking = self._ranking
-        title = (
-            f"{short(self._name, 30)}: top {ranking.n_selected} of its {ranking.n_features} features"
-            f"   ·   stability {ranking.stability}"
-        )
+        top = f"{short(self._name, 22)}: top {ranking.n_selected} of its {ranking.n_features} features"
+        title = "   ·   ".join(filter(None, [top, self._fact, f"stability {ranking.stability}"]))
         if self._maps:
             x, y = 0.15 / width, 1 - 0.1 / self.height
             area.text(x, y, title, fontsize=11, fontweight="bold", va="top", parse_math=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colorbar import Colorbar
@@ -31,3 +33,9 @@ def short(name: str, longest: int) -> str:
     """One line of at most so many characters."""
     line = " ".join(name.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def mean_and_spread(scores: Sequence[float]) -> str:
+    """The mean of the folds' scores, with the standard deviation where there are several."""
+    spread = f" ± {np.std(scores, ddof=1):.3f}" if len(scores) > 1 else ""
+    return f"{np.mean(scores):.3f}{spread}"

@@ -138,7 +138,8 @@ def test_other_layouts_get_bars_of_the_best_features_by_name(layout):
 def test_each_task_has_a_row_that_ranks_its_own_features():
     layout = Tasks({"faces": (4, 3), "wine": 9})
     ranking = make(layout, 7)
-    figure, _ = draw(ranking, layout)
+    scores = {"faces": [0.5, 0.6, 0.7], "wine": [0.9, 0.9, 0.9]}
+    figure, _ = draw(ranking, layout, metric="balanced_accuracy", task_scores=scores)
     score_map, _, selection_map, _, bars, ranks_axes = figure.axes[:6]
     np.testing.assert_array_equal(score_map.images[0].get_array().data, ranking.scores[:12].reshape(4, 3))
     # 7 of 21 are selected, so 4 of the faces' 12 and 3 of the wine's 9: whichever those are within the task.
@@ -151,8 +152,10 @@ def test_each_task_has_a_row_that_ranks_its_own_features():
     points = np.concatenate([np.asarray(c.get_offsets()) for c in ranks_axes.collections if len(c.get_offsets())])
     assert points[:, 0].max() <= 9
     rows = [text.get_text() for sub in figure.subfigs for text in (*sub.texts, sub._suptitle) if text is not None]
-    assert any(row.startswith("faces: top 4 of its 12 features") for row in rows)
-    assert any(row.startswith("wine: top 3 of its 9 features") for row in rows)
+    assert any(
+        row.startswith("faces: top 4 of its 12 features") and "balanced accuracy 0.600 ± 0.100  " in row for row in rows
+    )
+    assert any(row.startswith("wine: top 3 of its 9 features") and "balanced accuracy 0.900 ±" in row for row in rows)
 
 
 def test_modalities_show_what_each_has_of_the_whole():
@@ -221,7 +224,8 @@ def test_extremes_are_drawn_without_a_warning(layout, n_folds):
 def test_no_words_leave_the_page(layout, everything):
     names = [f"a rather long name of feature {i}" for i in range(layout.n_features)]
     ranking = make(layout, layout.n_features if everything else 20, 5, names=names)
-    figure = ranking_figure(ranking, layout, name="n" * 50, test_scores=[0.5] * 5, metric="balanced_accuracy")
+    told = {"task_scores": {name: [0.1, 0.9] for name in layout.tasks}} if isinstance(layout, Tasks) else {}
+    figure = ranking_figure(ranking, layout, name="n" * 50, test_scores=[0.5] * 5, metric="balanced_accuracy", **told)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     inked = figure.get_tightbbox(canvas.get_renderer())  # in inches

@@ -19,8 +19,12 @@ LEARNING = {
     "solver__params": {"max_iter": 12, "tol": 0.0},
     "solver__space": {"alpha": {"loguniform": [0.003, 0.9]}, "rank": {"randint": [1, 6]}},
     "search": {
-        **{"method": "tpe", "num_samples": 9, "early_stopping": "asha", "grace_period": 1},
-        **{"synchronous": True, "batch_size": 3},
+        "method": "tpe",
+        "num_samples": 9,
+        "early_stopping": "asha",
+        "grace_period": 1,
+        "synchronous": True,
+        "batch_size": 3,
     },
 }
 

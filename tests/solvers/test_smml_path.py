@@ -10,8 +10,8 @@ from smml_reference import conic_optimum, indicator, objective
 
 from raysel.data.modality_scaler import ModalityScaler
 from raysel.errors import ConfigError
-from raysel.solvers.smml import SMML
 from raysel.registry import path_fitter
+from raysel.solvers.smml import SMML
 from raysel.solvers.smml_path import smml_path
 
 WIDTHS = {"wide": 12, "single": 1, "other": 15}
