@@ -101,8 +101,7 @@ def main() -> None:
         if tune(calm, *asked, "--output", str(calm / "study")).wait():
             raise SystemExit("the undisturbed study failed")
         print(f"undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
-        study = wild / "study"
-        killed = 0
+        study, killed, last = wild / "study", 0, {}
         while True:
             resumed = (study / "journal.jsonl").exists()
             process = tune(wild, *(["--resume", str(study)] if resumed else [*asked, "--output", str(study)]))
@@ -114,11 +113,10 @@ def main() -> None:
                     process.wait()
                     killed += 1
                     there = Counter(entry["kind"] for entry in entries(study))
-                    before = runs(wild)
-                    print(f"kill {killed}: the journal holds {dict(there)}, MLflow {len(before)} runs", flush=True)
-                    if killed > 1:
-                        same_runs_as(last, before)
-                    last = before
+                    now = runs(wild)
+                    print(f"kill {killed}: the journal holds {dict(there)}, MLflow {len(now)} runs", flush=True)
+                    same_runs_as(last, now)
+                    last = now
                     continue
             if process.wait():
                 raise SystemExit(f"the study ended with {process.returncode}")
@@ -126,15 +124,14 @@ def main() -> None:
                 break
             print("it came to its end; resumed once more", flush=True)
         after = runs(wild)
-        if killed:
-            same_runs_as(last, after)
+        same_runs_as(last, after)
         one, other = result(calm), result(study)
         different = [key for key in one if one[key] != other[key]]
         expected = set(runs(calm))
         if different or set(after) != expected:
             raise SystemExit(f"different: {different}, runs missing or too many: {set(after) ^ expected}")
         print(
-            f"{killed} kills: the same trials, refits, scores, ranking and pictures to the last bit; {len(after)} runs"
+            f"{killed} kills: the same trials, refits, scores, ranking and picture to the last bit, {len(after)} runs"
         )
 
 

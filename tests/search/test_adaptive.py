@@ -37,7 +37,7 @@ def digits(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def learnt(digits, tmp_path_factory, ray_here):
+def learnt(digits, tmp_path_factory, ray_here):  # noqa: ARG001
     """A study that learns and stops early: its own form, records by id, refits and journal."""
     study = make_study(digits, **LEARNING)
     return study, *run_on_ray(study, tmp_path_factory.mktemp("learnt") / "run")
@@ -90,7 +90,7 @@ def test_a_folds_test_samples_change_neither_its_proposals_nor_its_stops(learnt,
 
 
 @pytest.mark.parametrize("n_kept", [1, 7, 16])
-def test_a_resumed_search_goes_on_as_if_it_had_not_stopped(learnt, digits, tmp_path, n_kept):
+def test_a_resumed_search_goes_on_as_if_it_had_not_stopped(learnt, tmp_path, n_kept):
     study, records, _, kept = learnt
     with Journal(tmp_path / "journal.jsonl") as journal:
         found, _ = compute(study, journal, quiet_progress(tmp_path, study), kept[:n_kept])
@@ -102,7 +102,7 @@ def test_a_resumed_search_goes_on_as_if_it_had_not_stopped(learnt, digits, tmp_p
 
 
 def test_without_batches_what_is_there_is_learnt_from_and_not_tried_again(learnt, digits):
-    study, _, _, kept = learnt
+    *_, kept = learnt
     free = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}})
     fold = free.plan.folds[0]
     records = [TrialRecord.from_json(entry) for entry in kept if entry["fold"] == fold.name][:4]

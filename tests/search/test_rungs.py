@@ -1,4 +1,4 @@
-"""Successive halving: Ray's own rule where trials come as they please, and no order at all where they come in batches."""
+"""Successive halving: Ray's own rule where trials come as they please; in batches their order changes nothing."""
 
 from __future__ import annotations
 
