@@ -1,0 +1,133 @@
+"""``python -m raysel.tune`` on several modalities and labels: what it refuses, what it notes, what it scores by."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import sklearn.metrics
+import yaml
+
+from raysel.cv.plan import NestedPlan
+from raysel.data import load_dataset, make_multimodal_classification
+from raysel.data.modality_scaler import ModalityScaler
+from raysel.solvers.smml import SMML
+from raysel.tune import main
+
+WIDTHS = {"image": 6, "sound": 5}
+LABELS = ["sky", "cow", "car"]
+STUDY = {
+    "name": "views",
+    "dataset": {"path": "views.npz", "scaling": "zscore_sqrt_width"},
+    "solver": {"name": "smml", "params": {"tol": 1e-6}, "space": {"gamma1": [0.02, 0.2], "gamma2": [0.02, 0.2]}},
+    "evaluation": {"classifier": "native", "metric": "macro_f1"},
+    "cv": {"outer": 2, "inner": 2},
+    "search": {"method": "path"},
+    "tracking": {"uri": "sqlite:///mlflow.db"},
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory with a study of two modalities and three labels, and files that cannot be used."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+    data, _ = make_multimodal_classification(
+        WIDTHS, {"image": 3, "sound": 2}, 80, noise=1.2, multilabel=True, random_state=0
+    )
+    X, Y = data.X, data.y
+    (tmp_path / "views.yaml").write_text(yaml.safe_dump(STUDY, sort_keys=False))
+
+    def save(name, Y, titles=tuple(WIDTHS)):
+        np.savez(name, view_0=X[:, :6], view_1=X[:, 6:], view_names=titles, Y=Y, label_names=LABELS)
+
+    save("views.npz", Y)
+    save("twice.npz", Y, ("image", "image"))
+    save("counts.npz", 3 * Y)
+    save("mixed.npz", Y - (Y == 0) * (np.arange(80)[:, None] < 40))
+    save("none.npz", Y * [1, 0, 1])
+    save("all.npz", Y | [0, 0, 1])
+    np.savez("flat.npz", X=X, y=Y[:, 0])
+    np.savez("real.npz", X=X, y=X[:, 0])
+    rare = Y.copy()
+    rare[:, 1] = 0
+    rare[:3, 1] = 1
+    save("rare.npz", rare)
+    return tmp_path
+
+
+def tune(*changes, arguments=()):
+    return main(["views.yaml", *arguments, *(part for change in changes for part in ("--set", change))])
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("changes", "culprit"),
+    [
+        (["dataset.path=flat.npz", "dataset.modalities={image: 6, sound: 6}"], "12 columns together, but"),
+        (["dataset.path=flat.npz", "dataset.modalities={image: 6, image: 5}"], "`image` is written twice"),
+        (["dataset.path=flat.npz", "dataset.modalities={image: 11, sound: 0}"], "dataset.modalities.sound"),
+        (["dataset.path=twice.npz"], "view_names names image twice"),
+        (["dataset.path=counts.npz"], "0/1 indicator"),
+        (["dataset.path=mixed.npz"], "0/1 indicator"),
+        (["dataset.path=real.npz"], "which is no label"),
+        (["dataset.path=none.npz"], "same value of label cow"),
+        (["dataset.path=all.npz"], "same value of label car"),
+        (["dataset.exclude_labels=[sly]"], "no label sly; did you mean sky?"),
+        (["solver.space.gamma1=[-0.1]"], "'gamma1' parameter of SMML must be a float in the range [0.0, inf)"),
+        (["solver.space.gamma2=[0.1, -1]"], "'gamma2' parameter of SMML must be a float in the range [0.0, inf)"),
+        (["solver.space.gamma1=[0, 1]", "solver.space.gamma2=[0, 1]"], "gamma1=0 and gamma2=0 leave nothing"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(here, capsys, changes, culprit):
+    before = sorted(here.iterdir())
+    assert tune(*changes) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("error: ")
+    assert culprit in said.err
+    assert (said.out, sorted(here.iterdir())) == ("", before)
+
+
+@pytest.mark.usefixtures("here")
+def test_labels_that_a_fold_lacks_are_noted(capsys):
+    assert tune("dataset.path=rare.npz", arguments=["--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "labels    3 (sky:" in out
+    (note,) = [line for line in out.splitlines() if line.startswith("note ")]
+    assert "cow has no positives in" in note
+    assert "counts as 0" in note
+    assert tune("dataset.path=rare.npz", "dataset.exclude_labels=[cow]", arguments=["--dry-run"]) == 0
+    assert "note " not in capsys.readouterr().out
+
+
+METRICS = {
+    "macro_precision": lambda y, z: sklearn.metrics.precision_score(y, z, average="macro", zero_division=0),
+    "neg_hamming_loss": lambda y, z: -sklearn.metrics.hamming_loss(y, z),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here", "ray_here")
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys, metric):
+    assert tune(f"evaluation.metric={metric}", arguments=["--output", "study"]) == 0
+    assert f"test {metric}" in capsys.readouterr().out
+    data = load_dataset("views.npz")
+    plan = NestedPlan.load(here / "study" / "plan.json", data.y, None)
+    manifest = json.loads((here / "study" / "ranking" / "manifest.json").read_text())
+    assert manifest["metric"] == metric
+
+    def score(params, train, test):
+        scaler = ModalityScaler(WIDTHS).fit(data.X[train])
+        model = SMML(WIDTHS, **params).fit(scaler.transform(data.X[train]), data.y[train])
+        return METRICS[metric](data.y[test], model.predict(scaler.transform(data.X[test])))
+
+    space = STUDY["solver"]["space"]
+    grid = [{"tol": 1e-6, "gamma1": a, "gamma2": b} for a in space["gamma1"] for b in space["gamma2"]]
+    for number, fold in enumerate(plan.outer):
+        winner = manifest["winners"][fold.name]
+        assert manifest["scores"]["test"][number] == pytest.approx(score(winner, fold.train, fold.test), abs=1e-12)
+        inner = {str(sorted(p.items())): np.mean([score(p, i.train, i.validation) for i in fold.inner]) for p in grid}
+        assert manifest["scores"]["inner"][number] == pytest.approx(max(inner.values()), abs=1e-12)
+        assert inner[str(sorted(winner.items()))] == max(inner.values())
