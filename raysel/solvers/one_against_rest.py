@@ -61,7 +61,7 @@ def signed_target(y: ArrayLike) -> SignedTarget:
     else:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise DataError(f"y holds one class only ({classes[0]!r}): at least two classes are needed.")
+            raise DataError(f"y holds one class only ({classes[0]!s}): at least two classes are needed.")
         columns = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
         positive = codes.reshape(-1, 1) == columns
     return SignedTarget(np.ascontiguousarray(np.where(positive.T, 1.0, -1.0)), classes, multilabel)

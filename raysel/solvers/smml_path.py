@@ -107,7 +107,7 @@ def smml_path(
     Raises
     ------
     ConfigError
-        If a gamma or the modalities cannot be.
+        If a gamma or another parameter cannot be.
 
     Examples
     --------
@@ -118,18 +118,19 @@ def smml_path(
     >>> path.points[1][0].source, path.n_solves
     ('zero', 1)
     """
+    models = {
+        (i, j): SMML(modalities, gamma1, gamma2, gamma_scale, tol=tol, max_iter=max_iter)
+        for i, gamma1 in enumerate(gammas1)
+        for j, gamma2 in enumerate(gammas2)
+    }
     if prepared is None:
-        model = SMML(modalities, tol=tol, max_iter=max_iter)
+        model = SMML(modalities)
         X, y = model._validate_data(X, y)  # noqa: SLF001 - the same checks as the estimator's own
         model.check(X.shape[1])
         prepared = model.prepare(X, y)
-    units = (prepared.gamma1_max, prepared.gamma2_max) if gamma_scale == "max" else (1.0, 1.0)
-    problems = {}
-    for i, gamma1 in enumerate(gammas1):
-        for j, gamma2 in enumerate(gammas2):
-            if gamma1 < 0 or gamma2 < 0 or gamma1 == gamma2 == 0:
-                raise ConfigError(f"gamma1={gamma1}, gamma2={gamma2}: neither may be negative, nor both 0.")
-            problems[i, j] = MultimodalProblem(prepared, gamma1 * units[0], gamma2 * units[1])
+    for model in models.values():
+        model.check(prepared.X.shape[1])
+    problems = {cell: model.problem(prepared) for cell, model in models.items()}
     walk = _Walk(prepared, tol, max_iter)
     descending = sorted(problems, key=lambda cell: -float(problems[cell].fractions.sum()))
     found = {cell: walk.point(problems[cell]) for cell in descending}

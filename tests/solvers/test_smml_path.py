@@ -77,10 +77,19 @@ def test_multilabel_targets_have_a_path_too(data):
     assert max(point.dual_gap for row in path.points for point in row) <= 1e-3
 
 
-@pytest.mark.parametrize("pair", [(0.0, 0.0), (-1.0, 0.1)])
-def test_impossible_gammas_are_refused(data, pair):
-    with pytest.raises(ConfigError, match=r"gamma1=.*gamma2="):
-        smml_path(*data, [pair[0]], [pair[1]])
+@pytest.mark.parametrize(
+    ("pair", "options", "culprit"),
+    [
+        ((0.0, 0.0), {}, "gamma1=0 and gamma2=0 leave nothing"),
+        ((-1.0, 0.1), {}, "'gamma1' parameter of SMML"),
+        ((0.1, np.nan), {}, "'gamma2' parameter of SMML"),
+        ((0.1, 0.1), {"gamma_scale": "relative"}, "'gamma_scale' parameter of SMML"),
+        ((0.1, 0.1), {"modalities": {"a": 3}}, "3 columns together, X has 28"),
+    ],
+)
+def test_what_the_estimator_refuses_is_refused(data, pair, options, culprit):
+    with pytest.raises(ConfigError, match=culprit):
+        smml_path(*data, [0.1, pair[0]], [0.1, pair[1]], **options)
 
 
 @pytest.mark.parametrize(
