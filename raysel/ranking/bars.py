@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import IntArray
 from raysel.ranking.feature_ranking import FeatureRanking
@@ -79,5 +80,7 @@ def _fold_ranks(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     if max(of_folds.max(), ranking.n_selected) > 100:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("rank over the outer folds")
     axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, columnspacing=1.2)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from raysel.data.layouts import Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.ranking.bars import Bars
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.ranking.maps import Maps
 from raysel.ranking.style import BLUE, OUTLINE, short
 
-_TITLE = 0.28  # inches, as all sizes here
+_TITLE = 0.48  # inches, as all sizes here: two lines
 _MAP = (3.3, 3.0)
 _LEAST_BARS, _MOST_BARS = 8, 16
 
@@ -29,13 +32,15 @@ class TaskRow:
     name : str
         The task's.
     fact : str, default=""
-        What else its title says, e.g. its accuracy.
+        What stands below its title besides the stability, e.g. its accuracy.
     """
 
     def __init__(self, ranking: FeatureRanking, layout: Tasks, name: str, fact: str = "") -> None:
         columns = np.arange(layout.n_features)[layout.slices()[name]]
         share = ranking.n_selected * len(columns) / ranking.n_features
-        self._name, self._fact, self._ranking = name, fact, ranking.among(columns, max(1, round(share)))
+        own = ranking.among(columns, max(1, round(share)))
+        names = tuple(feature.removeprefix(f"{name}{SEPARATOR}") for feature in own.feature_names)
+        self._name, self._fact, self._ranking = name, fact, replace(own, feature_names=names)
         shape = layout.tasks[name]
         matrix = isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1
         self._maps = Maps(Tensor(shape), _MAP) if matrix and isinstance(shape, tuple) else None
@@ -54,17 +59,18 @@ class TaskRow:
         area : Figure or SubFigure
         width : float
         """
-        ranking = self._ranking
-        top = f"{short(self._name, 22)}: top {ranking.n_selected} of its {ranking.n_features} features"
-        title = "   ·   ".join(filter(None, [top, self._fact, f"stability {ranking.stability}"]))
+        ranking, height = self._ranking, self.height
+        halves: Any = area.subfigures(2, 1, height_ratios=[_TITLE, height - _TITLE])
+        heading, body = halves
+        title = f"{short(self._name, 30)}: top {ranking.n_selected} of its {ranking.n_features} features"
+        below = "   ·   ".join(filter(None, [self._fact, f"stability {ranking.stability}"]))
+        for text, drop, size, weight, colour in ((title, 0.1, 11, "bold", "0"), (below, 0.33, 9.5, "normal", "0.25")):
+            x, y = 0.15 / width, 1 - drop / _TITLE
+            heading.text(x, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)
         if self._maps:
-            x, y = 0.15 / width, 1 - 0.1 / self.height
-            area.text(x, y, title, fontsize=11, fontweight="bold", va="top", parse_math=False)
-            self._maps.draw(area, (width, self.height), ranking)
+            self._maps.draw(body, (width, height - _TITLE), ranking)
         else:
-            text = area.suptitle(title, x=0.15 / width, ha="left", fontsize=11, fontweight="bold")
-            text.set_parse_math(False)
-            self._bars.draw(area)
+            self._bars.draw(body)
 
 
 class ModalityBars:
