@@ -125,7 +125,7 @@ def main() -> None:
             print("it came to its end; resumed once more", flush=True)
         after = runs(wild)
         same_runs_as(last, after)
-        one, other = result(calm), result(study)
+        one, other = result(calm / "study"), result(study)
         different = [key for key in one if one[key] != other[key]]
         expected = set(runs(calm))
         if different or set(after) != expected:

@@ -105,7 +105,7 @@ def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: 
             raise callback.error or StudyError(f"the trials ended early: {_last_line(error)}") from error
     if limits.too_many_failures:
         raise StudyError(
-            f"{limits.n_failures} trials failed, more than search.max_failures={search.max_failures}; "
+            f"{len(limits.failures)} trials failed, more than search.max_failures={search.max_failures}; "
             f"the last said: {_last_line(limits.failures[-1])}"
         )
     if work.n_left and limits.time_is_up:
