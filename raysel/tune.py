@@ -191,6 +191,8 @@ def report(finished: Finished, out: Console) -> None:
     search = outcome.study["config"]["search"]
     if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
         out.print("\nnot synchronous: with another number of workers these figures can differ", markup=False)
+    if outcome.task_scores:
+        out.print(f"\nby task    {outcome.tasks_in_words()}", markup=False)
     stability = outcome.ranking().stability
     out.print(f"\nmodel      {result.final.name}, fitted on all {outcome.study['n_samples']} samples", markup=False)
     out.print(f"stability  of the top {outcome.default_top}: {stability}", markup=False)

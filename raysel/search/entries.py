@@ -75,7 +75,7 @@ def study_entry(study: Study, *, id_: str, uri: str, started: float) -> dict[str
         "n_trials": study.n_trials,
         "layout": data.layout.to_json(),
         "feature_names": list(data.feature_names),
-        "constant": np.flatnonzero(np.ptp(data.X, axis=0) == 0).tolist(),
+        "constant": np.flatnonzero(data.constant).tolist(),
     }
 
 
@@ -131,6 +131,7 @@ def end_entry(status: str, started: float, outcome: Outcome | None = None) -> di
     metrics = {
         f"test_{metric}": summary["test_mean"],
         f"test_{metric}_std": summary["test_std"],
+        **{f"test_{metric}_{name}": float(np.mean(own)) for name, own in outcome.task_scores.items()},
         f"inner_{metric}": float(np.mean(summary["inner"])),
         **({"stability": stability} if np.isfinite(stability) else {}),
     }

@@ -13,7 +13,7 @@ import numpy as np
 
 from raysel.cv.records import RefitRecord
 from raysel.cv.results import StudyResult
-from raysel.data.layouts import Layout, layout_from_json
+from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError
 from raysel.ranking import FeatureRanking, ranking_figure, write_figure, write_manifest, write_ranking
 from raysel.search.kept import Kept
@@ -79,6 +79,14 @@ class Outcome:
         return layout_from_json(self.study["layout"])
 
     @cached_property
+    def task_scores(self) -> dict[str, list[float]]:
+        """Each task's own test score on each outer fold; empty where the data are one task."""
+        if not isinstance(self.layout, Tasks):
+            return {}
+        by_task = zip(*(refit.test_scores for refit in self.result.outer), strict=True)
+        return {name: list(scores) for name, scores in zip(self.layout.tasks, by_task, strict=True)}
+
+    @cached_property
     def default_top(self) -> int:
         """The middle one of the numbers of features that were scored, else a tenth of all."""
         scored = self.study["config"]["evaluation"].get("n_features") or []
@@ -116,6 +124,11 @@ class Outcome:
             constant=constant,
         )
 
+    def tasks_in_words(self) -> str:
+        """Each task's mean test score with its standard deviation, in a line."""
+        pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in self.task_scores.items())
+        return ", ".join(f"{name} {mean:.3f} ± {spread:.3f}" for name, mean, spread in pairs)
+
     def markdown(self) -> str:
         """The winners and their scores as a table in Markdown, and what else a reader wants first.
 
@@ -129,7 +142,9 @@ class Outcome:
         model = f"Model: {self.result.final.name}, fitted on all {self.study['n_samples']} samples (run `final`)."
         stability = f"Stability of the top {self.default_top}: {self.ranking().stability}."
         head = [f"| outer fold | winner | inner {metric} | test {metric} |", "|---|---|---|---|"]
-        return "\n".join([*head, *rows, f"| **mean** | | {inner:.3f} | **{test}** |", "", f"{model} {stability}"])
+        tasks = [f"Test {metric} by task: {self.tasks_in_words()}.", ""] if self.task_scores else []
+        mean = f"| **mean** | | {inner:.3f} | **{test}** |"
+        return "\n".join([*head, *rows, mean, "", *tasks, f"{model} {stability}"])
 
     def manifest(self, top: int | None = None) -> dict[str, Any]:
         """What re-creates the study, and what it found.
@@ -155,7 +170,7 @@ class Outcome:
             "metric": self.result.metric,
             "trials": dict(self.n_trials),
             "winners": {refit.fold: refit.params for refit in self.result.refits},
-            "scores": self.result.summary(),
+            "scores": self.result.summary() | ({"tasks": self.task_scores} if self.task_scores else {}),
             "top": top or self.default_top,
             "stability": {"value": stability.value, "lower": stability.lower, "upper": stability.upper},
         }
@@ -189,6 +204,7 @@ class Outcome:
                     name=self.study["name"],
                     test_scores=self.result.test,
                     metric=self.result.metric,
+                    task_scores=self.task_scores,
                 ),
                 folder / "ranking.png",
             )
