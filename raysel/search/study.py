@@ -19,9 +19,9 @@ from raysel.data import Dataset, load_dataset
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DirectoryError
 from raysel.metrics.classification import classification_metric
-from raysel.registry import build_solver, path_fitter, solver_class
+from raysel.registry import SOLVERS, build_solver, check_multilabel, path_fitter, solver_class
 from raysel.search.rungs import Rungs
 from raysel.search.space import Configuration, configurations, corners
 from raysel.solvers.base import IterativeEstimator
@@ -69,6 +69,7 @@ class Study:
             path_fitter(config.solver.name)
         classification_metric(config.evaluation.metric)
         dataset = _load(config)
+        _check_kind(config, dataset)
         _check_evaluation(config, dataset)
         found = configurations(
             config.solver.params,
@@ -77,9 +78,16 @@ class Study:
             num_samples=config.search.num_samples,
             seed=config.seed,
         )
-        given = plan or (Path(config.cv.plan) if config.cv.plan else None)
-        if given:
-            folds = NestedPlan.load(given, dataset.y, dataset.groups)
+        if plan:
+            try:
+                folds = NestedPlan.load(plan, dataset.y, dataset.groups)
+            except ConfigError as error:
+                raise DirectoryError(
+                    f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
+                    "Undo the change, or start a new study in another directory."
+                ) from error
+        elif config.cv.plan:
+            folds = NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups)
         else:
             folds = NestedPlan.make(
                 dataset.y,
@@ -91,18 +99,24 @@ class Study:
                 seed=config.seed,
             )
         _check_search(config)
-        smallest = min(len(train) for train, _ in folds.training_sets())
-        if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > smallest:
+        smallest = min((train for train, _ in folds.training_sets()), key=len)
+        if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(smallest):
             raise ConfigError(
-                f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {smallest} samples "
+                f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(smallest)} samples "
                 "of the smallest training set."
             )
         study = cls(config, dataset, folds, tuple(found))
+        solvers = []
         for configuration in study.examples:
+            solver = study.solver(configuration.params)
             try:
-                study.solver(configuration.params).check(dataset.n_features)
+                solver.check(dataset.n_features)
+                solver.check_training(dataset.y[smallest])
             except ConfigError as error:
                 raise ConfigError(f"configuration {configuration.name}: {error}") from error
+            solvers.append(solver)
+        if config.search.method == "path":
+            path_fitter(config.solver.name, solvers)
         return study
 
     @cached_property
@@ -197,6 +211,18 @@ def _check_search(config: StudyConfig) -> None:
             "search.early_stopping needs a score an iteration, and evaluation.classifier linear_svm is scored at the "
             "last one only: take knn or native."
         )
+
+
+def _check_kind(config: StudyConfig, dataset: Dataset) -> None:
+    """Refuse a solver, a metric or a scaling that is not for such data."""
+    if dataset.is_multilabel:
+        check_multilabel(config.solver.name)
+        classification_metric(config.evaluation.metric, multilabel=True)
+    if isinstance(dataset.layout, Tasks):
+        able = [name for name, solver in SOLVERS.items() if "tasks" in solver.layout_parameters]
+        if config.solver.name not in able:
+            raise ConfigError(f"solver.name: {config.solver.name} is for one task; {', '.join(able)} take several.")
+    make_scaler(config.dataset.scaling, dataset.layout)
 
 
 def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
