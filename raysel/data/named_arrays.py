@@ -120,6 +120,8 @@ def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], gro
 def _views(path: Path, names: Collection[str], get: Callable[[str], Any]) -> dict[str, LabelArray]:
     """The arrays view_0, view_1, ... by the names that view_names gives them."""
     keys = sorted((n for n in names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:]))
+    if not keys:
+        return {}
     titles = [str(title).strip() for title in np.ravel(get("view_names"))] if "view_names" in names else keys
     if len(titles) != len(keys):
         raise DataError(f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1, ...")

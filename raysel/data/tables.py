@@ -197,7 +197,8 @@ def _is_numeric(kind: Any) -> bool:
 
 def _no_number(path: Path, name: str, column: Any) -> DataError:
     values = column.to_pylist()
-    row = next(i for i, value in enumerate(values) if value is not None and not _parses(value))
+    given = [i for i, value in enumerate(values) if value is not None]
+    row = next((i for i in given if not _parses(values[i])), given[0])  # numbers, but kept as text
     return DataError(
         f"{path}: column '{name}' holds {str(values[row])!r} in row {row} (counted from 0, without the header), "
         "which is no number; encode it as numbers or leave the column out."
