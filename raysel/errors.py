@@ -24,4 +24,4 @@ class Terminated(KeyboardInterrupt):
 
 
 class DirectoryError(StudyError):
-    """A study cannot start in its directory: another runs or ran there, or nothing can be written."""
+    """A study's directory cannot be used: another runs or ran there, it is damaged, or nothing can be written."""

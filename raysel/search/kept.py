@@ -9,13 +9,22 @@ from typing import Any
 
 from raysel.config import StudyConfig, config_from_dict
 from raysel.config.flatten import flat
-from raysel.errors import StudyError
+from raysel.errors import DirectoryError
 from raysel.search.study import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 
 #: Whose versions change the last bits of a result.
 _DECISIVE = ("raysel", "python", "numpy", "scipy", "scikit-learn", "optuna")
+
+#: What an entry must say, or it is of another tool or damaged.
+_NEEDED = {
+    "study": ("id", "name", "uri", "started", "config", "config_hash", "data_hash", "versions", "folds", "n_trials"),
+    "trial": ("id", "params", "status", "folds"),
+    "path": ("fold", "inner", "fits"),
+    "refit": ("fold", "trial"),
+    "end": ("status",),
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ class Kept:
 
         Raises
         ------
-        StudyError
+        DirectoryError
             If there is no journal, or it is none of a study.
         """
         study: Mapping[str, Any] | None = None
@@ -65,6 +74,8 @@ class Kept:
         try:
             for entry in read_journal(directory.journal):
                 kind, status = entry["kind"], "killed"
+                for key in _NEEDED.get(kind, ()):
+                    entry[key]
                 if kind == "study":
                     study = entry
                 elif kind in ("trial", "path"):
@@ -74,9 +85,9 @@ class Kept:
                 elif kind == "end":
                     status = entry["status"]
         except KeyError as error:
-            raise StudyError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
+            raise DirectoryError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
         if study is None:
-            raise StudyError(f"{directory.journal} is no journal of a study: it does not say which one.")
+            raise DirectoryError(f"{directory.journal} is no journal of a study: it does not say which one.")
         return cls(directory, study, trials, refits, status)
 
     @property
@@ -103,7 +114,7 @@ class Kept:
 
         Raises
         ------
-        StudyError
+        DirectoryError
             Naming all that has changed.
         """
         changes = [*self._changed_config(study.config), *self._changed_trials(study)]
@@ -116,7 +127,7 @@ class Kept:
             if before.get(name) != now["versions"][name] and (name != "optuna" or study.config.search.method == "tpe")
         ]
         if changes:
-            raise StudyError(
+            raise DirectoryError(
                 f"{self.directory.path} cannot be resumed, for what has changed would make it another study:\n"
                 + "".join(f"  {change}\n" for change in changes)
                 + "Undo the change, or start a new study in another directory."
@@ -162,7 +173,7 @@ def unfinished(study: Study, below: Path) -> Kept | None:
         directory = StudyDirectory(journal.parent)
         try:
             kept = Kept.read(directory)
-        except StudyError:
+        except DirectoryError:
             continue
         if kept.is_of(study) and kept.status != "finished" and not directory.is_running():
             return kept

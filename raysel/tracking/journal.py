@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from raysel.errors import StudyError
+from raysel.errors import DirectoryError, StudyError
 
 
 class Journal:
@@ -97,13 +97,13 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises
     ------
-    StudyError
+    DirectoryError
         If there is no journal, or a line before the last is damaged.
     """
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise StudyError(f"{path.parent} holds no readable journal: {error.strerror}.") from error
+        raise DirectoryError(f"{path.parent} holds no readable journal: {error.strerror}.") from error
     lines = raw.split(b"\n")
     for number, line in enumerate(lines[:-1], start=1):
         try:
@@ -111,5 +111,5 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
             if not isinstance(record, dict):
                 raise ValueError("not a record")
         except ValueError as error:
-            raise StudyError(f"{path}, line {number}: damaged ({error}); restore the file from a copy.") from error
+            raise DirectoryError(f"{path}, line {number}: damaged ({error}); restore the file from a copy.") from error
         yield record
