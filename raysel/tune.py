@@ -18,10 +18,11 @@ from raysel.config import load_config
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError, Terminated
 from raysel.search.describe import announce, describe
 from raysel.search.kept import Kept, unfinished
-from raysel.search.run import Finished, absolute_uri, resume, run
+from raysel.search.run import Finished, check_start, resume, run
 from raysel.search.study import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.follower import replay
+from raysel.tracking.uri import absolute_uri
 
 BUILTIN = "digits-smr"
 
@@ -58,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         kept = Kept.read(directory) if directory else _offer(study, arguments.output or config.output, out)
         path = kept.directory.path if kept else Path(arguments.output or config.output or _default(study))
+        check_start(study, path, kept, address=arguments.address)
         for line in announce(study, path, kept):
             out.print(line, markup=False)
         finished = (
@@ -135,13 +137,18 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     """Tell MLflow all that a journal says; what it knows already stays as it is."""
     directory = StudyDirectory(path)
     study = Kept.read(directory).study
-    if directory.is_running():
-        raise DirectoryError(f"a study is running in {path}, and tells MLflow itself; let it end.")
-    uri = next((value for key, _, value in (s.partition("=") for s in arguments.set) if key == "tracking.uri"), None)
-    status = replay(directory, absolute_uri(uri) if uri else study["uri"])
+    settings = dict(setting.partition("=")[::2] for setting in arguments.set)
+    uri = settings.pop("tracking.uri", None) or study["uri"]
+    if settings or arguments.config:
+        raise ConfigError(
+            f"--replay tells what the study was and takes no {arguments.config or f'--set {next(iter(settings))}'}; "
+            "it takes --set tracking.uri=... only."
+        )
+    with directory.open(0):  # a study that runs there tells MLflow itself
+        status = replay(directory, absolute_uri(uri))
     if status["error"]:
-        raise StudyError(f"MLflow at {uri or study['uri']} does not take the runs: {status['error']}. Try again later.")
-    out.print(f"{status['logged']} records of {path} are in MLflow at {uri or study['uri']}", markup=False)
+        raise StudyError(f"MLflow at {uri} does not take the runs: {status['error']}. Try again later.")
+    out.print(f"{status['logged']} records of {path} are in MLflow at {uri}", markup=False)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 import uuid
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ from raysel.tracking.files import write_atomically, write_json_atomically
 from raysel.tracking.follower import Follower
 from raysel.tracking.journal import Journal
 from raysel.tracking.progress import Progress
+from raysel.tracking.uri import absolute_uri
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,33 @@ def tracking_uri(study: Study) -> str:
     return absolute_uri(study.config.tracking.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
 
 
-def absolute_uri(uri: str) -> str:
-    """The same, wherever the process is that opens it."""
-    if uri.startswith("sqlite:///") and uri != "sqlite:///:memory:":
-        return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
-    return uri
+def check_start(study: Study, path: Path, kept: Kept | None, *, address: str | None) -> None:
+    """Refuse, before anything is computed, what `run` or `resume` would refuse; the directory is made if need be.
+
+    Parameters
+    ----------
+    study : Study
+    path : Path
+        The study's directory.
+    kept : Kept or None
+        What an earlier run has left there.
+    address : str or None
+        Of a Ray cluster.
+
+    Raises
+    ------
+    ConfigError
+        If a trial needs more CPUs than this machine has, or nobody answers at the address, or MLflow's is of no kind.
+    DirectoryError
+        If the directory is in use or cannot be written, or what it holds is not of this study.
+    """
+    _check_resources(study, address)
+    if kept:
+        kept.directory.open(_needed_bytes(study)).close()
+        kept.check(study, _begun_again(study, kept))
+    else:
+        tracking_uri(study)
+        StudyDirectory.create(path, _needed_bytes(study))[1].close()
 
 
 def run(study: Study, path: Path, *, address: str | None, console: Console) -> Finished:
@@ -85,14 +109,12 @@ def run(study: Study, path: Path, *, address: str | None, console: Console) -> F
 
     Raises
     ------
-    ConfigError
-        If a trial needs more CPUs than this machine has.
-    DirectoryError
-        If the directory holds a study, or nothing can be written there. Neither has started Ray.
+    ConfigError, DirectoryError
+        As `check_start`. Neither has started Ray.
     StudyError
-        If Ray cannot be reached, no configuration has a score, or a refit or the disk fails.
+        If Ray does not start, no configuration has a score, or a refit or the disk fails.
     """
-    _check_cpus(study, address)
+    _check_resources(study, address)
     directory, hold = StudyDirectory.create(path, _needed_bytes(study))
     begun = study_entry(study, id_=uuid.uuid4().hex, uri=tracking_uri(study), started=time.time())
     with hold, _begin(study, directory, begun) as journal:
@@ -118,20 +140,15 @@ def resume(study: Study, kept: Kept, *, address: str | None, console: Console) -
 
     Raises
     ------
-    ConfigError
-        If a trial needs more CPUs than this machine has.
-    DirectoryError
-        If the study is running, or nothing can be written there.
+    ConfigError, DirectoryError
+        As `check_start`.
     StudyError
-        If configuration, data or code are not what they were, and as `run`.
+        As `run`.
     """
-    _check_cpus(study, address)
+    _check_resources(study, address)
     with kept.directory.open(_needed_bytes(study)):
         kept = Kept.read(kept.directory)  # what it holds now that nobody else writes to it
-        before = kept.study
-        chosen = study.config.tracking.uri
-        uri = before["uri"] if chosen == before["config"].get("tracking", {}).get("uri") else tracking_uri(study)
-        begun = study_entry(study, id_=before["id"], uri=uri, started=before["started"])
+        begun = _begun_again(study, kept)
         kept.check(study, begun)
         try:
             write_atomically(kept.directory.config, dump_config(study.config))
@@ -142,10 +159,27 @@ def resume(study: Study, kept: Kept, *, address: str | None, console: Console) -
             return _run(study, kept.directory, journal, begun, kept, address, console)
 
 
-def _check_cpus(study: Study, address: str | None) -> None:
-    wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
-    if address is None and wanted > there:
-        raise ConfigError(f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine.")
+def _check_resources(study: Study, address: str | None) -> None:
+    if address is None:
+        wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
+        if wanted > there:
+            raise ConfigError(f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine.")
+    elif address not in ("auto", "local"):
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise ConfigError(
+                f"--address {address}: no Ray answers there ({error}); give the HOST:PORT of a cluster that is up, "
+                "or leave --address out to start Ray here."
+            ) from error
+
+
+def _begun_again(study: Study, kept: Kept) -> dict[str, Any]:
+    """The study's entry, under the id and at the MLflow that it had."""
+    before, chosen = kept.study, study.config.tracking.uri
+    uri = before["uri"] if chosen == before["config"].get("tracking", {}).get("uri") else tracking_uri(study)
+    return study_entry(study, id_=before["id"], uri=uri, started=before["started"])
 
 
 def _needed_bytes(study: Study) -> int:
