@@ -19,9 +19,5 @@ class StudyError(RayselError):
     """A study cannot start, go on or be read: its directory, the disk, or its trials."""
 
 
-class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM), as schedulers do some seconds before they kill it."""
-
-
 class DirectoryError(StudyError):
     """A study's directory cannot be used: another runs or ran there, it is damaged, or nothing can be written."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.config import load_config
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError, Terminated
+from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.search.describe import announce, describe
 from raysel.search.kept import Kept, unfinished
 from raysel.search.run import Finished, check_start, resume, run
 from raysel.search.study import Study
+from raysel.search.termination import heed_sigterm, was_terminated
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.follower import replay
 from raysel.tracking.uri import absolute_uri
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     path: Path | None = None
-    signal.signal(signal.SIGTERM, _terminate)
+    heed_sigterm()
     try:
         if arguments.replay:
             path = Path(arguments.replay)
@@ -67,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if kept
             else run(study, path, address=arguments.address, console=out)
         )
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         console.print(f"stopped. {_kept(path)}", markup=False, highlight=False)
-        return 143 if isinstance(interrupt, Terminated) else 130
+        return 143 if was_terminated() else 130
     except RayselError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
@@ -94,10 +94,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     return parser
-
-
-def _terminate(*_: object) -> None:
-    raise Terminated
 
 
 def _config_path(arguments: argparse.Namespace) -> Path | str:

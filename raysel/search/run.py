@@ -23,13 +23,14 @@ from raysel.config import dump_config
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
 from raysel.cv.traces import trace_table
-from raysel.errors import ConfigError, DirectoryError, StudyError, Terminated
+from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.metrics.ranks import ranks
 from raysel.ranking import save_model
 from raysel.search.entries import end_entry, refit_entry, study_entry
 from raysel.search.kept import Kept
 from raysel.search.outcome import Outcome
 from raysel.search.study import Study
+from raysel.search.termination import heed_sigterm, was_terminated
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.files import write_atomically, write_json_atomically
 from raysel.tracking.follower import Follower
@@ -225,7 +226,7 @@ def _run(
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             with suppress(StudyError):  # the disk may be what failed
                 journal.append(end_entry(status, begun["started"]))
-            if not isinstance(error, Terminated):  # then seconds count, and the follower goes on alone
+            if not was_terminated():  # then seconds count, and the follower goes on alone
                 progress.enter("telling MLflow the rest")
                 follower.finish(patience=5)
             raise
@@ -254,6 +255,7 @@ def _compute(
         @cache
         def held() -> Any:
             stack.enter_context(ray_session(address))
+            heed_sigterm()
             return hold(study)
 
         if work.n_left:

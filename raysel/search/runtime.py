@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-# Ray takes SIGTERM for itself when it is imported; the command has its own use for it.
-_SIGTERM = signal.getsignal(signal.SIGTERM)
 
 # Before ray is imported: its own loggers, output, snapshots and file shuffling cost a trial more than a fit.
 os.environ.update(
@@ -36,12 +31,9 @@ if "mlflow" not in sys.modules:
 
     del sys.modules["mlflow"]
 
-import ray  # noqa: E402
+import ray
 
-if threading.current_thread() is threading.main_thread():
-    signal.signal(signal.SIGTERM, _SIGTERM)
-
-from raysel.errors import StudyError  # noqa: E402
+from raysel.errors import StudyError
 
 
 @contextmanager
