@@ -17,6 +17,16 @@ from raysel.errors import ConfigError
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
+#: What pydantic says, as a configuration says it.
+_WORDS = {
+    "valid tuple": "list",
+    "Tuple should": "List should",
+    " after validation": "",
+    "valid dictionary": "mapping of keys to values",
+    "valid integer": "whole number",
+}
+
+
 class _Loader(yaml.SafeLoader):
     """Safe YAML that reads 1e-3 as a number and a date as a word, and says on which line something is wrong."""
 
@@ -163,12 +173,15 @@ def _read(path: Path) -> str:
     builtin, name = builtin_configs(), path.name.removesuffix(".yaml")
     try:
         return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} cannot be read: it is no text; give a study's YAML file.") from error
     except (FileNotFoundError, IsADirectoryError) as error:
         if name in builtin and path.parent in (Path(), Path("conf")):
             return builtin[name].read_text(encoding="utf-8")
         near = difflib.get_close_matches(name, builtin, 1)
         hint = f" Did you mean `{near[0]}`?" if near else ""
-        raise ConfigError(f"no configuration at {path}.{hint} Built-in studies: {', '.join(builtin)}.") from error
+        place = f"{path}, which is a directory" if isinstance(error, IsADirectoryError) else path
+        raise ConfigError(f"no configuration at {place}.{hint} Built-in studies: {', '.join(builtin)}.") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
@@ -177,7 +190,10 @@ def _parse(text: str, origin: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
-        raise ConfigError(f"{origin} is not valid YAML: {error}") from error
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise ConfigError(f"{origin}{line}: this is not valid YAML: {what}.") from error
     except ConfigError as error:
         raise ConfigError(f"{origin}, {error}") from None
     except RecursionError as error:
@@ -196,7 +212,7 @@ def _override(raw: dict[str, Any], override: str) -> None:
         section = section[part]
         if not isinstance(section, dict):
             raise ConfigError(f"--set {override}: `{part}` holds a value, not keys of its own.")
-    section[parts[-1]] = _parse(value, f"--set {override}")
+    section[parts[-1]] = _parse(value, f"--set {override if len(override) < 80 else override[:77] + '...'}")
 
 
 def _without_null(raw: Any) -> Any:
@@ -218,7 +234,8 @@ def _explain(details: dict[str, Any]) -> str:
     if details["type"] == "model_type":
         return f"{where}: give its keys ({', '.join(_fields_at(location))}), not {details['input']!r}"
     message = details["msg"].removeprefix("Value error, ")
-    message = message.replace("valid tuple", "list").replace("valid dictionary", "mapping of keys to values")
+    for jargon, word in _WORDS.items():
+        message = message.replace(jargon, word)
     given = details.get("input")
     shown = "" if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error" else f", not {given!r}"
     return f"{where}: {message[0].lower()}{message[1:]}{shown}"
