@@ -1,0 +1,648 @@
+"""What cannot be used, or goes wrong: each fault with what is typed, the exit code and what is said, a row each."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import scipy.io
+import yaml
+from small_studies import write_digits, write_yaml
+
+from raysel import select, tune
+from raysel.config import load_config
+from raysel.cv.records import TrialRecord
+from raysel.data import load_dataset, make_multimodal_classification, save_dataset
+from raysel.search.entries import study_entry
+from raysel.search.run import _begin
+from raysel.search.study import Study
+from raysel.tracking.directory import StudyDirectory
+
+
+class Fault(NamedTuple):
+    """One fault.
+
+    ``typed`` after ``python -m raysel.tune`` ends with ``code``, and the message holds what was ``said``, with
+    anything between where there are three dots. ``make`` puts the fault into the working directory first, or holds
+    something as long as what it returns is open.
+    """
+
+    name: str
+    typed: str
+    code: int
+    said: str
+    make: Callable[[], Any] = lambda: None
+    command: Callable[[list[str]], int] = tune.main
+
+
+# The working directory in which everything is typed
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory) -> Path:
+    """Studies of images, of modalities and of tasks, and the directory of one whose driver was killed."""
+    folder = tmp_path_factory.mktemp("scene")
+    with contextlib.chdir(folder):
+        write_digits(Path("few.npz"))
+        write_yaml(Path("few.yaml"))
+        data, _ = make_multimodal_classification(
+            {"image": 6, "sound": 5}, {"image": 3, "sound": 2}, 60, multilabel=True, random_state=0
+        )
+        views = {"view_0": data.X[:, :6], "view_1": data.X[:, 6:], "view_names": ["image", "sound"]}
+        np.savez("views.npz", **views, Y=data.y, label_names=["sky", "cow", "car"])
+        views_study = {
+            "name": "views",
+            "dataset": {"path": "views.npz", "scaling": "zscore_sqrt_width"},
+            "solver": {"name": "smml", "space": {"gamma1": [0.02, 0.2], "gamma2": [0.2]}},
+            "evaluation": {"classifier": "native", "metric": "macro_f1"},
+            "cv": {"outer": 2, "inner": 2},
+        }
+        Path("views.yaml").write_text(yaml.safe_dump(views_study))
+        tasks = [{"name": "flowers", "source": "iris"}, {"name": "wines", "source": "wine"}]
+        tasks_study = {
+            "name": "tasks",
+            "dataset": {"tasks": tasks, "scaling": "zscore"},
+            "solver": {"name": "mtda"},
+            "cv": {"outer": 2, "inner": 2},
+        }
+        Path("tasks.yaml").write_text(yaml.safe_dump(tasks_study))
+        begin("killed")
+    return folder
+
+
+@pytest.fixture
+def here(scene, tmp_path, monkeypatch) -> Path:
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    shutil.copytree(scene, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+def begin(place: str, tried: int = 2) -> None:
+    """What a study's directory holds when its driver is killed after so many trials."""
+    study = Study.prepare(load_config("few.yaml"))
+    directory, hold = StudyDirectory.create(Path(place), 0)
+    begun = study_entry(study, id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
+    with hold, _begin(study, directory, begun) as journal:
+        for c in study.configurations[:tried]:
+            journal.append({"kind": "trial", **TrialRecord(c.id, c.name, dict(c.params), "finished").to_json()})
+
+
+def contents() -> dict[str, bytes | None]:
+    """Every file below, and every folder."""
+    return {str(path): path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
+
+
+# Ways to make a fault
+
+
+def write(name: str, text: str | bytes) -> Callable[[], object]:
+    """A file."""
+
+    def make() -> None:
+        Path(name).write_bytes(text.encode() if isinstance(text, str) else text)
+
+    return make
+
+
+def study(text: str) -> Callable[[], object]:
+    """A configuration as text."""
+    return write("bad.yaml", text)
+
+
+def archive(**changes: Any) -> Callable[[], object]:
+    """bad.npz: the images, with arrays replaced (by a function of the array, or a value), added, or left out (None)."""
+
+    def make() -> None:
+        with np.load("few.npz") as file:
+            arrays = {"X": file["X"].astype(float), "y": file["y"]}
+        for name, change in changes.items():
+            arrays[name] = change(arrays.get(name)) if callable(change) else change
+        np.savez("bad.npz", **{name: array for name, array in arrays.items() if array is not None})
+
+    return make
+
+
+def multimodal(changes: Any) -> Callable[[], object]:
+    """bad.npz: the two modalities, with arrays replaced (by those of a function of all), or left out (None)."""
+
+    def make() -> None:
+        with np.load("views.npz") as file:
+            arrays = dict(file)
+        arrays |= changes(arrays) if callable(changes) else changes
+        np.savez("bad.npz", **{name: array for name, array in arrays.items() if array is not None})
+
+    return make
+
+
+def put(value: float) -> Callable[[Any], Any]:
+    """An array with one value in the middle replaced."""
+
+    def change(X: Any) -> Any:
+        X[7, 3, 2] = value
+        return X
+
+    return change
+
+
+def as_file(suffix: str) -> bytes:
+    """The images as a file of this kind."""
+    data, path = load_dataset("few.npz"), Path(f"whole{suffix}")
+    match suffix:
+        case ".npz":
+            np.savez(path, X=data.X, y=data.y)
+        case ".mat":
+            scipy.io.savemat(path, {"X": data.X, "y": data.y})
+        case ".csv":
+            table = np.column_stack([data.X, data.y])
+            np.savetxt(path, table, delimiter=",", header=",".join([*data.feature_names, "y"]), comments="")
+        case _:
+            save_dataset(data, path)
+    found = path.read_bytes()
+    path.unlink()
+    return found
+
+
+def cut(suffix: str) -> Callable[[], object]:
+    """bad.*: the images, of which the last third is missing."""
+
+    def make() -> None:
+        whole = as_file(suffix)
+        Path(f"bad{suffix}").write_bytes(whole[: len(whole) * 2 // 3 + 1])
+
+    return make
+
+
+def edited(change: Callable[[dict[str, Any]], object], line: int = 0) -> Callable[[], object]:
+    """The killed study, a line of its journal changed."""
+
+    def make() -> None:
+        path = Path("killed/journal.jsonl")
+        lines = path.read_text().splitlines()
+        record = json.loads(lines[line])
+        change(record)
+        lines[line] = json.dumps(record)
+        path.write_text("\n".join(lines) + "\n")
+
+    return make
+
+
+def plan(change: Callable[[dict[str, Any]], object]) -> Callable[[], object]:
+    """bad.json: the folds of the killed study, changed."""
+
+    def make() -> None:
+        raw = json.loads(Path("killed/plan.json").read_text())
+        change(raw)
+        Path("bad.json").write_text(json.dumps(raw))
+
+    return make
+
+
+def leak(raw: dict[str, Any]) -> None:
+    fold = raw["folds"][0]
+    fold["inner"][0]["train"].append(fold["test"][0])
+
+
+def running(place: str) -> Callable[[], object]:
+    """Held as a running study holds it."""
+    return lambda: StudyDirectory.create(Path(place), 0)[1]
+
+
+def held(place: str) -> Callable[[], object]:
+    """A begun study, held as a running one holds it."""
+    return lambda: StudyDirectory(Path(place)).open(0)
+
+
+def changed_data() -> None:
+    """The killed study's data: one value is another."""
+    archive(X=put(5.0))()
+    Path("bad.npz").replace("few.npz")
+
+
+def fewer_data() -> None:
+    """The killed study's data: one sample is missing."""
+    archive(X=lambda X: X[:-1], y=lambda y: y[:-1])()
+    Path("bad.npz").replace("few.npz")
+
+
+def mat(**variables: Any) -> Callable[[], object]:
+    """bad.mat"""
+    return lambda: scipy.io.savemat("bad.mat", variables)
+
+
+def table(row: str) -> Callable[[], object]:
+    """bad.csv: columns a, b and y, of whose rows this is the second."""
+    return write("bad.csv", f"a,b,y\n1,2,1\n{row}\n5,6,1\n7,8,0\n")
+
+
+def parquet(a: list[Any]) -> Callable[[], object]:
+    """bad.parquet: columns a and y."""
+    return lambda: pa.parquet.write_table(pa.table({"a": a, "y": [0, 1]}), "bad.parquet")
+
+
+def three_axes(X: Any) -> Any:
+    return X.reshape(-1, 2, 4, 8)
+
+
+def without_cow(arrays: dict[str, Any]) -> dict[str, Any]:
+    return {"Y": arrays["Y"] * [1, 0, 1]}
+
+
+def of_other_data(raw: dict[str, Any]) -> None:
+    raw["n_samples"] = 90
+
+
+def version(name: str) -> Callable[[dict[str, Any]], object]:
+    return lambda record: record["versions"].update({name: "0.0.1+0"})
+
+
+def garbled() -> None:
+    """The killed study's journal: its first line is damaged."""
+    path = Path("killed/journal.jsonl")
+    path.write_bytes(b"{" + path.read_bytes())
+
+
+def few(*settings: str, arguments: str = "") -> str:
+    """The study of images with these settings."""
+    return shlex.join(["few.yaml", *(part for setting in settings for part in ("--set", setting))]) + f" {arguments}"
+
+
+def views(*settings: str) -> str:
+    """The study of modalities with these settings."""
+    return few(*settings).replace("few.yaml", "views.yaml")
+
+
+def tasks(*settings: str) -> str:
+    """The study of tasks with these settings."""
+    return few(*settings).replace("few.yaml", "tasks.yaml")
+
+
+BAD, CSV, MAT = (few(f"dataset.path=bad.{suffix}") for suffix in ("npz", "csv", "mat"))
+VIEWS = views("dataset.path=bad.npz")
+
+# The table
+
+CONFIGURATION = [
+    Fault("a misspelt section", few("evalution.metric=x"), 2, "evalution: unknown key; did you mean `evaluation`?"),
+    Fault("a misspelt key", few("cv.outr=3"), 2, "cv.outr: unknown key; did you mean `outer`?"),
+    Fault("a key like no other", few("cv.zzz=3"), 2, "cv.zzz: unknown key; known here: outer, inner, repeats"),
+    Fault("a word for a count", few("cv.outer=three"), 2, "cv.outer: ...whole number, not 'three'"),
+    Fault("a count in quotes", few("cv.outer='3'"), 2, "cv.outer: ...whole number, not '3'"),
+    Fault("a fraction for a count", few("cv.inner=2.5"), 2, "cv.inner: ...whole number, not 2.5"),
+    Fault("one fold", few("cv.outer=1"), 2, "cv.outer: ...greater than or equal to 2, not 1"),
+    Fault("a seed below zero", few("seed=-1"), 2, "seed: ...greater than or equal to 0, not -1"),
+    Fault("true for a seed", few("seed=true"), 2, "seed: ...whole number, not True"),
+    Fault("a seed that is too large", few("seed=4294967296"), 2, "seed: ...less than 4294967296"),
+    Fault("a number of 30 digits", few(f"seed={'9' * 30}"), 2, "--set seed=...this whole number is too large"),
+    Fault("a number of 5000 digits", few(f"seed={'9' * 5000}"), 2, "--set seed=99..., line 1: ...cannot be read"),
+    Fault("an infinite number", few("solver.params.tol=.inf"), 2, "solver.params.tol: inf is no value: give a finite"),
+    Fault("a name with a slash", few("name=a/b"), 2, "name: ...not 'a/b'"),
+    Fault("a needed key unset", few("solver.name=null"), 2, "solver.name: this key is needed"),
+    Fault("a value for a section", few("cv=3"), 2, "cv: give its keys (outer, inner,...), not 3"),
+    Fault("keys for a value", few("seed.first=3"), 2, "--set seed.first=3: `seed` holds a value"),
+    Fault("a setting without a value", few("cv.outer"), 2, "--set cv.outer: write it as key=value"),
+    Fault("path and source", few("dataset.source=digits"), 2, "dataset: give exactly one of `source`"),
+    Fault("neither path nor source", few("dataset.path=null"), 2, "dataset: give exactly one of `source`"),
+    Fault("an unknown scaling", few("dataset.scaling=minimax"), 2, "dataset.scaling: ...'minmax'...not 'minimax'"),
+    Fault("an unknown classifier", few("evaluation.classifier=knm"), 2, "evaluation.classifier: ...'knn'...not 'knm'"),
+    Fault("an unknown domain", few("solver.space.alpha={logunifrom: [1, 2]}"), 2, "did you mean `loguniform`?"),
+    Fault("nothing to try", few("solver.space.alpha=[]"), 2, "solver.space.alpha: an empty list ...at least one value"),
+    Fault("a value twice", few("solver.space.alpha=[1, 1.0]"), 2, "solver.space.alpha: [1, 1.0] names a value twice"),
+    Fault("bounds turned round", few("solver.space.alpha={uniform: [1, 0]}"), 2, "[1, 0]: the lower ...must lie below"),
+    Fault("log of zero", few("solver.space.alpha={loguniform: [0, 1]}"), 2, "solver.space.alpha: ...must be positive"),
+    Fault("a billion values", few("solver.space.alpha={logspace: [1, 2, 1e9]}"), 2, "alpha: ...up to 10000"),
+    Fault("a parameter fixed and searched", few("solver.params.rank=2"), 2, "solver: rank stands in ...; keep one"),
+    Fault("numbers that fall", few("evaluation.n_features=[8, 4]"), 2, "evaluation: `n_features` [8, 4] must increase"),
+    Fault("no number of features", few("evaluation.n_features=null"), 2, "evaluation: `n_features` is needed...e.g."),
+    Fault("one draw only", few("cv.train_per_class=3"), 2, "cv: `train_per_class` ...e.g. repeats: 10"),
+    Fault("no time at all", few("search.time_budget=0"), 2, "search.time_budget: ...greater than 0"),
+    Fault("failures below zero", few("search.max_failures=-1"), 2, "search.max_failures: ...equal to 0, not -1"),
+    Fault("one task", few("dataset.tasks=[{name: a, source: iris}]"), 2, "dataset.tasks: list ...at least 2 items"),
+    Fault(
+        "tasks of one name",
+        tasks("dataset.tasks=[{name: a, source: iris}, {name: a, source: wine}]"),
+        2,
+        "task a is named twice",
+    ),
+    Fault("no file", "no-such.yaml", 2, "no configuration at no-such.yaml. Built-in studies: digits-smr"),
+    Fault("nearly a built-in study", "digit-smr", 2, "no configuration at digit-smr. Did you mean `digits-smr`?"),
+    Fault("a directory", ".", 2, "no configuration at ., which is a directory"),
+    Fault("an empty file", "bad.yaml", 2, "bad.yaml holds no configuration; it needs keys such as name", study("")),
+    Fault("a list", "bad.yaml", 2, "bad.yaml holds no configuration", study("[1, 2]")),
+    Fault("an archive", "few.npz", 2, "few.npz cannot be read: it is no text; give a study's YAML file"),
+    Fault("broken YAML", "bad.yaml", 2, "bad.yaml, line 2: this is not valid YAML", study("name: [a\n")),
+    Fault("a key twice", "bad.yaml", 2, "bad.yaml, line 2: the key `name` is written twice", study("name: a\nname: b")),
+    Fault("an alias", "bad.yaml", 2, "bad.yaml, line 2: write the value out", study("cv: &cv {}\nsearch: *cv\n")),
+    Fault("a tag", "bad.yaml", 2, "bad.yaml, line 1: ...leave out", study("name: !!python/name:os.system\n")),
+    Fault("lists 500 deep", "bad.yaml", 2, "bad.yaml is nested too deeply", study("a: " + "[" * 500 + "]" * 500)),
+    Fault("a control character", "bad.yaml", 2, "bad.yaml, line 1: ...control character", study('name: "a\\0b"\n')),
+]
+
+
+def of_every_format() -> Iterator[Fault]:
+    for suffix in (".npz", ".mat", ".csv", ".parquet", ".arrow"):
+        bad, other = f"bad{suffix}", write(f"bad{suffix}", bytes(range(256)) * 20)
+        typed = few(f"dataset.path={bad}")
+        yield Fault(f"no {suffix}", typed, 2, f"there is no data file {bad}. Looked at ...A data file is")
+        yield Fault(f"an empty {suffix}", typed, 2, f"{bad} is empty (0 bytes); write or copy it", write(bad, ""))
+        yield Fault(f"a {suffix} cut short", typed, 2, f"{bad} ...cut short...write", cut(suffix))
+        yield Fault(f"a {suffix} of another kind", typed, 2, f"{bad} ...of another kind; write", other)
+
+
+DATA = [
+    *of_every_format(),
+    Fault("an unknown suffix", few("dataset.path=few.h5"), 2, "few.h5 is neither ...nor a file that ...(.npz"),
+    Fault("an unknown built-in set", few("dataset={source: digist}"), 2, "digist is neither ... Did you mean digits?"),
+    Fault("a data set with a recipe", "orl-smr", 2, "there is no data file ORL.npz. ...np.savez"),
+    Fault("no X", BAD, 2, "bad.npz has no array X; it holds y. A data file is", archive(X=None)),
+    Fault("no y", BAD, 2, "bad.npz has no array y; it holds X. A data file is", archive(y=None)),
+    Fault("NaN", BAD, 2, "data set 'bad': X holds 1 values that are NaN ...row 7, column 26", archive(X=put(np.nan))),
+    Fault("infinity", BAD, 2, "data set 'bad': X holds 1 values that are NaN or infinite", archive(X=put(np.inf))),
+    Fault("pickled labels", BAD, 2, "bad.npz: the array y holds pickled ...y.astype(str)", archive(y=np.array([{}]))),
+    Fault("pickled images", BAD, 2, "bad.npz: the array X holds pickled ...", archive(X=np.array([{}]))),
+    Fault("images of text", BAD, 2, "data set 'bad': X has dtype <U32; give", archive(X=lambda X: X.astype(str))),
+    Fault("complex images", BAD, 2, "data set 'bad': X has dtype complex128; give", archive(X=lambda X: X + 1j)),
+    Fault("one image", BAD, 2, "X is of shape (64,); give (n, d)", archive(X=np.arange(64.0))),
+    Fault("no images", BAD, 2, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
+    Fault("a label missing", BAD, 2, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
+    Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is no label; give", archive(y=lambda y: y / 2)),
+    Fault("one class", BAD, 2, "y holds one class only (0); a ranking needs two", archive(y=lambda y: 0 * y)),
+    Fault("a class of one sample", BAD, 2, "class 7 has 1 samples ...at most 1 fold", archive(y=lambda y: [7, *y[1:]])),
+    Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),
+    Fault("groups that are not there", few("cv.groups=writer"), 2, "few.npz has no array writer for the groups"),
+    Fault("too few groups", few("cv.groups=g", "dataset.path=bad.npz"), 2, "there are 1 groups", archive(g=[0] * 80)),
+    Fault(
+        "groups of two values",
+        few("cv.groups=g", "dataset.path=bad.npz"),
+        2,
+        "groups has shape (80, 2); give one",
+        archive(g=np.ones((80, 2))),
+    ),
+    Fault("a group a class", few("cv.groups=y"), 2, "cv.outer, fold 0: class ...is missing from its training set"),
+    Fault("labels to leave out of none", few("dataset.exclude_labels=[a]"), 2, "exclude_labels: ...no indicator"),
+    Fault("no variable X in .mat", MAT, 2, "bad.mat has no array X; it holds Z", mat(Z=np.eye(3))),
+    Fault("a cell array", MAT, 2, "bad.mat: y is a cell array", mat(X=np.eye(2), y=[["a"], {}])),
+    Fault("MATLAB 7.3", MAT, 2, "7.3 (HDF5)...'-v7'", write("bad.mat", "MATLAB 7.3 MAT-file")),
+    Fault("text among numbers", CSV, 2, "column 'b' holds 'x' in row 1", table("3,x,0")),
+    Fault("an empty cell", CSV, 2, "'bad': X holds 1 values that are NaN", table("3,,0")),
+    Fault("a row without label", CSV, 2, "column 'y' has no value in row 1", table("3,4,")),
+    Fault("a short row", CSV, 2, "bad.csv cannot be read ...Expected 3 columns", table("3,4")),
+    Fault("no header", CSV, 2, "bad.csv has no column y", write("bad.csv", "1,2,0\n3,4,1\n")),
+    Fault("numbers as text", few("dataset.path=bad.parquet"), 2, "column 'a' holds '1' in row 0", parquet(["1", "2"])),
+    Fault("views of unequal length", VIEWS, 2, "view_1 has shape", multimodal(lambda d: {"view_1": d["view_1"][1:]})),
+    Fault("two views of a name", VIEWS, 2, "view_names names image twice", multimodal({"view_names": ["image"] * 2})),
+    Fault("a name without view", VIEWS, 2, "view_names holds 3 names for 2 ", multimodal({"view_names": list("abc")})),
+    Fault("no view", VIEWS, 2, "bad.npz has no array X", multimodal({"view_0": None, "view_1": None})),
+    Fault("counts for labels", VIEWS, 2, "give ...a 0/1 indicator", multimodal(lambda d: {"Y": 3 * d["Y"]})),
+    Fault("negative counts", VIEWS, 2, "give ...a 0/1 indicator", multimodal(lambda d: {"Y": d["Y"] - np.eye(60, 3)})),
+    Fault(
+        "a label of all",
+        VIEWS,
+        2,
+        "same value of label car; leave it out",
+        multimodal(lambda d: {"Y": d["Y"] | [0, 0, 1]}),
+    ),
+    Fault("a label without positives", VIEWS, 2, "same value of label cow; leave it out", multimodal(without_cow)),
+    Fault("no such label", views("dataset.exclude_labels=[sly]"), 2, "exclude_labels: ...sly; did you mean sky?"),
+    Fault("one label left", views("dataset.exclude_labels=[sky, cow]"), 2, "give ...two labels at least"),
+    Fault("widths that do not add up", few("dataset.modalities={a: 60, b: 6}"), 2, "66 columns ...must add up to 64"),
+    Fault("a modality without columns", few("dataset.modalities={a: 64, b: 0}"), 2, "dataset.modalities.b: ...not 0"),
+    Fault(
+        "a task without file", tasks("dataset.tasks=[{name: a, path: a.npz}, {name: b, source: iris}]"), 2, "file a.npz"
+    ),
+]
+
+SOLVERS = [
+    Fault("an unknown solver", few("solver.name=smrr"), 2, "solver.name: unknown solver 'smrr'; did you mean `smr`?"),
+    Fault("an unknown parameter", few("solver.space.alhpa=[1]"), 2, "no parameter `alhpa`; did you mean `alpha`?"),
+    Fault("the data's parameter", few("solver.params.shape=[8, 8]"), 2, "`shape` comes from the data...leave it out"),
+    Fault("a seed of its own", few("solver.params.random_state=1"), 2, "`random_state` comes from the study's seed"),
+    Fault("a rank too high", few("solver.space.rank=[1, 9]"), 2, "rank=9 exceeds ...8 x 8: take at most 8"),
+    Fault("half a rank", few("solver.space.rank=[1.5]"), 2, "'rank' parameter of SMR must be an int"),
+    Fault("alpha of zero", few("solver.space.alpha=[0.1, 0]"), 2, "configuration alpha=0 rank=1: ...'alpha' parameter"),
+    Fault("alpha below zero", few("solver.space.alpha=[-0.1]"), 2, "'alpha' parameter of SMR must be a float"),
+    Fault("alpha a word", few("solver.space.alpha=[big]"), 2, "'alpha' parameter of SMR must be a float"),
+    Fault("p above one", few("solver.params.p=2"), 2, "'p' parameter of SMR must be a float in the range (0.0, 1.0]"),
+    Fault("no iteration", few("solver.params.max_iter=0"), 2, "'max_iter' parameter of SMR must be an int"),
+    Fault("an unknown start", few("solver.params.init=zero"), 2, "'init' parameter of SMR must be a str among"),
+    Fault("images of three axes", BAD, 2, "(2, 4, 8)): set dataset.shape to", archive(X=three_axes)),
+    Fault("too many to select", few("solver.params.n_features_to_select=65"), 2, "65 exceeds the 64 features"),
+    Fault("too many to score", few("evaluation.n_features=[4, 65]"), 2, "n_features: 65 exceeds the 64 features"),
+    Fault("too many neighbours", few("evaluation.n_neighbors=99"), 2, "n_neighbors=99 exceeds the 20 samples"),
+    Fault("an unknown metric", few("evaluation.metric=acuracy"), 2, "evaluation.metric: ...mean `accuracy`?"),
+    Fault("a gamma below zero", views("solver.space.gamma1=[-1]"), 2, "'gamma1' parameter of SMML must be a float"),
+    Fault("no gamma", views("solver.space={gamma1: [0], gamma2: [0]}"), 2, "gamma1=0 and gamma2=0 leave nothing"),
+    Fault("labels for one class", views("solver={name: smr}"), 2, "solver.name: smr takes one label ...smml"),
+    Fault("a metric of classes", views("evaluation.metric=balanced_accuracy"), 2, "metric: ...take accuracy"),
+    Fault("three classes", tasks("solver={name: lda, params: {n_components: 3}}"), 2, "possible there is 2"),
+    Fault(
+        "four features", tasks("solver.params.n_components=5"), 2, "n_components=5 ...'flowers' ...possible there is 4"
+    ),
+    Fault(
+        "three weights", tasks("solver.params.task_weights=[1, 1, 1]"), 2, "task_weights=(1, 1, 1) must be 2 ...numbers"
+    ),
+    Fault("neighbours of tasks", tasks("evaluation={n_features: [2]}"), 2, "classifier knn ...take `native`"),
+    Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "scaling 'row_unit' knows no tasks"),
+    Fault("a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm is for one task; mtda, pca"),
+]
+
+SEARCH = [
+    Fault("tpe without number", few("search.method=tpe"), 2, "`num_samples` is needed by method tpe, e.g."),
+    Fault(
+        "tpe without space", few("search={method: tpe, num_samples: 4}", "solver.space=null"), 2, "needs solver.space"
+    ),
+    Fault("random without number", few("search.method=random"), 2, "search.num_samples is needed by ...random, e.g."),
+    Fault("Sobol without number", few("search.method=sobol"), 2, "search.num_samples is needed by ...sobol, e.g."),
+    Fault(
+        "random without space",
+        few("search={method: random, num_samples: 4}", "solver.space=null"),
+        2,
+        "needs solver.space",
+    ),
+    Fault("a grid of an interval", few("solver.space.alpha={uniform: [0.1, 1]}"), 2, "has no grid; give a list"),
+    Fault("a solver without path", few("search.method=path"), 2, "path: smr has no path ...use grid"),
+    Fault("a path of unlike models", views("search.method=path", "solver.space.tol=[0.1, 0.2]"), 2, "tol ...use grid"),
+    Fault("a path cut short", views("search={method: path, early_stopping: asha}"), 2, "search: `early_stopping`"),
+    Fault(
+        "early stops without scores",
+        few("search.early_stopping=asha", "evaluation.classifier=linear_svm"),
+        2,
+        "search.early_stopping ...linear_svm ...take knn or native",
+    ),
+    Fault("an unknown search", few("search.method=hyperband"), 2, "search.method: ...'grid'...not 'hyperband'"),
+    Fault("all to be stopped", few("search.reduction_factor=1"), 2, "search.reduction_factor: ...equal to 2, not 1"),
+    Fault("more CPUs than there are", few("search.cpus_per_trial=4096"), 2, "search.cpus_per_trial: 4096 exceeds the"),
+]
+
+FOLDS = [
+    Fault("more folds than samples", few("cv.outer=21"), 2, "class 0 has 20 samples where cv.outer=21 ...at most 20"),
+    Fault("more inner folds than samples", few("cv.inner=11"), 2, "class 0 has 10 ...cv.inner=11 ...at most 10"),
+    Fault("nothing left to test", few("cv={train_per_class: 20, repeats: 2}"), 2, "class 0 ...ask for at most 19"),
+    Fault("no plan", few("cv.plan=no.json"), 2, "cv.plan: no.json"),
+    Fault("a plan that is none", few("cv.plan=few.yaml"), 2, "cv.plan: few.yaml is no plan.json of a study"),
+    Fault("a plan of other data", few("cv.plan=bad.json"), 2, "made for 90 samples ...has 80", plan(of_other_data)),
+    Fault("a plan that leaks", few("cv.plan=bad.json"), 2, "outer0, inner fold 0 uses ...outside", plan(leak)),
+    Fault("a plan without end", few("cv.plan=bad.json"), 2, "the fold `final`", plan(lambda p: p["folds"].pop())),
+]
+
+DIRECTORIES = [
+    Fault("a file for a directory", few(arguments="--output few.npz"), 2, "be written to few.npz: ...--output"),
+    Fault("a directory in a file", few(arguments="--output few.npz/study"), 2, "to few.npz/study: ...--output"),
+    Fault("a directory of the system", few("output=/proc/study"), 2, "be written to /proc/study: ...--output"),
+    Fault("a study is there", few(arguments="--output killed"), 2, "killed already holds a study...--resume killed"),
+    Fault("another study is there", views("output=killed"), 2, "killed already holds a study...--output"),
+    Fault("a study runs there", few(arguments="--output busy"), 2, "running in busy; let it end", running("busy")),
+    Fault("it still runs", "--resume killed", 2, "running in killed; let", held("killed")),
+    Fault("its directory was named", few(arguments="--output killed"), 2, "running in killed; let", held("killed")),
+    Fault("nothing to resume", "--resume no-such", 2, "no-such holds no study; --resume takes the directory of one"),
+    Fault("a directory without study", "--resume .", 2, ". holds no study; --resume takes the directory of one"),
+    Fault("other folds", "--resume killed --set cv.outer=3", 2, "killed cannot be resumed...cv.outer: 2 -> 3...Undo"),
+    Fault("another seed", few("seed=4", arguments="--resume killed"), 2, "killed cannot be ...seed: 3 -> 4...Undo"),
+    Fault("another study", "views.yaml --resume killed", 2, "killed cannot be resumed...made for 80 samples...60"),
+    Fault(
+        "another solver",
+        "--resume killed --set 'solver={name: linear_svm, space: {C: [1]}}'",
+        2,
+        "name: smr -> linear_svm...Undo",
+    ),
+    Fault(
+        "a smaller grid",
+        "--resume killed --set solver.space.rank=[2]",
+        2,
+        "1 of the configurations that were tried ...Undo",
+    ),
+    Fault("a changed value", "--resume killed", 2, "killed cannot be resumed...the data of few...Undo", changed_data),
+    Fault("a sample less", "--resume killed", 2, "killed cannot be resumed...80 samples ...79", fewer_data),
+    Fault("no data any more", "--resume killed", 2, "no data file few.npz", lambda: Path("few.npz").unlink()),
+    Fault("other code", "--resume killed", 2, "cannot be resumed...raysel: 0.0.1+0 -> ", edited(version("raysel"))),
+    Fault("another NumPy", "--resume killed", 2, "cannot be resumed...numpy: 0.0.1+0 -> ", edited(version("numpy"))),
+    Fault("a damaged config", "--resume killed", 2, "config.yaml, line 1: ", write("killed/config.yaml", "a: [")),
+    Fault("damaged folds", "--resume killed", 2, "killed/plan.json is no plan.json", write("killed/plan.json", "{")),
+    Fault(
+        "folds gone",
+        "--resume killed",
+        2,
+        "killed cannot be resumed: ...plan.json",
+        lambda: Path("killed/plan.json").unlink(),
+    ),
+    Fault("the journal gone", "--resume killed", 2, "killed holds no", lambda: Path("killed/journal.jsonl").unlink()),
+    Fault("an empty journal", "--resume killed", 2, "does not say which", write("killed/journal.jsonl", "")),
+    Fault("a damaged line", "--resume killed", 2, "journal.jsonl, line 1: damaged...restore", garbled),
+    Fault(
+        "another tool's line",
+        "--resume killed",
+        2,
+        "journal of a study...no 'kind'",
+        edited(lambda r: r.pop("kind"), 1),
+    ),
+    Fault("a study without data", "--resume killed", 2, "has no 'data_hash'", edited(lambda r: r.pop("data_hash"))),
+    Fault(
+        "a trial without name", "--resume killed", 2, "journal of a study...no 'id'", edited(lambda r: r.pop("id"), 1)
+    ),
+    Fault("a damaged line where to go", few(arguments="--output killed"), 2, "line 1: damaged", garbled),
+    Fault("nothing to replay", "--replay no-such", 2, "no-such holds no readable journal"),
+    Fault("a replay of what runs", "--replay killed", 2, "running in killed; let", held("killed")),
+    Fault("a replay with settings", "--replay killed --set cv.outer=3", 2, "--replay ...tracking.uri"),
+]
+
+ELSEWHERE = [
+    Fault("a Ray that is not there", few(arguments="--address 127.0.0.1:1"), 2, "no Ray answers there ...HOST:PORT"),
+    Fault("an address that is none", few(arguments="--address me:ray"), 2, "--address me:ray: ...HOST:PORT"),
+    Fault("an MLflow of no kind", few("tracking.uri=ftp://host"), 2, "tracking.uri: ...'ftp' ...e.g. sqlite"),
+    Fault(
+        "a replay to no MLflow",
+        "--replay killed --set tracking.uri=ftp://host",
+        2,
+        "tracking.uri: ...'ftp' ...e.g. sqlite",
+    ),
+]
+
+SELECT = [
+    Fault("no study to select from", "no-such", 2, "no-such holds no readable journal", command=select.main),
+    Fault("no study below", "", 2, "no study at or below", lambda: shutil.rmtree("killed"), command=select.main),
+    Fault("a study without end", "killed", 2, "not come to its end: 2 of 6 ...--resume killed", command=select.main),
+    Fault("a damaged journal", "killed", 2, "line 1: damaged", garbled, command=select.main),
+]
+
+# These need Ray.
+
+OF_A_FINISHED_STUDY = [
+    Fault("run again", few(arguments="--output study"), 2, "study already holds a study...--resume study...--output"),
+    Fault("another seed at last", "--resume study --set seed=4", 2, "study cannot be resumed...seed: 3 -> 4...Undo"),
+    Fault("changed data at last", "--resume study", 2, "study cannot be resumed...the data of few...", changed_data),
+    Fault("no top", "study --top 0", 2, "--top 0 must lie between 1 and the 64 features", command=select.main),
+    Fault("more than all", "study --top 65", 2, "--top 65 must lie between 1 and the 64 features", command=select.main),
+    Fault("a file for a folder", "study --output few.npz", 2, "cannot be written to few.npz", command=select.main),
+]
+
+OF_TRIALS = [
+    Fault(
+        "every alpha above collapse",
+        few("solver.space.alpha=[2.0, 3.0]", arguments="--output null"),
+        1,
+        "no configuration has a score on outer0...zero solution...Widen solver.space",
+    ),
+    Fault(
+        "an MLflow that does not answer",
+        "--replay killed --set tracking.uri=http://127.0.0.1:1",
+        1,
+        "MLflow at http://127.0.0.1:1 does not take the runs...Try again later",
+    ),
+]
+
+TABLE = [*CONFIGURATION, *DATA, *SOLVERS, *SEARCH, *FOLDS, *DIRECTORIES, *ELSEWHERE, *SELECT]
+
+
+def refused(fault: Fault, capfd: pytest.CaptureFixture[str]) -> None:
+    with contextlib.closing(fault.make() or io.StringIO()):
+        before = contents()
+        status = fault.command(shlex.split(fault.typed))
+        said = capfd.readouterr().err
+        assert contents() == before
+    assert status == fault.code, said
+    assert said.startswith("error: ")
+    assert "Traceback" not in said
+    assert re.search(".*".join(map(re.escape, fault.said.split("..."))), said, re.DOTALL), said
+
+
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in TABLE])
+@pytest.mark.usefixtures("here")
+def test_a_fault_is_said_in_a_sentence_and_nothing_is_changed(fault, capfd):
+    refused(fault, capfd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in OF_A_FINISHED_STUDY])
+def test_a_finished_study_stays_as_it_is(fault, finished_study, tmp_path, monkeypatch, capfd):
+    shutil.copytree(finished_study.study.parent, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    refused(fault, capfd)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here", "ray_here")
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in OF_TRIALS])
+def test_a_study_that_fails_says_why_and_ends_with_1(fault, capfd):
+    """It has begun: its directory, and MLflow's store, stay."""
+    assert fault.command(shlex.split(fault.typed)) == fault.code == 1
+    said = capfd.readouterr().err
+    assert said.startswith("error: ")
+    assert "Traceback" not in said
+    assert re.search(".*".join(map(re.escape, fault.said.split("..."))), said, re.DOTALL), said
+
+
+def test_the_table_names_each_fault_once():
+    faults = [*TABLE, *OF_A_FINISHED_STUDY, *OF_TRIALS]
+    assert len({fault.name for fault in faults}) == len(faults) >= 60
