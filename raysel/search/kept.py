@@ -138,7 +138,8 @@ class Kept:
         now = dict(flat(config.identity()))
         for key in sorted(before.keys() | now.keys()):
             grows = key.startswith("solver.space") and config.search.method != "tpe"  # see _changed_trials
-            if before.get(key) == now.get(key) or grows or key in ("search.num_samples", "solver.params"):  # the latter: empty
+            # `solver.params` stands for itself where it is empty.
+            if before.get(key) == now.get(key) or grows or key in ("search.num_samples", "solver.params"):
                 continue
             yield f"{key}: {before.get(key, 'not set')} -> {now.get(key, 'not set')}"
 
