@@ -62,7 +62,7 @@ class Aggregate(TaskProjector):
     Attributes
     ----------
     projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
-        See `TaskProjector`; all tasks have the same number of columns.
+        See `FittedProjection`; all tasks have the same number of columns.
     objective_path_ : ndarray of shape (n_iter_,)
         The ratio.
 

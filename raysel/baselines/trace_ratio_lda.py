@@ -42,7 +42,7 @@ class TraceRatioLDA(TaskProjector):
     ratios_ : ndarray of shape (n_tasks,)
         Each task's ratio.
     projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
-        See `TaskProjector`.
+        See `FittedProjection`.
     objective_path_ : ndarray of shape (n_iter_,)
         The mean of the tasks' ratios.
 
