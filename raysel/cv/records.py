@@ -45,7 +45,7 @@ class FoldTrace:
 
     def score_curve(self) -> list[float]:
         """Mean score over inner folds and numbers of features, by iteration (one value if scored once)."""
-        return mean_curve([[float(np.mean(scores)) for scores in trace.scores] for trace in self.inner])
+        return mean_curve([np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores])
 
     def score_curves(self) -> list[list[float]]:
         """Mean score over inner folds by iteration, a curve for each number of features."""
@@ -133,8 +133,12 @@ class TrialRecord:
         return ", ".join(f"{n} {source}" for source, n in counts.most_common()) if set(counts) - {"solved"} else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that `from_json` reads back."""
-        return asdict(self)
+        """Plain data that `from_json` reads back; its lists are the record's own."""
+        folds = {
+            name: {"null": trace.null, "inner": [dict(vars(inner)) for inner in trace.inner]}
+            for name, trace in self.folds.items()
+        }
+        return {**vars(self), "folds": folds}
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
@@ -172,8 +176,8 @@ class PathRecord:
     ended: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that `from_json` reads back."""
-        return asdict(self)
+        """Plain data that `from_json` reads back; its lists are the record's own."""
+        return {**vars(self), "fits": {id_: dict(vars(fit)) for id_, fit in self.fits.items()}}
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> PathRecord:

@@ -174,4 +174,4 @@ class FoldTrial(SolverTrial):
         if not self._study.config.search.early_stopping or iteration not in self._levels:
             return {}
         (trace,) = self._record.folds.values()
-        return {"rung": iteration, "score": trace.score}
+        return {"rung": iteration, "score": trace.score_curve()[-1]}

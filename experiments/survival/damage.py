@@ -1,0 +1,319 @@
+"""Valid files of every kind that raysel reads, and ways to damage them."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+import shutil
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import scipy.io
+import scipy.sparse
+
+from raysel.config import builtin_configs
+from raysel.data import Dataset, Matrix, load_dataset, save_dataset
+from raysel.data.layouts import Modalities
+from raysel.data.tasks import join_tasks
+
+#: The kinds of files, by their suffix.
+KINDS = ("yaml", "npz", "mat", "csv", "parquet", "arrow")
+
+N = 10
+IMAGES = np.random.default_rng(0).integers(0, 256, (N, 3, 2)).astype(np.uint8)
+LABELS, WORDS, PERSONS = np.arange(N) % 3, np.array(["cat", "dog"] * (N // 2)), np.arange(N) // 2
+INDICATOR = np.stack([LABELS == 0, LABELS == 1], 1).astype(np.int64)
+
+STUDY = """\
+name: demo
+seed: 3
+dataset: {source: digits, exclude_labels: [sky], scaling: zscore}
+solver:
+  name: smr
+  params: {max_iter: 20, tol: 1e-4}
+  space: {alpha: {logspace: [0.01, 1, 3]}, rank: {randint: [1, 2]}, p: {uniform: [0.1, 1]}}
+evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], metric: accuracy}
+cv: {outer: 3, inner: 4, repeats: 2, groups: subject, plan: plan.json}
+search: {method: sobol, num_samples: 16, early_stopping: asha, time_budget: 60.0, max_failures: 1}
+tracking: {uri: "sqlite:///a.db", experiment: trying}
+output: somewhere
+"""
+
+# Lengths, counts and offsets that a reader may trust.
+NUMBERS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 64, 127, 128, 255, 256, 1000, 65535, 65536)
+NUMBERS += (2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1)
+FIGURES = (*map(str, NUMBERS), "-1", "-2147483648", "1e999", "1e-999", "nan", "-inf", "0x10", "1_000", "00", "1.5", "")
+
+_STORED = ["raysel", "tensor", "tasks", "modalities", "[]", "{}", "null", "pandas", "arrow.fixed_shape_tensor"]
+TOKENS = {
+    "yaml": [
+        *(
+            ": ",
+            "- ",
+            "? ",
+            "&a ",
+            "*a ",
+            "!!int ",
+            "!!binary ",
+            "!x ",
+            "<<: ",
+            "---\n",
+            "...\n",
+            "%YAML 9.9\n",
+            "@",
+            "`",
+        ),
+        *(">\n", "|\n", "\t", "  ", "{", "}", "[", "]", ",", "'", '"', "\\", "#", "\0", "\ufeff", "\u2028", "\u00fc"),
+        *("~", "null", ".nan", "-.inf", "2001-01-01", "yes", "on: ", "name: ", "dataset: ", "path: ", "tasks: "),
+        *("solver: ", "space: ", "params: ", "uniform: ", "logspace: ", "randint: ", "loguniform: ", "modalities: "),
+        *("search: ", "method: tpe", "method: path", "plan: ", "groups: "),
+    ],
+    "csv": [
+        *(",", '"', "'", "\n", "\r", "\r\n", ";", "\t", " ", "\0", "\ufeff", "\u00fc", "y", "y.", "y.sky", "label"),
+        *("target", "nan", "inf", "true", "2024-01-31", "12:00:00", "0x1f", "1_000"),
+    ],
+    "npz": [
+        *(
+            "'|O8'",
+            "'<U5'",
+            "'|S3'",
+            "'>f2'",
+            "'<f16'",
+            "'<c16'",
+            "'<M8[s]'",
+            "'|V8'",
+            "'|b1'",
+            "'<u8'",
+            "[('a', '<i4')]",
+        ),
+        *("True", "(2,)", "()", "(-1,)", "(10, 99999999)", "(0, 3)", "(9223372036854775807, 2)", "\x93NUMPY\x03\x00"),
+    ],
+    "mat": ["\x0e", "\x0f", "\x05", "\x06", "\x07", "\x10", "\x01\x00\x04\x00", "IM", "MI", "MATLAB 5.0", "X", "y"],
+    "parquet": ["PAR1", *_STORED],
+    "arrow": ["ARROW1", *_STORED],
+}
+
+
+@cache
+def seeds(kind: str) -> list[bytes]:
+    """Valid files of a kind.
+
+    Parameters
+    ----------
+    kind : str
+
+    Returns
+    -------
+    list of bytes
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path, found = Path(folder, f"seed.{kind}"), []
+        for write in _WRITERS[kind]:
+            write(path)
+            found.append(path.read_bytes())
+        return found
+
+
+def damaged(kind: str, draw: random.Random) -> bytes:
+    """A file of a kind, damaged in one to six places.
+
+    Parameters
+    ----------
+    kind : str
+    draw : Random
+        Makes every choice.
+
+    Returns
+    -------
+    bytes
+    """
+    raw, hurt = draw.choice(seeds(kind)), _Damage(kind, draw)
+    if kind == "npz" and draw.randrange(8):  # else the archive's checksum would tell all
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        hit = draw.choice(sorted(members))
+        members[hit] = hurt(members[hit])
+        if not draw.randrange(10):
+            members[draw.choice(("X.npy", "y.npy", "Y.npy", "view_2.npy", "label_names"))] = members.pop(hit)
+        return _zipped(members, draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+    raw = hurt(raw)
+    return _compressed(raw) if kind == "mat" and not draw.randrange(4) else raw
+
+
+class _Damage:
+    """One to six random changes of some bytes."""
+
+    def __init__(self, kind: str, draw: random.Random) -> None:
+        self._kind, self._draw = kind, draw
+
+    def __call__(self, raw: bytes) -> bytes:
+        ways = (self._flip, self._number, self._number, self._cut, self._drop, self._repeat, self._splice)
+        ways += (self._token, self._token, self._figures)
+        for _ in range(self._draw.choice((1, 1, 1, 2, 3, 6))):
+            raw = self._draw.choice(ways)(raw)
+        return raw
+
+    def _place(self, raw: bytes) -> int:
+        """Anywhere, but the first bytes, where the headers are, more often."""
+        return self._draw.randrange(max(1, len(raw) if self._draw.randrange(3) else min(len(raw), 200)))
+
+    def _flip(self, raw: bytes) -> bytes:
+        at = self._place(raw)
+        return raw[:at] + bytes(byte ^ 1 << self._draw.randrange(8) for byte in raw[at : at + 1]) + raw[at + 1 :]
+
+    def _number(self, raw: bytes) -> bytes:
+        """A number of 1, 2, 4 or 8 bytes, often where one stands."""
+        size = self._draw.choice((1, 2, 4, 8))
+        step = self._draw.choice((1, size))
+        at = self._place(raw) // step * step
+        number = self._draw.choice(NUMBERS) % 256**size
+        return raw[:at] + number.to_bytes(size, self._draw.choice(("little", "big"))) + raw[at + size :]
+
+    def _figures(self, raw: bytes) -> bytes:
+        """A number in figures, where one stands."""
+        found = [match.span() for match in re.finditer(rb"\d+", raw)]
+        if not found:
+            return raw
+        start, end = self._draw.choice(found)
+        return raw[:start] + self._draw.choice(FIGURES).encode() + raw[end:]
+
+    def _cut(self, raw: bytes) -> bytes:
+        return raw[: self._place(raw)]
+
+    def _drop(self, raw: bytes) -> bytes:
+        at = self._place(raw)
+        return raw[:at] + raw[at + 1 + self._draw.randrange(64) :]
+
+    def _repeat(self, raw: bytes) -> bytes:
+        at, size = self._place(raw), 1 + self._draw.randrange(64)
+        return raw[: at + size] + raw[at : at + size] * self._draw.choice((1, 1, 2, 50)) + raw[at + size :]
+
+    def _splice(self, raw: bytes) -> bytes:
+        """A part of another valid file."""
+        other = self._draw.choice(seeds(self._kind))
+        start = self._place(other)
+        return self._put(raw, other[start : start + 1 + self._draw.randrange(200)])
+
+    def _token(self, raw: bytes) -> bytes:
+        return self._put(raw, self._draw.choice(TOKENS[self._kind]).encode())
+
+    def _put(self, raw: bytes, part: bytes) -> bytes:
+        at = self._place(raw)
+        return raw[:at] + part + raw[at + self._draw.choice((0, len(part))) :]
+
+
+def _zipped(members: dict[str, bytes], how: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", how) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def _compressed(raw: bytes) -> bytes:
+    """A MATLAB file with each of its variables compressed, as far as they can be told apart."""
+    found, at = raw[:128], 128
+    while at + 8 <= len(raw):
+        size = 8 + struct.unpack_from("<I", raw, at + 4)[0]
+        packed = zlib.compress(raw[at : at + size])
+        found, at = found + struct.pack("<II", 15, len(packed)) + packed, at + size
+    return found
+
+
+# Valid files
+
+
+def _table() -> pd.DataFrame:
+    return pd.DataFrame(IMAGES.reshape(N, -1), columns=[f"p{i}" for i in range(6)])
+
+
+def _parts() -> pd.DataFrame:
+    columns = ["hog.0", "hog.1", "hog.2", "lbp.0", "lbp.1", "lbp.2"]
+    return _table().set_axis(columns, axis=1).assign(**{"y.sky": INDICATOR[:, 0], "y.cow": INDICATOR[:, 1]})
+
+
+def _images() -> Dataset:
+    return Dataset(IMAGES.reshape(N, -1), WORDS, Matrix(3, 2), groups=PERSONS)
+
+
+def _labelled() -> Dataset:
+    X, names = IMAGES.reshape(N, -1), ("sky", "cow")
+    return Dataset(X, INDICATOR, Modalities({"hog": 4, "lbp": 2}), label_names=names)
+
+
+def _tasks() -> Dataset:
+    iris, rows = load_dataset("iris"), np.r_[:4, 60:64]
+    few = Dataset(iris.X[rows], iris.y[rows], iris.layout)
+    return join_tasks({"images": _images_of_numbers(), "flowers": few})
+
+
+def _images_of_numbers() -> Dataset:
+    return Dataset(IMAGES.reshape(N, -1), LABELS, Matrix(3, 2))
+
+
+def _other_arrow(path: Path, **options: object) -> None:
+    X = pa.FixedShapeTensorArray.from_numpy_ndarray(IMAGES)
+    dictionary = pa.array(WORDS).dictionary_encode()
+    table = pa.table({"X": X, "label": dictionary, "person": PERSONS})
+    with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=4)
+
+
+def _other_parquet(path: Path) -> None:
+    decimal = pa.array([str(i) for i in range(N)]).cast(pa.decimal128(10, 2))
+    nulls = pa.array([None] * N)
+    lists = pa.array([[1.0, 2.0]] * N)
+    table = {"a": decimal, "b": pa.array([True, None] * (N // 2)), "c": nulls, "d": lists, "label": pa.array(WORDS)}
+    pa.parquet.write_table(pa.table(table), path, data_page_version="2.0", compression="snappy", row_group_size=4)
+
+
+_VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
+_WRITERS: dict[str, list[Callable[[Path], object]]] = {
+    "yaml": [
+        *(partial(shutil.copyfile, config) for config in builtin_configs().values()),
+        lambda path: path.write_text(STUDY, encoding="utf-8"),
+    ],
+    "npz": [
+        lambda path: np.savez(path, X=IMAGES, y=LABELS, person=PERSONS),
+        lambda path: np.savez_compressed(path, X=np.asfortranarray(IMAGES.astype(float)), y=WORDS),
+        lambda path: np.savez(path, **_VIEWS, label_names=["sky", "cow"]),
+    ],
+    "mat": [
+        lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS, "person": PERSONS}),
+        lambda path: scipy.io.savemat(path, {"fea": IMAGES.reshape(N, -1), "gnd": LABELS.astype(float)}, format="4"),
+        lambda path: scipy.io.savemat(path, {**_VIEWS, "label_names": ["sky", "cow"]}),
+        lambda path: scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(IMAGES.reshape(N, -1) * 1.0), "y": LABELS}),
+        lambda path: scipy.io.savemat(path, {"X": IMAGES * 1.0, "y": WORDS, "s": {"a": 1, "b": ["c", 2]}}),
+        lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS}, do_compression=True),
+    ],
+    "csv": [
+        lambda path: _table().assign(y=LABELS, person=PERSONS).to_csv(path, index=False),
+        lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, index=False),
+        lambda path: _parts().to_csv(path, index=False),
+    ],
+    "parquet": [
+        lambda path: save_dataset(_images(), path),
+        lambda path: save_dataset(_labelled(), path),
+        lambda path: save_dataset(_tasks(), path),
+        lambda path: _table().assign(target=pd.Categorical(WORDS)).to_parquet(path),
+        lambda path: _parts().to_parquet(path),
+        _other_parquet,
+    ],
+    "arrow": [
+        lambda path: save_dataset(_images(), path),
+        lambda path: save_dataset(_labelled(), path),
+        lambda path: save_dataset(_tasks(), path),
+        lambda path: _table().assign(y=WORDS, person=PERSONS).to_feather(path, compression="uncompressed"),
+        lambda path: _other_arrow(path, compression="lz4"),
+        _other_arrow,
+    ],
+}

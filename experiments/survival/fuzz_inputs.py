@@ -1,0 +1,152 @@
+"""Damage the files that raysel reads, in every way we know: each must be taken or refused in a sentence.
+
+The long form (see README.md):  python experiments/survival/fuzz_inputs.py --minutes 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import resource
+import signal
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from damage import KINDS, damaged
+
+from raysel.config import config_from_dict, load_config
+from raysel.data import load_dataset
+from raysel.data.layouts import Tasks
+from raysel.errors import RayselError
+
+PATIENCE_SECONDS = 10.0
+MEMORY_BYTES = 8 * 2**30
+OPTIONS: tuple[dict[str, Any], ...] = (
+    *({},) * 4,
+    {"groups": "person"},
+    {"shape": [3, 2]},
+    {"modalities": {"a": 4, "b": 2}},
+    {"exclude_labels": ["sky"]},
+)
+
+
+def judge(path: Path, options: dict[str, Any]) -> str:
+    """Read a file as raysel does.
+
+    Parameters
+    ----------
+    path : Path
+    options : dict
+        Of `load_dataset`.
+
+    Returns
+    -------
+    str
+        ``"taken"`` or ``"refused"``; whatever else a reader does escapes.
+    """
+    try:
+        if path.suffix == ".yaml":
+            config = load_config(path)
+            assert config_from_dict(config.to_dict()).hash == config.hash
+        else:
+            data = load_dataset(path, **options)
+            assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()
+            assert len(data.y) == len(data.X) == data.n_samples
+            assert len(data.feature_names) == data.n_features
+            assert data.content_hash
+    except RayselError as error:
+        return "refused" if str(error) else f"a {type(error).__name__} without words"
+    return "taken"
+
+
+def work(connection: Any) -> None:
+    """Judge file after file; killed when one takes too long."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        path, options = connection.recv()
+        try:
+            connection.send((judge(path, options), ""))
+        except BaseException as error:  # noqa: BLE001 - that is what is looked for
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            short = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}"[:200]
+            connection.send((short, traceback.format_exc()))
+
+
+class Worker:
+    """A process that may crash or hang."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._here, there = context.Pipe()
+        self._process = context.Process(target=work, args=(there,), daemon=True)
+        self._process.start()
+        there.close()
+
+    def judge(self, path: Path, options: dict[str, Any]) -> tuple[str, str]:
+        """What became of a file, in short and in full."""
+        try:
+            self._here.send((path, options))
+            if self._here.poll(PATIENCE_SECONDS):
+                return self._here.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            return f"crash: {signal.Signals(-self._process.exitcode).name}", ""
+        self._process.kill()
+        self._process.join()
+        return f"hang of more than {PATIENCE_SECONDS:.0f} s", ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can judge another."""
+        return self._process.is_alive()
+
+
+def main() -> None:
+    """Print how many files of each kind were taken, refused, or did something else."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-finds"), help="where the files that are finds go")
+    arguments = parser.parse_args()
+    counts, finds = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    begun, n, worker = time.monotonic(), 0, Worker()
+    worker.judge(Path("no.csv"), {})  # imports
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        while time.monotonic() - begun < 60 * arguments.minutes:
+            kind = arguments.kinds[n % len(arguments.kinds)]
+            draw = random.Random(f"{arguments.seed} {n}")
+            path = Path(folder, f"case{n % 2}.{kind}")
+            path.write_bytes(damaged(kind, draw))
+            options = draw.choice(OPTIONS)
+            short, full = worker.judge(path, options)
+            if not worker.alive:
+                worker = Worker()
+            if short in ("taken", "refused"):
+                counts[kind, short] += 1
+            else:
+                counts[kind, "finds"] += 1
+                finds[kind, short] += 1
+                if finds[kind, short] == 1:
+                    arguments.keep.mkdir(exist_ok=True)
+                    (arguments.keep / f"{n}.{kind}").write_bytes(path.read_bytes())
+                    print(f"find {n}.{kind} {options}: {short}\n{full}", flush=True)
+            n += 1
+    print(f"{n} files in {time.monotonic() - begun:.0f} s, seed {arguments.seed}")
+    for kind in arguments.kinds:
+        print(f"{kind:8}", ", ".join(f"{counts[kind, what]} {what}" for what in ("taken", "refused", "finds")))
+    for (kind, short), times in finds.most_common():
+        print(f"{times} x {kind}: {short}")
+    raise SystemExit(bool(finds))
+
+
+if __name__ == "__main__":
+    main()

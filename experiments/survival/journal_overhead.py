@@ -1,0 +1,62 @@
+"""What the journal and a resume's bookkeeping cost, beside the fits of 0.2 s that they record.
+
+python experiments/survival/journal_overhead.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from raysel.config import load_config
+from raysel.cv.records import FoldTrace, InnerTrace
+from raysel.search.entries import study_entry
+from raysel.search.kept import Kept
+from raysel.search.study import Study
+from raysel.search.work import work_of
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import Journal
+
+FIT_SECONDS, ITERATIONS, TRIALS, REPEATS = 0.2, 30, 200, 5
+
+
+def main() -> None:
+    """Print both shares, medians of several repeats."""
+    study = Study.prepare(load_config("digits-smr", [f"search.num_samples={TRIALS}", "search.method=random",
+                          "solver.space.alpha={loguniform: [0.001, 1]}"]))  # fmt: skip
+    fits = TRIALS * study.n_inner
+    written, read = [], []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory(dir=".") as name:
+            directory, work = StudyDirectory(Path(name)), work_of(study)
+            with Journal(directory.journal) as journal:
+                journal.append(study_entry(study, id_="a", uri="sqlite:///a.db", started=time.time()))
+                records = []
+                for configuration in study.configurations:
+                    record = work.blank({"piece": study.configurations.index(configuration)})
+                    curve = [1 / (i + 3) for i in range(ITERATIONS)]
+                    for fold in study.plan.folds:
+                        inner = [InnerTrace(curve, [[x] * 5 for x in curve]) for _ in fold.inner]
+                        record.folds[fold.name] = FoldTrace(inner=inner)
+                    records.append(record)
+                begun = time.perf_counter()
+                for record in records:
+                    journal.append(work.entry(record))
+                written.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            kept = Kept.read(directory)
+            kept.check(study, study_entry(study, id_="a", uri="sqlite:///a.db", started=time.time()))
+            assert work_of(study, kept.trials).n_left == 0
+            read.append(time.perf_counter() - begun)
+    for what, seconds in (("journal", written), ("resume's reading", read)):
+        middle = statistics.median(seconds)
+        print(
+            f"{what}: {middle / TRIALS * 1000:.2f} ms a trial of {study.n_inner} fits x {ITERATIONS} iterations, "
+            f"{middle / (fits * FIT_SECONDS):.3%} of {fits} fits of {FIT_SECONDS} s"
+        )
+
+
+if __name__ == "__main__":
+    main()
