@@ -103,7 +103,7 @@ def main() -> None:
         print(f"undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
         study, killed, last = wild / "study", 0, {}
         while True:
-            resumed = (study / "journal.jsonl").exists()
+            resumed = bool(entries(study))
             process = tune(wild, *(["--resume", str(study)] if resumed else [*asked, "--output", str(study)]))
             if killed < arguments.kills:
                 try:

@@ -152,6 +152,7 @@ def resume(study: Study, kept: Kept, *, address: str | None, console: Console) -
         begun = _begun_again(study, kept)
         kept.check(study, begun)
         try:
+            kept.directory.beginning.unlink(missing_ok=True)
             write_atomically(kept.directory.config, dump_config(study.config))
         except OSError as error:
             raise DirectoryError(f"{kept.directory.path} cannot be written: {error.strerror}.") from error
@@ -189,13 +190,18 @@ def _needed_bytes(study: Study) -> int:
 
 def _begin(study: Study, directory: StudyDirectory, begun: Mapping[str, Any]) -> Journal:
     """Write what is known before anything is computed: all of it, or nothing."""
+    files = (directory.config, directory.plan, directory.journal)
     try:
+        directory.beginning.touch()
+        for file in files:
+            file.unlink(missing_ok=True)
         write_atomically(directory.config, dump_config(study.config))
         write_json_atomically(directory.plan, study.plan.to_json())
         journal = Journal(directory.journal)
         journal.append(dict(begun))
+        directory.beginning.unlink()
     except (OSError, StudyError) as error:
-        for file in (directory.config, directory.plan, directory.journal):
+        for file in (*files, directory.beginning):
             file.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise DirectoryError(

@@ -79,6 +79,11 @@ class StudyDirectory:
         return self.path / "ranking"
 
     @property
+    def beginning(self) -> Path:
+        """There while the first files are written: a study killed meanwhile has left nothing to keep."""
+        return self.path / ".beginning"
+
+    @property
     def lock(self) -> Path:
         """Held while the study runs."""
         return self.path / ".lock"
@@ -116,7 +121,7 @@ class StudyDirectory:
             raise _unwritable(path, error) from error
         hold = directory.open(needed_bytes)
         files = (directory.config, directory.plan, directory.journal, directory.model, directory.ranking)
-        if any(file.exists() for file in files):
+        if any(file.exists() for file in files) and not directory.beginning.exists():
             hold.close()
             raise DirectoryError(
                 f"{path} already holds a study, or files named like one's; nothing was written over. "

@@ -43,6 +43,12 @@ def test_a_directory_that_holds_a_study_is_refused_and_not_changed(tmp_path, nam
     assert contents(tmp_path) == before
 
 
+def test_what_a_study_killed_at_its_beginning_has_left_is_no_study(tmp_path):
+    for name in (".beginning", "config.yaml", "plan.json"):
+        (tmp_path / name).write_text("")
+    StudyDirectory.create(tmp_path, 1)[1].close()
+
+
 def test_a_directory_in_use_by_another_process_is_refused_until_that_process_ends(tmp_path):
     script = (
         "import sys; from pathlib import Path; from raysel.tracking.directory import StudyDirectory\n"
