@@ -53,53 +53,18 @@ NUMBERS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 64, 127, 128, 255, 256, 1000, 65535, 655
 NUMBERS += (2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1)
 FIGURES = (*map(str, NUMBERS), "-1", "-2147483648", "1e999", "1e-999", "nan", "-inf", "0x10", "1_000", "00", "1.5", "")
 
-_STORED = ["raysel", "tensor", "tasks", "modalities", "[]", "{}", "null", "pandas", "arrow.fixed_shape_tensor"]
-TOKENS = {
-    "yaml": [
-        *(
-            ": ",
-            "- ",
-            "? ",
-            "&a ",
-            "*a ",
-            "!!int ",
-            "!!binary ",
-            "!x ",
-            "<<: ",
-            "---\n",
-            "...\n",
-            "%YAML 9.9\n",
-            "@",
-            "`",
-        ),
-        *(">\n", "|\n", "\t", "  ", "{", "}", "[", "]", ",", "'", '"', "\\", "#", "\0", "\ufeff", "\u2028", "\u00fc"),
-        *("~", "null", ".nan", "-.inf", "2001-01-01", "yes", "on: ", "name: ", "dataset: ", "path: ", "tasks: "),
-        *("solver: ", "space: ", "params: ", "uniform: ", "logspace: ", "randint: ", "loguniform: ", "modalities: "),
-        *("search: ", "method: tpe", "method: path", "plan: ", "groups: "),
-    ],
-    "csv": [
-        *(",", '"', "'", "\n", "\r", "\r\n", ";", "\t", " ", "\0", "\ufeff", "\u00fc", "y", "y.", "y.sky", "label"),
-        *("target", "nan", "inf", "true", "2024-01-31", "12:00:00", "0x1f", "1_000"),
-    ],
-    "npz": [
-        *(
-            "'|O8'",
-            "'<U5'",
-            "'|S3'",
-            "'>f2'",
-            "'<f16'",
-            "'<c16'",
-            "'<M8[s]'",
-            "'|V8'",
-            "'|b1'",
-            "'<u8'",
-            "[('a', '<i4')]",
-        ),
-        *("True", "(2,)", "()", "(-1,)", "(10, 99999999)", "(0, 3)", "(9223372036854775807, 2)", "\x93NUMPY\x03\x00"),
-    ],
-    "mat": ["\x0e", "\x0f", "\x05", "\x06", "\x07", "\x10", "\x01\x00\x04\x00", "IM", "MI", "MATLAB 5.0", "X", "y"],
-    "parquet": ["PAR1", *_STORED],
-    "arrow": ["ARROW1", *_STORED],
+# What means something in a file of each kind.
+_STORED = "raysel¦tensor¦tasks¦modalities¦[]¦{}¦null¦pandas¦arrow.fixed_shape_tensor"
+_TOKENS = {
+    "yaml": ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦  ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#¦\0"
+    "¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name: ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: ¦params: "
+    "¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: ¦groups: ",
+    "csv": ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦ ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f¦1_000",
+    "npz": "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a', '<i4')]¦True¦(2,)¦()¦(-1,)"
+    "¦(10, 99999999)¦(0, 3)¦(9223372036854775807, 2)¦\x93NUMPY\x03\x00",
+    "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
+    "parquet": f"PAR1¦{_STORED}",
+    "arrow": f"ARROW1¦{_STORED}",
 }
 
 
@@ -204,7 +169,7 @@ class _Damage:
         return self._put(raw, other[start : start + 1 + self._draw.randrange(200)])
 
     def _token(self, raw: bytes) -> bytes:
-        return self._put(raw, self._draw.choice(TOKENS[self._kind]).encode())
+        return self._put(raw, self._draw.choice(_TOKENS[self._kind].split("¦")).encode())
 
     def _put(self, raw: bytes, part: bytes) -> bytes:
         at = self._place(raw)
@@ -276,6 +241,7 @@ def _other_parquet(path: Path) -> None:
     pa.parquet.write_table(pa.table(table), path, data_page_version="2.0", compression="snappy", row_group_size=4)
 
 
+_FLAT = IMAGES.reshape(N, -1) * 1.0
 _VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     "yaml": [
@@ -291,7 +257,8 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS, "person": PERSONS}),
         lambda path: scipy.io.savemat(path, {"fea": IMAGES.reshape(N, -1), "gnd": LABELS.astype(float)}, format="4"),
         lambda path: scipy.io.savemat(path, {**_VIEWS, "label_names": ["sky", "cow"]}),
-        lambda path: scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(IMAGES.reshape(N, -1) * 1.0), "y": LABELS}),
+        lambda path: scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(_FLAT), "y": LABELS}),
+        lambda path: scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(_FLAT), "y": LABELS}, format="4"),
         lambda path: scipy.io.savemat(path, {"X": IMAGES * 1.0, "y": WORDS, "s": {"a": 1, "b": ["c", 2]}}),
         lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS}, do_compression=True),
     ],

@@ -148,7 +148,9 @@ def missing(path: Path, wanted: str, there: Collection[str]) -> DataError:
     -------
     DataError
     """
-    names = ", ".join(there) or "nothing"
+    names = ", ".join(list(there)[:12]) or "nothing"
+    if len(there) > 12:
+        names += f", ... ({len(there)} in all)"
     return DataError(f"{path} has no {wanted}; it holds {names}. {_FORMATS}")
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.io
-import scipy.sparse
 
 from raysel.arrays import LabelArray
 from raysel.data.files import Contents, as_labels, missing, reading
 from raysel.data.layouts import Modalities
+from raysel.data.mat5 import plain_variables
 from raysel.errors import DataError
 
 # Names in common use for the features and for the labels; the first is ours.
@@ -47,7 +47,7 @@ def read_npz(path: Path, groups: str | None) -> Contents:
 
             def get(name: str) -> Any:
                 try:
-                    return archive[name]
+                    return _checked_text(archive[name])
                 except ValueError as error:
                     if "pickle" not in str(error):
                         raise
@@ -84,17 +84,32 @@ def read_mat(path: Path, groups: str | None) -> Contents:
             start = file.read(520)
         if start.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n\x1a\n" in start:
             raise DataError(f"{path} is a MATLAB 7.3 (HDF5) file; save it again with save(..., '-v7').")
-        variables = scipy.io.loadmat(path)
+        plain = plain_variables(path) if scipy.io.matlab.matfile_version(path)[0] == 1 else None
+        wanted = None if plain is None else [name for name, readable in plain.items() if readable]
+        variables = scipy.io.loadmat(path, variable_names=wanted)
 
         def get(name: str) -> Any:
-            values = variables[name]
-            if isinstance(values, scipy.sparse.csc_matrix):
-                values = values.toarray()
-            if isinstance(values, np.ndarray) and values.dtype.hasobject:
+            if name not in variables:
                 raise DataError(f"{path}: {name} is a cell array or a struct; save it as a matrix of numbers.")
-            return values
+            return _dense(variables[name])
 
-        return _contents(path, [name for name in variables if not name.startswith("__")], get, groups)
+        names = variables if plain is None else plain
+        return _contents(path, [name for name in names if name and not name.startswith("__")], get, groups)
+
+
+def _checked_text(values: Any) -> Any:
+    """The same, unless it is text with code points that are no characters, which Python cannot hold or write."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U":
+        points = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("=")).view(np.uint32)
+        if np.any((points > 0x10FFFF) | (points >= 0xD800) & (points < 0xE000)):
+            raise ValueError("text of what are no characters")
+    return values
+
+
+def _dense(values: Any) -> Any:
+    if getattr(values, "format", "") == "csc":
+        values.check_format()  # a damaged index would otherwise be followed, out of the memory
+    return values.toarray() if hasattr(values, "toarray") else values
 
 
 def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], groups: str | None) -> Contents:

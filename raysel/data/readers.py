@@ -119,6 +119,8 @@ def _without(
     if y.ndim != 2:
         raise DataError(f"exclude_labels: the labels of {source} are no indicator; leave these samples out instead.")
     names = names or tuple(str(i) for i in range(y.shape[1]))
+    if len(names) != y.shape[1]:
+        raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give each label one.")
     for label in excluded:
         if label not in names:
             near = get_close_matches(label, names, n=1)

@@ -1,0 +1,126 @@
+"""Damaged files: whatever is done to one, it is taken or refused in a sentence.
+
+The long form is experiments/survival/fuzz_inputs.py; what it found once stands here.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raysel.data import load_dataset
+from raysel.data.mat5 import plain_variables
+from raysel.errors import DataError
+
+sys.path.append(str(Path(__file__).parents[2] / "experiments" / "survival"))
+
+from damage import KINDS, damaged
+from fuzz_inputs import OPTIONS, judge
+
+X, Y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("damaged")
+
+
+@given(kind=st.sampled_from(KINDS), options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
+    path = folder / f"case.{kind}"
+    path.write_bytes(damaged(kind, draw))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of SciPy, on a variable that is there twice
+        assert judge(path, options) in {"taken", "refused"}
+
+
+# Found by the long form
+
+
+def refused(path: Path, *culprits: str, **options: object) -> None:
+    with pytest.raises(DataError) as caught:
+        load_dataset(path, **options)
+    for culprit in (path.name, *culprits):
+        assert culprit in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [0, 8, 14, 19, 20, 89, 0xFFFF])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, complex_):
+    path = tmp_path / "code.mat"
+    scipy.io.savemat(path, {"X": X + 1j if complex_ else X, "y": Y})
+    raw = bytearray(path.read_bytes())
+    first = raw.index((9).to_bytes(4, "little") + X.nbytes.to_bytes(4, "little"))  # 9: double precision
+    assert plain_variables(path) == {"X": True, "y": True}
+    raw[first : first + 4] = code.to_bytes(4, "little")
+    path.write_bytes(raw)
+    refused(path, "elements of types")
+
+
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+@pytest.mark.parametrize("index", [-1, 12, 59, 2**31 - 1])
+def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, part, index):
+    path = tmp_path / "sparse.mat"
+    matrix = scipy.sparse.csc_matrix(X)
+    scipy.io.savemat(path, {"X": matrix, "y": Y})
+    raw, stored = path.read_bytes(), getattr(matrix, part).astype("<i4")
+    strange = stored.copy()
+    strange[1] = index
+    assert raw.count(stored.tobytes()) == 1
+    path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
+    refused(path, "cannot be read as a MATLAB file")
+
+
+@pytest.mark.parametrize("point", [0xD800, 0xDFFF, 0x110000, 2**32 - 1])
+def test_text_that_is_none_is_not_followed_into_python(tmp_path, point):
+    path = tmp_path / "text.npz"
+    words = np.array(["cat", "dog"] * 3)
+    words.view(np.uint32)[4] = point
+    np.savez(path, X=X, y=words)
+    refused(path, "no characters")
+    words.view(np.uint32)[4] = 0x10FFFF  # the last there is
+    np.savez(path, X=X, y=words)
+    assert load_dataset(path).n_samples == 6
+
+
+def test_labels_without_names_of_their_own_are_refused_where_some_are_left_out(tmp_path):
+    path = tmp_path / "names.npz"
+    np.savez(path, X=X, Y=np.eye(2, dtype=int)[Y], label_names=["sky", "cow", "car"])
+    refused(path, "2 labels have 3 names", exclude_labels=["sky"])
+
+
+# What is looked through before SciPy reads it: the files of SciPy's own tests, most of them written by MATLAB
+
+OF_SCIPY = Path(scipy.io.__file__).parent / "matlab" / "tests" / "data"
+
+
+@pytest.mark.skipif(not OF_SCIPY.is_dir(), reason="SciPy is installed without the files of its tests")
+def test_every_variable_that_scipy_reads_is_found():
+    seen = 0
+    for path in sorted(OF_SCIPY.glob("*.mat")):
+        try:
+            if scipy.io.matlab.matfile_version(path)[0] != 1:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                variables = scipy.io.loadmat(path)
+        except Exception:  # damaged on purpose  # noqa: BLE001
+            continue
+        expected = {
+            name: (isinstance(value, np.ndarray) and not value.dtype.hasobject) or scipy.sparse.issparse(value)
+            for name, value in variables.items()
+            if not name.startswith("__")
+        }
+        found = plain_variables(path)
+        assert {name: found[name] for name in found if name} == expected, path.name
+        seen += 1
+    assert seen > 50
