@@ -56,10 +56,11 @@ FIGURES = (*map(str, NUMBERS), "-1", "-2147483648", "1e999", "1e-999", "nan", "-
 # What means something in a file of each kind.
 _STORED = "raysel¦tensor¦tasks¦modalities¦[]¦{}¦null¦pandas¦arrow.fixed_shape_tensor"
 _TOKENS = {
-    "yaml": ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦  ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#¦\0"
-    "¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name: ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: ¦params: "
-    "¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: ¦groups: ",
-    "csv": ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦ ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f¦1_000",
+    "yaml": ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦  ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#"
+    "¦\0¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name: ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: "
+    "¦params: ¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: ¦groups: ",
+    "csv": ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦ ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f"
+    "¦1_000",
     "npz": "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a', '<i4')]¦True¦(2,)¦()¦(-1,)"
     "¦(10, 99999999)¦(0, 3)¦(9223372036854775807, 2)¦\x93NUMPY\x03\x00",
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
