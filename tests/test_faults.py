@@ -292,6 +292,8 @@ def tasks(*settings: str) -> str:
 BAD, CSV, MAT = (few(f"dataset.path=bad.{suffix}") for suffix in ("npz", "csv", "mat"))
 VIEWS = views("dataset.path=bad.npz")
 
+PAST_COUNTING = {key: {"randint": [1, 2**53]} for key in ("alpha", "rank", "p", "zeta")}
+
 # The table
 
 CONFIGURATION = [
@@ -327,6 +329,8 @@ CONFIGURATION = [
     Fault("numbers that fall", few("evaluation.n_features=[8, 4]"), 2, "evaluation: `n_features` [8, 4] must increase"),
     Fault("no number of features", few("evaluation.n_features=null"), 2, "evaluation: `n_features` is needed...e.g."),
     Fault("one draw only", few("cv.train_per_class=3"), 2, "cv: `train_per_class` ...e.g. repeats: 10"),
+    Fault("repeats without end", few("cv.repeats=1000000000000"), 2, "cv.repeats: ...less than or equal to 1000, not"),
+    Fault("samples without end", few("search.num_samples=999999"), 2, "num_samples: ...less than or equal to 100000"),
     Fault("no time at all", few("search.time_budget=0"), 2, "search.time_budget: ...greater than 0"),
     Fault("failures below zero", few("search.max_failures=-1"), 2, "search.max_failures: ...equal to 0, not -1"),
     Fault("one task", few("dataset.tasks=[{name: a, source: iris}]"), 2, "dataset.tasks: list ...at least 2 items"),
@@ -481,6 +485,8 @@ SEARCH = [
         2,
         "search.early_stopping ...linear_svm ...take knn or native",
     ),
+    Fault("a grid without end", few("solver.space.rank={randint: [1, 9999999]}"), 2, "29999997 points; give shorter"),
+    Fault("a grid past counting", few(f"solver.space={PAST_COUNTING}"), 2, "points; give shorter"),
     Fault("an unknown search", few("search.method=hyperband"), 2, "search.method: ...'grid'...not 'hyperband'"),
     Fault("all to be stopped", few("search.reduction_factor=1"), 2, "search.reduction_factor: ...equal to 2, not 1"),
     Fault("more CPUs than there are", few("search.cpus_per_trial=4096"), 2, "search.cpus_per_trial: 4096 exceeds the"),

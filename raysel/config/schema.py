@@ -144,7 +144,7 @@ class CVConfig(_Section):
 
     outer: Folds = 5
     inner: Folds = 5
-    repeats: Count = 1
+    repeats: Annotated[Count, Field(le=1000)] = 1
     train_per_class: Folds | None = None
     groups: str | None = None
     plan: str | None = None
@@ -168,7 +168,7 @@ class SearchConfig(_Section):
         solvers that pass what they find from one to the next. ``tpe`` learns from what it has seen, on each
         outer fold by itself.
     num_samples : int, optional
-        The most configurations that are tried; with ``tpe``, on each outer fold.
+        The most configurations that are tried; with ``tpe``, on each outer fold. At most 100000.
     early_stopping : {"asha"}, optional
         Successive halving on the solver's iterations: a trial that is not among the best
         1 / reduction_factor of its outer fold after grace_period, grace_period * reduction_factor, ...
@@ -189,7 +189,7 @@ class SearchConfig(_Section):
     """
 
     method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
-    num_samples: Count | None = None
+    num_samples: Annotated[Count, Field(le=100_000)] | None = None
     early_stopping: Literal["asha"] | None = None
     grace_period: Count = 3
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3

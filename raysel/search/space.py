@@ -16,6 +16,9 @@ from sklearn.model_selection import ParameterGrid
 from raysel.config.space import Choices, Domain, LogSpace, RandInt, Uniform
 from raysel.errors import ConfigError
 
+#: More are no search but a slip of the pen, and would take minutes to list and check.
+MOST_CONFIGURATIONS = 100_000
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -130,13 +133,19 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
             )
         else:
             values[key] = domain.values
+    size = math.prod(map(len, values.values()))
+    if min(num_samples or size, size) > MOST_CONFIGURATIONS or size >= 2**63:
+        raise ConfigError(
+            f"solver.space: its grid has {size} points; give shorter lists, or set search.method to random or sobol "
+            f"and search.num_samples to at most {MOST_CONFIGURATIONS}."
+        )
     grid = ParameterGrid(values)
-    if num_samples is None or num_samples >= len(grid):
+    if num_samples is None or num_samples >= size:
         return list(grid)
     generator = np.random.default_rng(seed)
     drawn: set[int] = set()  # one after the other: a larger sample holds every smaller one
     while len(drawn) < num_samples:
-        drawn.add(int(generator.integers(len(grid))))
+        drawn.add(int(generator.integers(size)))
     return [grid[i] for i in sorted(drawn)]
 
 
