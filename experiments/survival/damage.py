@@ -58,7 +58,8 @@ _STORED = "raysel¦tensor¦tasks¦modalities¦[]¦{}¦null¦pandas¦arrow.fixed_
 _TOKENS = {
     "yaml": ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦  ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#"
     "¦\0¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name: ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: "
-    "¦params: ¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: ¦groups: ",
+    "¦params: ¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: "
+    "¦groups: ",
     "csv": ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦ ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f"
     "¦1_000",
     "npz": "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a', '<i4')]¦True¦(2,)¦()¦(-1,)"
