@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import resource
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
@@ -199,6 +200,22 @@ def edited(change: Callable[[dict[str, Any]], object], line: int = 0) -> Callabl
     return make
 
 
+@contextlib.contextmanager
+def little_memory(room: int) -> Iterator[None]:
+    before, pages = resource.getrlimit(resource.RLIMIT_AS), int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + room, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def larger_than_memory() -> contextlib.ExitStack:
+    """bad.npz: 32 MiB of bytes, 256 as float64; and less memory than that, as long as the stack is open."""
+    np.savez_compressed("bad.npz", X=np.zeros((128, 512, 512), dtype=np.uint8), y=np.arange(128) % 2)
+    stack = contextlib.ExitStack()
+    stack.enter_context(little_memory(2**27))
+    return stack
+
+
 def plan(change: Callable[[dict[str, Any]], object]) -> Callable[[], object]:
     """bad.json: the folds of the killed study, changed."""
 
@@ -382,6 +399,7 @@ DATA = [
     Fault("no images", BAD, 2, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
     Fault("a label missing", BAD, 2, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
     Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is no label; give", archive(y=lambda y: y / 2)),
+    Fault("images larger than memory", BAD, 2, "bad.npz is too large for the memory...256. MiB", larger_than_memory),
     Fault("one class", BAD, 2, "y holds one class only (0); a ranking needs two", archive(y=lambda y: 0 * y)),
     Fault("a class of one sample", BAD, 2, "class 7 has 1 samples ...at most 1 fold", archive(y=lambda y: [7, *y[1:]])),
     Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),

@@ -125,6 +125,10 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         yield
     except DataError:
         raise
+    except MemoryError as error:
+        raise DataError(
+            f"{path} asks for more memory than there is: it is too large for this machine, or damaged ({error})."
+        ) from error
     except Exception as error:  # a library may raise anything over a broken file
         first_line = str(error).partition("\n")[0]
         raise DataError(

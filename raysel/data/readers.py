@@ -89,15 +89,18 @@ def load_dataset(
     if modalities is not None:
         layout = _declared(modalities, X.shape[1:], source)
     y, label_names = _without(contents.y, contents.label_names, exclude_labels, source)
-    return Dataset(
-        X=X.reshape(len(X), math.prod(X.shape[1:])),
-        y=y,
-        layout=layout,
-        name=contents.name or Path(source).stem,
-        groups=contents.groups,
-        feature_names=contents.feature_names,
-        label_names=label_names,
-    )
+    try:
+        return Dataset(
+            X=X.reshape(len(X), math.prod(X.shape[1:])),
+            y=y,
+            layout=layout,
+            name=contents.name or Path(source).stem,
+            groups=contents.groups,
+            feature_names=contents.feature_names,
+            label_names=label_names,
+        )
+    except MemoryError as error:
+        raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
 
 
 def _declared(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:

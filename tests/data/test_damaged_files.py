@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,21 @@ def test_text_that_is_none_is_not_followed_into_python(tmp_path, point):
     words.view(np.uint32)[4] = 0x10FFFF  # the last there is
     np.savez(path, X=X, y=words)
     assert load_dataset(path).n_samples == 6
+
+
+def test_a_header_that_claims_a_terabyte_is_no_traceback(tmp_path):
+    path = tmp_path / "claims.npz"
+    np.savez(path, X=X, y=Y)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    claimed = b"(6, 999999999999), }"
+    header = members["X.npy"]
+    start = header.index(b"(6, 2), }")
+    members["X.npy"] = header[:start] + claimed + header[start + len(claimed) :]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    refused(path, "damaged")  # where memory is promised without being there, the data end too early
 
 
 def test_labels_without_names_of_their_own_are_refused_where_some_are_left_out(tmp_path):
