@@ -9,15 +9,16 @@ import argparse
 import json
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet
-from mlflow.tracking import MlflowClient
 
 ORL = ["orl-smr", "--set", "cv.outer=3", "--set", "solver.params.max_iter=6", "--set", "search.num_samples=24"]
 TIMES = ("started", "ended")
@@ -38,16 +39,23 @@ def entries(study: Path) -> list[dict]:
 
 
 def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
-    """MLflow's runs by key: id, status, end; complains of one that is there twice."""
-    if not (folder / "mlflow.db").exists():
+    """MLflow's runs by key: id, status, end; complains of one that is there twice.
+
+    Read by SQL: MLflow itself would make the tables while the study's own process makes them.
+    """
+    query = (
+        "SELECT t.value, r.run_uuid, r.status, r.end_time FROM runs r JOIN tags t USING (run_uuid) "
+        "WHERE t.key = 'raysel.key' AND r.lifecycle_stage = 'active'"
+    )
+    try:
+        with closing(sqlite3.connect(f"file:{folder.absolute()}/mlflow.db?mode=ro", uri=True, timeout=60)) as store:
+            found = store.execute(query).fetchall()
+    except sqlite3.OperationalError:  # not made yet
         return {}
-    client = MlflowClient(f"sqlite:///{folder.absolute()}/mlflow.db")
-    experiments = [e.experiment_id for e in client.search_experiments()]
-    found = client.search_runs(experiments, max_results=10_000)
-    twice = [key for key, n in Counter(run.data.tags["raysel.key"] for run in found).items() if n > 1]
+    twice = [key for key, n in Counter(key for key, *_ in found).items() if n > 1]
     if twice:
         raise SystemExit(f"MLflow holds twice: {twice}")
-    return {r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in found}
+    return {key: tuple(run) for key, *run in found}
 
 
 def same_runs_as(before: dict, after: dict) -> None:

@@ -27,8 +27,10 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
 
 def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 150, "tol": 0.0})
-    done = run(tmp_path, sys.executable, str(EXPERIMENTS / "kill_driver.py"), "--kills", "2", "few.yaml")
+    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0})
+    done = run(
+        tmp_path, sys.executable, str(EXPERIMENTS / "kill_driver.py"), "--kills", "2", "--longest", "15", "few.yaml"
+    )
     assert done.returncode == 0, done.stderr
     assert "2 kills: the same trials, refits, scores, ranking and picture to the last bit" in done.stdout
 
