@@ -71,7 +71,10 @@ def work(connection: Any) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        path, options = connection.recv()
+        try:
+            path, options = connection.recv()
+        except (EOFError, OSError):  # nobody asks any more
+            return
         try:
             connection.send((judge(path, options), ""))
         except BaseException as error:  # noqa: BLE001 - that is what is looked for
