@@ -80,7 +80,7 @@ def _in_words(study: Study, cost: Cost) -> str:
     about = "at most about" if cost.at_most else "about"
     return (
         f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "
-        f"{cost.n_fits} fits of {cost.fit_seconds:.2g} s, tried here"
+        f"{cost.n_fits} fits of {cost.fit_seconds:.3g} s, tried here"
     )
 
 
