@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ class TrialRecord:
 
 @dataclass
 class PathRecord:
-    """All configurations on one inner training set.
+    """Configurations on one inner training set: all, or those that a grid has grown by.
 
     Parameters
     ----------
@@ -178,6 +178,26 @@ class PathRecord:
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads back; its lists are the record's own."""
         return {**vars(self), "fits": {id_: dict(vars(fit)) for id_, fit in self.fits.items()}}
+
+    def joined(self, later: PathRecord) -> PathRecord:
+        """Join a later path, of configurations that were not there before, to this one.
+
+        Parameters
+        ----------
+        later : PathRecord
+            Of the same training set.
+
+        Returns
+        -------
+        PathRecord
+        """
+        failed = self if self.status == "failed" else later
+        return replace(
+            failed,
+            fits={**self.fits, **later.fits},
+            started=min(self.started, later.started),
+            ended=max(self.ended, later.ended),
+        )
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> PathRecord:

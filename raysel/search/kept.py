@@ -93,8 +93,8 @@ class Kept:
     @property
     def n_trials(self) -> int:
         """How many of the pieces of work have ended."""
-        paths = sum(entry["kind"] == "path" for entry in self.trials)
-        return paths or len(self.trials)
+        paths = {(entry["fold"], entry["inner"]) for entry in self.trials if entry["kind"] == "path"}
+        return len(paths) or len(self.trials)
 
     def is_of(self, study: Study) -> bool:
         """Whether this is the same study: configuration and data."""

@@ -12,25 +12,26 @@ from raysel.search.trial import FoldsTrial
 
 
 class PathTrial(FoldsTrial):
-    """Scores every configuration on one inner training set."""
+    """Scores configurations on one inner training set."""
 
     _record: PathRecord
 
     def _begin(self, config: Mapping[str, Any]) -> None:
-        self._fold, self._inner = self._study.training_sets[config["piece"]]
+        self._fold, self._inner = self._study.training_sets[config["piece"]["set"]]
+        self._configurations = [self._study.configurations[i] for i in config["piece"]["configurations"]]
         self._record = PathRecord(self._fold.name, self._inner)
 
     def _run(self) -> Iterator[int]:
         study, data = self._study, self._fold_data(self._fold, self._inner)
         state = self._fold.random_state(study.config.seed, self._inner)
         score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
-        solvers = [study.solver(configuration.params, state) for configuration in study.configurations]
+        solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
         fitted = path_fitter(study.config.solver.name)(solvers, data.X_train, data.prepared)
         for number, (position, source) in enumerate(fitted):
             solver = solvers[position]
             objective = [float(value) for value in solver.objective_path_]
             # Scored once, at the end: what a certificate finds has no iterations.
-            self._record.fits[study.configurations[position].id] = InnerTrace(
+            self._record.fits[self._configurations[position].id] = InnerTrace(
                 objective[-1:], [score(solver).tolist()], source
             )
             yield number
@@ -54,11 +55,11 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
         In the order of the configurations.
     """
     found = {(path.fold, path.inner): path for path in paths}
-    failed = next((path for path in paths if path.status == "failed"), None)
     records = []
     for configuration in study.configurations:
         record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
         record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
+        failed = next((path for path in paths if configuration.id not in path.fits), None)
         if failed is not None:
             record.status, record.error = "failed", f"on {failed.fold}, inner fold {failed.inner}: {failed.error}"
         else:

@@ -135,7 +135,7 @@ class ByConfiguration(Work):
 
 
 class ByTrainingSet(Work):
-    """A piece is one inner training set with all configurations."""
+    """A piece is one inner training set with all configurations that it has not solved before."""
 
     trainable = PathTrial
     kind = "path"
@@ -143,14 +143,15 @@ class ByTrainingSet(Work):
     def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
         entries = list(kept)
         super().__init__(study, entries)
-        wanted = {configuration.id for configuration in study.configurations}
-        # A path of other configurations, from before the grid grew, was another path.
-        self.records = [record for record in self.records if record.error or set(record.fits) == wanted]
+        self._found: dict[tuple[str, int], PathRecord] = {}
+        for record in self.records:
+            self._join(record)
+        self.records = [record for record in self._found.values() if not self._missing(record)]
         self._written = {entry["id"] for entry in entries if entry["kind"] == "trial"}
 
     @property
     def param_space(self) -> dict[str, Any]:
-        """The training sets' numbers."""
+        """The training sets' numbers, each with those of the configurations that it lacks."""
         return {"piece": tune.grid_search(self._left())}
 
     @property
@@ -158,18 +159,25 @@ class ByTrainingSet(Work):
         """How many training sets are still to be solved."""
         return len(self._left())
 
-    def _left(self) -> list[int]:
-        done = {(record.fold, record.inner) for record in self.records}
-        return [n for n, (fold, i) in enumerate(self.study.training_sets) if (fold.name, i) not in done]
+    def _missing(self, record: PathRecord | None) -> list[int]:
+        """The configurations that a training set has not seen; none where it failed."""
+        if record is None:
+            return list(range(self.study.n_configurations))
+        lacking = record.status != "failed"
+        return [i for i, c in enumerate(self.study.configurations) if lacking and c.id not in record.fits]
+
+    def _left(self) -> list[dict[str, Any]]:
+        missing = (self._missing(self._found.get((fold.name, i))) for fold, i in self.study.training_sets)
+        return [{"set": n, "configurations": lacking} for n, lacking in enumerate(missing) if lacking]
 
     def name(self, config: Mapping[str, Any]) -> str:
         """The training set's fold and number."""
-        fold, i = self.study.training_sets[config["piece"]]
-        return f"{fold.name}-inner{i}"
+        record = self.blank(config)
+        return f"{record.fold}-inner{record.inner}"
 
     def blank(self, config: Mapping[str, Any]) -> PathRecord:
         """An empty record of a training set."""
-        fold, i = self.study.training_sets[config["piece"]]
+        fold, i = self.study.training_sets[config["piece"]["set"]]
         return PathRecord(fold.name, i)
 
     def read(self, raw: Mapping[str, Any]) -> PathRecord:
@@ -179,6 +187,15 @@ class ByTrainingSet(Work):
     def entry(self, record: PathRecord) -> dict[str, Any]:
         """A path."""
         return {"kind": "path", **record.to_json()}
+
+    def keep(self, record: PathRecord) -> None:
+        """Join what a training set has solved now to what it had."""
+        super().keep(self._join(record))
+
+    def _join(self, record: PathRecord) -> PathRecord:
+        key = record.fold, record.inner
+        self._found[key] = self._found[key].joined(record) if key in self._found else record
+        return self._found[key]
 
     def score(self, record: PathRecord) -> float | None:
         """The best of one inner fold would be no configuration's score."""

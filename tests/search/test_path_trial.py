@@ -13,6 +13,7 @@ from raysel.cv.records import InnerTrace, PathRecord
 from raysel.search.path_trial import trial_records
 from raysel.search.space import Configuration
 from raysel.tracking.journal import read_journal
+from raysel.tune import main
 
 STUDY = """
 name: path
@@ -69,6 +70,28 @@ def test_a_path_tells_what_single_trials_tell(tmp_path, views):
     assert progress == {"finished": 6, "running": 0, "failed": 0, "total": 6}  # training sets, not configurations
 
 
+@pytest.mark.usefixtures("ray_here")
+def test_a_grown_grid_solves_only_what_is_new(tmp_path, views, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "path.yaml").write_text(STUDY.format(path=views, method="path", folder=tmp_path))
+    space = "solver.space={gamma1: [0.02, 0.1, 2.0], gamma2: [0.02, 0.2]}"
+    assert main(["path.yaml", "--output", "study", "--set", space.replace(", 2.0", "")]) == 0
+    before = list(read_journal(tmp_path / "study" / "journal.jsonl"))
+    assert main(["--resume", "study", "--set", space]) == 0
+    after = list(read_journal(tmp_path / "study" / "journal.jsonl"))
+    assert after[: len(before)] == before
+    new = after[len(before) :]
+    assert {r["params"]["gamma1"] for r in new if r["kind"] == "trial"} == {2.0}
+    known = {r["id"] for r in before if r["kind"] == "trial"}
+    paths = [r for r in new if r["kind"] == "path"]
+    assert len(paths) == 6
+    assert all(len(r["fits"]) == 2 and not known & r["fits"].keys() for r in paths)
+    progress = json.loads((tmp_path / "study" / "progress.json").read_text())
+    assert progress == {"finished": 6, "running": 0, "failed": 0, "total": 6}
+    assert main(["--resume", "study"]) == 0
+    assert len(list(read_journal(tmp_path / "study" / "journal.jsonl"))) == len(after) + 2  # begun and ended, no more
+
+
 class _Plan:
     def __init__(self, **folds):
         self.folds = [type("Fold", (), {"name": name, "inner": range(n)}) for name, n in folds.items()]
@@ -113,3 +136,15 @@ def test_one_failed_training_set_fails_what_needs_it():
     assert record.status == "failed"
     assert "outer0, inner fold 1" in record.error
     assert "singular" in record.error
+
+
+def test_a_path_that_fails_when_the_grid_has_grown_takes_nothing_back():
+    grown = PathRecord("outer0", 0, status="failed", error="Traceback: singular")
+    paths = [
+        PathRecord("outer0", 0, fits={A: fit("solved")}, started=1.0, ended=2.0).joined(grown),
+        PathRecord("outer0", 1, fits={A: fit("solved"), B: fit("solved")}),
+        PathRecord("final", 0, fits={A: fit("solved"), B: fit("solved")}),
+    ]
+    a, b = trial_records(_Study([1, 2]), paths)
+    assert (a.status, b.status) == ("finished", "failed")
+    assert "singular" in b.error
