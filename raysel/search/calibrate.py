@@ -22,33 +22,29 @@ class Cost:
 
     Parameters
     ----------
-    prepare_seconds : float
-        To prepare the largest inner training set.
+    seconds : float
+        All of it, on one slot.
     fit_seconds : float
-        To fit and score a configuration there, the mean of those tried.
+        To fit and score a configuration on the largest inner training set, the mean of those tried.
     at_most : bool
         Whether a tried fit was left off, so that it may end earlier than all its iterations.
-    fold_bytes : int
-        Of the largest prepared training set.
-    n_prepared, n_fits : int
-        How many of each the study makes, the refits included.
+    prepared_bytes : int
+        Of all prepared training sets.
+    n_fits : int
+        How many the study makes, the refits included.
     """
 
-    prepare_seconds: float
+    seconds: float
     fit_seconds: float
     at_most: bool
-    fold_bytes: int
-    n_prepared: int
+    prepared_bytes: int
     n_fits: int
-
-    @property
-    def seconds(self) -> float:
-        """All of it, on one slot."""
-        return self.n_prepared * self.prepare_seconds + self.n_fits * self.fit_seconds
 
 
 def calibrate(study: Study, n_done: int = 0) -> Cost:
-    """Prepare one training set and fit a few configurations on it, for a second or two.
+    """Prepare the largest training set and fit a few configurations on it, for a second or two.
+
+    A smaller training set is taken to cost as much less as it has fewer samples.
 
     Parameters
     ----------
@@ -60,14 +56,13 @@ def calibrate(study: Study, n_done: int = 0) -> Cost:
     -------
     Cost
     """
-    fold = study.plan.final
-    number, inner = max(enumerate(fold.inner), key=lambda item: len(item[1].train))
+    fold, number = study.largest
     examples = [study.examples[0], study.examples[-1]]
     at_most = study.config.search.early_stopping is not None or study.config.search.method == "path"
     spent = []
     with threadpool_limits(study.config.search.cpus_per_trial):
         begun = time.perf_counter()
-        data = study.fold_data(inner)
+        data = study.fold_data(fold.inner[number])
         prepare_seconds = time.perf_counter() - begun
         state = fold.random_state(study.config.seed, number)
         for example in examples:
@@ -85,5 +80,8 @@ def calibrate(study: Study, n_done: int = 0) -> Cost:
             except (ArithmeticError, ValueError, MemoryError, RayselError):
                 spent.append(time.perf_counter() - begun)  # the trial will say why
     share = max(0, study.n_trials - n_done) / study.n_trials
-    n_fits = round(study.n_configurations * study.n_inner * share) + len(study.plan.folds)
-    return Cost(prepare_seconds, sum(spent) / len(spent), at_most, data.nbytes, study.n_inner, n_fits)
+    fit_seconds, n_refits = sum(spent) / len(spent), len(study.plan.folds)
+    n_tried = study.n_configurations * share
+    seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds
+    n_fits = round(n_tried * study.n_inner) + n_refits
+    return Cost(seconds, fit_seconds, at_most, round(study.n_largest * data.nbytes), n_fits)

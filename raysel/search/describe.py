@@ -43,7 +43,7 @@ def describe(study: Study) -> Iterator[str]:
         yield f"  {fold.name:<16}{', '.join(shown)}"
     cost = calibrate(study)
     yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
-    yield f"memory    {(data.X.nbytes + study.n_inner * cost.fold_bytes) / 2**20:.0f} MiB shared by all workers"
+    yield f"memory    {(data.X.nbytes + cost.prepared_bytes) / 2**20:.0f} MiB shared by all workers"
     yield f"cost      {_in_words(study, cost)}"
     yield from warnings(study)
 
@@ -80,7 +80,7 @@ def _in_words(study: Study, cost: Cost) -> str:
     about = "at most about" if cost.at_most else "about"
     return (
         f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "
-        f"{cost.n_fits} fits of {cost.fit_seconds:.3g} s, tried here"
+        f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, tried here"
     )
 
 

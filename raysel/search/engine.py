@@ -121,13 +121,14 @@ def _prepare_folds(study: Study, held: Any) -> dict[str, list[Any]] | None:
     """Every inner training set's `FoldData` in the object store, or None if they would crowd it."""
     prepare = _prepare_fold.options(num_cpus=study.config.search.cpus_per_trial)
     store = ray.cluster_resources().get("object_store_memory", 0.0)
-    largest = study.plan.final.inner[0]
+    fold, number = study.largest
+    largest = fold.inner[number]
     first = prepare.remote(held, largest)
     try:
         n_bytes = ray.get(first).nbytes  # read where it lies, not copied
     except RayError as error:
         raise StudyError(f"the folds could not be prepared: {_last_line(error)}") from error
-    if n_bytes * study.n_inner > _STORE_SHARE * store:
+    if n_bytes * study.n_largest > _STORE_SHARE * store:
         return None
     return {
         fold.name: [first if inner is largest else prepare.remote(held, inner) for inner in fold.inner]

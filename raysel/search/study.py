@@ -187,7 +187,18 @@ class Study:
     @property
     def n_inner(self) -> int:
         """Number of inner training sets."""
-        return sum(len(fold.inner) for fold in self.plan.folds)
+        return len(self.training_sets)
+
+    @property
+    def largest(self) -> tuple[OuterFold, int]:
+        """The inner training set with the most samples, as its outer fold and its number there."""
+        return max(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
+
+    @property
+    def n_largest(self) -> float:
+        """All inner training sets' samples, in units of the largest one's."""
+        fold, number = self.largest
+        return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
 
 
 def _load(config: StudyConfig) -> Dataset:
