@@ -22,6 +22,14 @@ from raysel.tracking.progress import Progress
 
 CLASSES, EACH = 4, 20
 
+#: The first configuration is null at once; the others no machine brings to their end: the gap that ``tol`` asks to be
+#: 0 is a bound that allows for rounding.
+ENDLESS = {
+    "name": "smml",
+    "params": {"gamma2": 0.01, "tol": 0.0, "max_iter": 10_000_000},
+    "space": {"gamma1": [2.0, 0.01, 0.02]},
+}
+
 
 @dataclass(frozen=True)
 class CommandRun:
@@ -44,7 +52,10 @@ def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: 
 
 
 def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
-    """A small study of a file as plain data; a change is named section__key, or by a section's name."""
+    """A small study of a file as plain data; a change is named section__key, or by a section's name.
+
+    One trial at a time, for each worker that starts imports for seconds; ``search={}`` runs as many as there are cores.
+    """
     raw: dict[str, Any] = {
         "name": "few",
         "seed": 3,
@@ -52,6 +63,7 @@ def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
         "solver": {"name": "smr", "params": {"max_iter": 6}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}},
         "evaluation": {"classifier": "knn", "n_features": [4, 8]},
         "cv": {"outer": 2, "inner": 2},
+        "search": {"max_concurrent": 1},
     }
     for name, value in changes.items():
         *sections, key = name.split("__")

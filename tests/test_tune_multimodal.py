@@ -66,16 +66,10 @@ def test_labels_that_a_fold_lacks_are_noted(capsys):
     assert "note " not in capsys.readouterr().out
 
 
-METRICS = {
-    "macro_precision": lambda y, z: sklearn.metrics.precision_score(y, z, average="macro", zero_division=0),
-    "neg_hamming_loss": lambda y, z: -sklearn.metrics.hamming_loss(y, z),
-}
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("here", "ray_here")
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys, metric):
+def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys):
+    metric = "macro_precision"
     assert tune(f"evaluation.metric={metric}", arguments=["--output", "study"]) == 0
     assert f"test {metric}" in capsys.readouterr().out
     data = load_dataset("views.npz")
@@ -86,7 +80,8 @@ def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys, metr
     def score(params, train, test):
         scaler = ModalityScaler(WIDTHS).fit(data.X[train])
         model = SMML(WIDTHS, **params).fit(scaler.transform(data.X[train]), data.y[train])
-        return METRICS[metric](data.y[test], model.predict(scaler.transform(data.X[test])))
+        predicted = model.predict(scaler.transform(data.X[test]))
+        return sklearn.metrics.precision_score(data.y[test], predicted, average="macro", zero_division=0)
 
     space = STUDY["solver"]["space"]
     grid = [{"tol": 1e-6, "gamma1": a, "gamma2": b} for a in space["gamma1"] for b in space["gamma2"]]

@@ -10,7 +10,6 @@ from inspect import isclass
 from pathlib import Path
 from typing import Any
 
-import skops.io
 from sklearn.base import BaseEstimator
 
 import raysel.baselines
@@ -68,6 +67,8 @@ def save_model(model: BaseEstimator, path: str | Path) -> Path:
     StudyError
         If the file cannot be written.
     """
+    import skops.io  # noqa: PLC0415 - takes a second, and most commands need it late or never
+
     content = skops.io.dumps(_without_callbacks(model))
     _refuse_strangers(content, "the model")
     return write_whole(path, content)
@@ -104,6 +105,8 @@ def load_model(path: str | Path) -> Any:
     except OSError as error:
         raise DataError(f"the model {path} cannot be read: {error.strerror}.") from error
     _refuse_strangers(content, str(path))
+    import skops.io  # noqa: PLC0415
+
     try:
         model = skops.io.loads(content, trusted=sorted(trusted_types()))
     except Exception as error:  # a damaged array may raise anything
@@ -114,6 +117,8 @@ def load_model(path: str | Path) -> Any:
 
 
 def _refuse_strangers(content: bytes, what: str) -> None:
+    import skops.io  # noqa: PLC0415
+
     try:
         named = skops.io.get_untrusted_types(data=content)
     except Exception as error:  # what is no skops file may raise anything

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
@@ -60,7 +61,7 @@ def calibrate(study: Study, n_done: int = 0) -> Cost:
     examples = [study.examples[0], study.examples[-1]]
     at_most = study.config.search.early_stopping is not None or study.config.search.method == "path"
     spent = []
-    with threadpool_limits(study.config.search.cpus_per_trial):
+    with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
         begun = time.perf_counter()
         data = study.fold_data(fold.inner[number])
         prepare_seconds = time.perf_counter() - begun

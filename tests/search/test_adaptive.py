@@ -25,6 +25,7 @@ LEARNING = {
         "grace_period": 1,
         "synchronous": True,
         "batch_size": 3,
+        "max_concurrent": 1,
     },
 }
 
@@ -66,8 +67,8 @@ def test_every_fold_has_trials_of_its_own_and_only_those_count(learnt):
 
 def test_workers_change_nothing(learnt, digits, tmp_path):
     _, records, refits, _ = learnt
-    alone = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "max_concurrent": 1}})
-    other, other_refits, _ = run_on_ray(alone, tmp_path / "run")
+    two = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "max_concurrent": 2}})
+    other, other_refits, _ = run_on_ray(two, tmp_path / "run")
     assert other == records
     assert [r.record.feature_scores for r in other_refits] == [r.record.feature_scores for r in refits]
 
@@ -121,7 +122,7 @@ def test_a_list_is_stopped_early_too(digits, tmp_path):
     study = make_study(
         digits,
         solver__params={"max_iter": 10, "tol": 0.0},
-        search={"early_stopping": "asha", "grace_period": 1, "synchronous": True, "batch_size": 2},
+        search={"early_stopping": "asha", "grace_period": 1, "synchronous": True, "batch_size": 2, "max_concurrent": 1},
     )
     records, refits, _ = run_on_ray(study, tmp_path / "run")
     assert len(records) == 6 * 3

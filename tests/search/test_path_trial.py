@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -41,55 +39,47 @@ def views(tmp_path):
     return path
 
 
-def trials(folder, views, method):
+WHOLE = "solver.space={gamma1: [0.02, 0.1, 2.0], gamma2: [0.02, 0.2]}"
+
+
+def tune(folder, views, method, *arguments):
     (folder / f"{method}.yaml").write_text(STUDY.format(path=views, method=method, folder=folder))
-    command = [sys.executable, "-m", "raysel.tune", f"{method}.yaml", "--output", method]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
-    records = list(read_journal(folder / method / "journal.jsonl"))
-    refits = [record["trial"] for record in records if record["kind"] == "refit"]
-    return {r["id"]: r for r in records if r["kind"] == "trial"}, refits
+    assert main([str(folder / f"{method}.yaml"), *arguments]) == 0
+    return list(read_journal(folder / method / "journal.jsonl"))
+
+
+def trials(records):
+    return {r["id"]: r for r in records if r["kind"] == "trial"}
 
 
 @pytest.mark.slow
-def test_a_path_tells_what_single_trials_tell(tmp_path, views):
-    grid, grid_winners = trials(tmp_path, views, "grid")
-    path, path_winners = trials(tmp_path, views, "path")
+@pytest.mark.usefixtures("ray_here")
+def test_a_path_tells_what_single_trials_tell_and_grows_by_what_is_new(tmp_path, views):
+    small = tune(tmp_path, views, "path", "--output", f"{tmp_path}/path", "--set", WHOLE.replace(", 2.0", ""))
+    grown = tune(tmp_path, views, "path", "--resume", f"{tmp_path}/path", "--set", WHOLE)
+    assert grown[: len(small)] == small
+    new, known, path = grown[len(small) :], trials(small), trials(grown)
+    assert {record["params"]["gamma1"] for record in trials(new).values()} == {2.0}
+    solved = [record for record in new if record["kind"] == "path"]
+    assert len(solved) == 6
+    assert all(len(record["fits"]) == 2 and not known.keys() & record["fits"].keys() for record in solved)
+    progress = json.loads((tmp_path / "path" / "progress.json").read_text())
+    assert progress == {"finished": 6, "running": 0, "failed": 0, "total": 6}  # training sets, not configurations
+
+    alone = tune(tmp_path, views, "grid", "--output", f"{tmp_path}/grid")
+    grid = trials(alone)
     assert set(path) == set(grid)
     for key, record in path.items():
         assert record["status"] == grid[key]["status"]
         for fold, trace in record["folds"].items():
-            alone = grid[key]["folds"][fold]
-            assert trace["null"] == alone["null"]
-            for one, other in zip(trace["inner"], alone["inner"], strict=True):
+            assert trace["null"] == grid[key]["folds"][fold]["null"]
+            for one, other in zip(trace["inner"], grid[key]["folds"][fold]["inner"], strict=True):
                 # Both are within the same relative gap of the optimum.
                 assert one["objective"][-1] == pytest.approx(other["objective"][-1], rel=1e-6)
                 assert one["scores"][-1] == other["scores"][-1]
-    assert path_winners == grid_winners
+    winners = [{r["fold"]: r["trial"] for r in records if r["kind"] == "refit"} for records in (grown, alone)]
+    assert winners[0] == winners[1]
     assert {r["status"] for r in path.values() if r["params"]["gamma1"] == 2.0} == {"null"}
-    progress = json.loads((tmp_path / "path" / "progress.json").read_text())
-    assert progress == {"finished": 6, "running": 0, "failed": 0, "total": 6}  # training sets, not configurations
-
-
-@pytest.mark.usefixtures("ray_here")
-def test_a_grown_grid_solves_only_what_is_new(tmp_path, views, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "path.yaml").write_text(STUDY.format(path=views, method="path", folder=tmp_path))
-    space = "solver.space={gamma1: [0.02, 0.1, 2.0], gamma2: [0.02, 0.2]}"
-    assert main(["path.yaml", "--output", "study", "--set", space.replace(", 2.0", "")]) == 0
-    before = list(read_journal(tmp_path / "study" / "journal.jsonl"))
-    assert main(["--resume", "study", "--set", space]) == 0
-    after = list(read_journal(tmp_path / "study" / "journal.jsonl"))
-    assert after[: len(before)] == before
-    new = after[len(before) :]
-    assert {r["params"]["gamma1"] for r in new if r["kind"] == "trial"} == {2.0}
-    known = {r["id"] for r in before if r["kind"] == "trial"}
-    paths = [r for r in new if r["kind"] == "path"]
-    assert len(paths) == 6
-    assert all(len(r["fits"]) == 2 and not known & r["fits"].keys() for r in paths)
-    progress = json.loads((tmp_path / "study" / "progress.json").read_text())
-    assert progress == {"finished": 6, "running": 0, "failed": 0, "total": 6}
-    assert main(["--resume", "study"]) == 0
-    assert len(list(read_journal(tmp_path / "study" / "journal.jsonl"))) == len(after) + 2  # begun and ended, no more
 
 
 class _Plan:

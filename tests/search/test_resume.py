@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_studies import timeless, write_digits, write_yaml
+from small_studies import ENDLESS, timeless, write_digits, write_yaml
 
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.follower import replay
@@ -59,7 +59,7 @@ def cut(finished: Path, to: Path, share: float) -> Path:
     return to
 
 
-@pytest.mark.parametrize("share", [0.0, 0.35, 0.7, 0.97])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.97])
 def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_path, monkeypatch, share):
     monkeypatch.chdir(finished_study.study.parent)
     study = cut(finished_study.study, tmp_path / "study", share)
@@ -80,7 +80,9 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
     write_digits(tmp_path / "few.npz")
     space = {"alpha": {"loguniform": [0.01, 0.5]}, "rank": {"randint": [1, 4]}}
-    write_yaml(tmp_path / "few.yaml", solver__space=space, search={"method": "random", "num_samples": 3})
+    write_yaml(
+        tmp_path / "few.yaml", solver__space=space, search={"method": "random", "num_samples": 3, "max_concurrent": 1}
+    )
     assert main(["few.yaml", "--output", "small"]) == 0
     small, before = journal(tmp_path / "small"), runs("sqlite:///mlflow.db")
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=7"]) == 0
@@ -138,7 +140,7 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
 def test_a_time_budget_ends_the_trials_and_a_resume_makes_the_rest(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
-    endless = {"max_iter": 400, "tol": 0.0}
+    endless = {"max_iter": 100, "tol": 0.0}
     write_yaml(tmp_path / "few.yaml", solver__params=endless, solver__space={"alpha": [2.0, 3.0, 0.01, 0.02, 0.03]})
     assert main(["few.yaml", "--output", "study", "--set", "search.time_budget=1e-3"]) == 1  # nothing was tried at all
     assert "no configuration has a score" in capsys.readouterr().err
@@ -167,12 +169,7 @@ def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
     write_yaml(
         tmp_path / "few.yaml",
-        # SMML's gap is a bound with its rounding in it: no machine is fast enough to bring it to 0.
-        solver={
-            "name": "smml",
-            "params": {"gamma1": 0.01, "gamma2": 0.01, "tol": 0.0},
-            "space": {"max_iter": [2, 10_000_000]},
-        },
+        solver={**ENDLESS, "space": {"gamma1": [0.01], "max_iter": [2, 10_000_000]}},
         search={"trial_timeout": 20.0},
     )
     assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=4.0"]) == 0

@@ -36,10 +36,10 @@ def refitted(refits):
 
 def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, monkeypatch):
     changes = {"solver__params": {"max_iter": 4, "init": "random"}}
-    study = make_study(digits, search__max_concurrent=1, **changes)
+    study = make_study(digits, **changes)
     records, refits, kept = run_on_ray(study, tmp_path / "one")
 
-    two = make_study(digits, **changes)
+    two = make_study(digits, search={}, **changes)
     turned = dataclasses.replace(two, configurations=two.configurations[::-1])
     # None of the store's memory for prepared folds: every trial makes its own.
     monkeypatch.setattr(engine, "_STORE_SHARE", 0.0)

@@ -14,6 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from small_studies import make_study, run_on_ray
 
 from raysel import select, tune
+from raysel.cv.lockstep import run_in_lockstep
+from raysel.cv.records import FoldTrace, TrialRecord
+from raysel.cv.refit import refit_winner
 from raysel.data import load_dataset, save_dataset
 from raysel.data.tasks import join_tasks, task_of
 from raysel.errors import ConfigError, DataError
@@ -60,12 +63,20 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):
 
 
 @pytest.mark.parametrize("name", ["pca", "lda", "trace_ratio_lda", "aggregate"])
-def test_the_rivals_run_in_the_same_study(name, tmp_path, ray_here):  # noqa: ARG001
+def test_the_rivals_run_in_the_same_study(name, tmp_path):
     study = study_of(tmp_path, solver={"name": name})
-    _, refits, (record,) = run_on_ray(study, tmp_path / "run")
-    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record["curves"])
-    X, y = study.dataset.X, study.dataset.y
-    fold, refit = study.plan.outer[0], refits[0].record
+    (configuration,) = study.configurations
+    X, y, fold = study.dataset.X, study.dataset.y, study.plan.outer[0]
+    record = TrialRecord(configuration.id, configuration.name, configuration.params, "finished")
+    record.folds[fold.name], states = FoldTrace(), [fold.random_state(study.config.seed, i) for i in range(2)]
+    solvers = [study.solver(configuration.params, state) for state in states]
+    data = [study.fold_data(inner) for inner in fold.inner]
+    assert list(run_in_lockstep(solvers, data, study.evaluation, states, record.folds[fold.name]))
+    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record.curves("accuracy", study.evaluation.labels))
+    solver = study.solver(configuration.params)
+    refit, _ = refit_winner(
+        X, y, fold, record, solver, scaler=study.scaler(), evaluation=study.evaluation, random_state=None
+    )
     model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(X[fold.train], y[fold.train])
     for task, found in zip(("iris", "wine"), refit.test_scores, strict=True):
         own = fold.test[task_of(y[fold.test]) == task]

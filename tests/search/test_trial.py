@@ -168,7 +168,7 @@ class Killer(threading.Thread):
 
 @pytest.mark.slow
 def test_a_trial_whose_worker_is_killed_starts_again(tmp_path, digits, capfd):
-    study = make_study(digits, solver__params={"max_iter": 300, "tol": 0.0}, solver__space={"alpha": [0.01, 0.02]})
+    study = make_study(digits, solver__params={"max_iter": 150, "tol": 0.0}, solver__space={"alpha": [0.01, 0.02]})
     calm, _, _ = run_on_ray(study, tmp_path / "calm")
     with Killer(1) as killer:
         records, _, _ = run_on_ray(study, tmp_path / "run")
