@@ -13,7 +13,7 @@ PACKAGE = ROOT / "raysel"
 
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
-    **dict.fromkeys(["errors", "arrays"], 0),
+    **dict.fromkeys(["errors", "arrays", "files"], 0),
     **dict.fromkeys(["config", "data", "linalg", "metrics"], 1),
     **dict.fromkeys(["solvers", "baselines"], 2),
     "registry": 2.5,  # the methods of both by name

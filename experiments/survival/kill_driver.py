@@ -20,7 +20,11 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-ORL = ["orl-smr", "--set", "cv.outer=3", "--set", "solver.params.max_iter=6", "--set", "search.num_samples=24"]
+#: Sixty trials of a few seconds, so that the kills find some ended, some running and some to come.
+ORL = [
+    *("orl-smr", "--set", "cv.outer=3", "--set", "solver.params.max_iter=4"),
+    *("--set", "solver.space={alpha: {logspace: [0.003, 0.3, 12]}, rank: [1, 2, 4, 6, 8]}"),
+]
 TIMES = ("started", "ended")
 
 

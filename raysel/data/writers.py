@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks, Tensor
 from raysel.data.tables import METADATA_KEY
 from raysel.errors import DataError
+from raysel.files import whole
 
 
 def save_dataset(dataset: Dataset, path: str | Path) -> None:
@@ -51,14 +51,11 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
         raise DataError(f"{path}: a data set is written as one of {', '.join(_WRITERS)}; change the file's suffix.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write(_table(dataset), unfinished)
-        unfinished.replace(path)
+        with whole(path) as beside:
+            write(_table(dataset), beside)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _table(dataset: Dataset) -> Any:

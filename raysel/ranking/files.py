@@ -16,6 +16,7 @@ import pyarrow.parquet
 from matplotlib.figure import Figure
 
 from raysel.errors import StudyError
+from raysel.files import whole
 from raysel.ranking.feature_ranking import FeatureRanking
 
 
@@ -37,15 +38,12 @@ def write_whole(path: str | Path, content: bytes) -> Path:
         If the file cannot be written: no folder, no permission, no space left.
     """
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as file:
+        with whole(path) as beside, beside.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise StudyError(f"{path} cannot be written: {error.strerror}; what stood there before is kept.") from error
     return path
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from raysel.files import whole
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -16,12 +17,8 @@ def write_atomically(path: Path, text: str) -> None:
     path : Path
     text : str
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with whole(path) as beside:
         beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_json_atomically(path: Path, value: Any) -> None:

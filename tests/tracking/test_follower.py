@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.follower import Follower, follow
+from raysel.tracking.follower import Follower, follow, replay
 from raysel.tracking.journal import Journal, read_journal
 from raysel.tune import main
 
@@ -61,41 +65,110 @@ def keys(records: list[dict]) -> list[str]:
     return sorted(["study", *named, *(f"refit:{r['fold']}:{r['trial']}" for r in records if r["kind"] == "refit")])
 
 
-@pytest.mark.slow
-def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, journal_of):
-    port = free_port()
-    uri, store = f"http://127.0.0.1:{port}", f"sqlite:///{tmp_path}/server.db"
-    command = [
-        *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
-        *("--backend-store-uri", store, "--artifacts-destination", str(tmp_path / "artifacts")),
-    ]
+class Server:
+    """A real MLflow server on a store of its own, that can be killed and started again."""
 
-    def serve() -> subprocess.Popen:
-        server = subprocess.Popen(
-            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self.uri, self.store, self._folder = f"http://127.0.0.1:{port}", f"sqlite:///{folder}/server.db", folder
+        self._command = [
+            *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
+            *("--backend-store-uri", self.store, "--artifacts-destination", str(folder / "artifacts")),
+        ]
+        self.start()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command,
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-        while server.poll() is None:
+        while self._process.poll() is None:
             try:
-                with urllib.request.urlopen(f"{uri}/health", timeout=5):
-                    return server
+                with urllib.request.urlopen(f"{self.uri}/health", timeout=5):
+                    return
             except OSError:
                 time.sleep(0.2)
         pytest.fail("the MLflow server ended by itself")
 
-    def kill(server: subprocess.Popen) -> None:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
-    records = journal_of(uri)
+
+@pytest.fixture
+def server(tmp_path):
+    found = Server(tmp_path)
+    yield found
+    found.kill()
+
+
+@pytest.fixture
+def slow(server):
+    """The same server behind a line that takes its time with each call."""
+
+    class Line(BaseHTTPRequestHandler):
+        seconds = 3.0
+
+        def pass_on(self):
+            time.sleep(self.seconds)
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+            call = urllib.request.Request(server.uri + self.path, body, dict(self.headers), method=self.command)
+            try:
+                with urllib.request.urlopen(call) as answer:
+                    status, content = answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                status, content = error.code, error.read()
+            with contextlib.suppress(OSError):  # who asked may have gone
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        do_GET = do_POST = do_PATCH = pass_on  # noqa: N815 - their names
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Line) as line:
+        threading.Thread(target=line.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{line.server_address[1]}"
+        line.shutdown()
+
+
+@pytest.mark.slow
+def test_a_slow_server_is_not_waited_for_and_told_the_rest_later(tmp_path, server, slow, journal_of):
+    records = journal_of(slow)
     directory = StudyDirectory(tmp_path / "study")
-    server, follower = serve(), None
+    write(directory, records)
+    follower = Follower(directory)
+    while follower.status()["logged"] < 1:
+        assert follower._process.poll() is None
+        time.sleep(0.1)
+    time.sleep(1.5)  # in the middle of its next call
+    told = follower.finish(patience=1)
+    assert not told["complete"]
+    assert 1 <= told["logged"] < len(records)
+    assert replay(directory, server.uri)["complete"]
+    assert runs_in(server.store, "again") == keys(records)
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, server, journal_of):
+    records = journal_of(server.uri)
+    directory = StudyDirectory(tmp_path / "study")
+    follower = None
     try:
         write(directory, records[:3])
         follower = Follower(directory)
         while follower.status()["logged"] < 3:
             assert follower._process.poll() is None
             time.sleep(0.1)
-        kill(server)
+        server.kill()
         write(directory, records[3:])
         told = follower.finish()
         assert not told["complete"]
@@ -103,14 +176,13 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, jour
         assert told["logged"] == 3
         assert follower._process.returncode is not None
         assert list(read_journal(directory.journal)) == records
-        server = serve()
+        server.start()
         assert follow(directory, None)
         assert follower.status()["complete"]
     finally:
-        kill(server)
         if follower is not None:
             follower.stop()
-    assert runs_in(store, "again") == keys(records)
+    assert runs_in(server.store, "again") == keys(records)
 
 
 def test_a_study_whose_server_is_not_there_ends_with_the_same_numbers(finished_study, monkeypatch, tmp_path, capsys):
