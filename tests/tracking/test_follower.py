@@ -99,9 +99,9 @@ class Server:
             self._process.wait()
 
 
-@pytest.fixture
-def server(tmp_path):
-    found = Server(tmp_path)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    found = Server(tmp_path_factory.mktemp("server"))
     yield found
     found.kill()
 
@@ -111,7 +111,7 @@ def slow(server):
     """The same server behind a line that takes its time with each call."""
 
     class Line(BaseHTTPRequestHandler):
-        seconds = 3.0
+        seconds = 1.5
 
         def pass_on(self):
             time.sleep(self.seconds)
@@ -142,19 +142,19 @@ def slow(server):
 
 @pytest.mark.slow
 def test_a_slow_server_is_not_waited_for_and_told_the_rest_later(tmp_path, server, slow, journal_of):
-    records = journal_of(slow)
+    records = journal_of(slow, "slow")
     directory = StudyDirectory(tmp_path / "study")
     write(directory, records)
     follower = Follower(directory)
     while follower.status()["logged"] < 1:
         assert follower._process.poll() is None
         time.sleep(0.1)
-    time.sleep(1.5)  # in the middle of its next call
-    told = follower.finish(patience=1)
+    time.sleep(0.7)  # in the middle of its next call
+    told = follower.finish(patience=0.5)
     assert not told["complete"]
     assert 1 <= told["logged"] < len(records)
     assert replay(directory, server.uri)["complete"]
-    assert runs_in(server.store, "again") == keys(records)
+    assert runs_in(server.store, "slow") == keys(records)
 
 
 @pytest.mark.slow
