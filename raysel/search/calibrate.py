@@ -14,7 +14,7 @@ from raysel.errors import RayselError
 from raysel.search.study import Study
 
 #: A tried fit is left off after so many seconds, and the rest of it estimated.
-_PATIENCE_SECONDS = 0.7
+_PATIENCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Cost:
 
 
 def calibrate(study: Study, n_done: int = 0) -> Cost:
-    """Prepare the largest training set and fit a few configurations on it, for a second or two.
+    """Prepare the largest training set and fit the first and the last configuration on it, for some seconds at most.
 
     A smaller training set is taken to cost as much less as it has fewer samples.
 
