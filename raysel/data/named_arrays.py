@@ -108,7 +108,11 @@ def _checked_text(values: Any) -> Any:
 
 def _dense(values: Any) -> Any:
     if getattr(values, "format", "") == "csc":
-        values.check_format()  # a damaged index would otherwise be followed, out of the memory
+        # A damaged index would otherwise be followed, out of the memory; where the last of the column starts is 0,
+        # SciPy takes the matrix for empty and looks no further.
+        values.check_format()
+        if np.any(np.diff(values.indptr) < 0):
+            raise ValueError("a sparse matrix whose columns end before they start")
     return values.toarray() if hasattr(values, "toarray") else values
 
 

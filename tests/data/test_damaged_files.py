@@ -68,17 +68,28 @@ def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, comple
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
-@pytest.mark.parametrize("index", [-1, 12, 59, 2**31 - 1])
-def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, part, index):
+@pytest.mark.parametrize(("place", "index"), [*((1, i) for i in (-1, 12, 59, 2**31 - 1)), (-1, -1), (-1, 59)])
+def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, part, place, index):
     path = tmp_path / "sparse.mat"
     matrix = scipy.sparse.csc_matrix(X)
     scipy.io.savemat(path, {"X": matrix, "y": Y})
     raw, stored = path.read_bytes(), getattr(matrix, part).astype("<i4")
     strange = stored.copy()
-    strange[1] = index
+    strange[place] = index
     assert raw.count(stored.tobytes()) == 1
     path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
     refused(path, "cannot be read as a MATLAB file")
+
+
+def test_a_sparse_matrix_that_claims_to_be_empty_at_its_end_does_not_crash(tmp_path):
+    path = tmp_path / "sparse.mat"
+    matrix = scipy.sparse.csc_matrix(np.arange(1.0, 61.0).reshape(10, 6))
+    scipy.io.savemat(path, {"X": matrix, "y": np.arange(10) % 2})
+    raw, stored = path.read_bytes(), matrix.indptr.astype("<i4")
+    strange = stored.copy()
+    strange[-1] = 0
+    path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
+    refused(path, "columns end before they start")
 
 
 @pytest.mark.parametrize("point", [0xD800, 0xDFFF, 0x110000, 2**32 - 1])
