@@ -69,6 +69,11 @@ def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: 
     limits = Limits(search.time_budget, search.max_failures, work)
     callback = JournalCallback(work, journal, progress)
     progress.enter("preparing the folds")
+    if study.dataset.X.nbytes > _store_bytes():
+        progress.say(
+            "the data outgrow Ray's object store and are read from disk instead: give it more "
+            "(object_store_memory, when Ray is started) or have patience"
+        )
     prepared = _prepare_folds(study, held)
     if prepared is None:
         progress.say("the prepared folds would crowd Ray's object store: each trial makes its own, which takes longer")
@@ -117,10 +122,14 @@ def _n_slots(cpus: int) -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
 
 
+def _store_bytes() -> float:
+    """What the object stores of the cluster hold."""
+    return ray.cluster_resources().get("object_store_memory", 0.0)
+
+
 def _prepare_folds(study: Study, held: Any) -> dict[str, list[Any]] | None:
     """Every inner training set's `FoldData` in the object store, or None if they would crowd it."""
     prepare = _prepare_fold.options(num_cpus=study.config.search.cpus_per_trial)
-    store = ray.cluster_resources().get("object_store_memory", 0.0)
     fold, number = study.largest
     largest = fold.inner[number]
     first = prepare.remote(held, largest)
@@ -128,7 +137,7 @@ def _prepare_folds(study: Study, held: Any) -> dict[str, list[Any]] | None:
         n_bytes = ray.get(first).nbytes  # read where it lies, not copied
     except RayError as error:
         raise StudyError(f"the folds could not be prepared: {_last_line(error)}") from error
-    if n_bytes * study.n_largest > _STORE_SHARE * store:
+    if n_bytes * study.n_largest > _STORE_SHARE * _store_bytes():
         return None
     return {
         fold.name: [first if inner is largest else prepare.remote(held, inner) for inner in fold.inner]
