@@ -5,6 +5,7 @@ The long form is experiments/survival/fuzz_inputs.py; what it found once stands 
 
 from __future__ import annotations
 
+import struct
 import sys
 import warnings
 import zipfile
@@ -65,6 +66,17 @@ def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, comple
     raw[first : first + 4] = code.to_bytes(4, "little")
     path.write_bytes(raw)
     refused(path, "elements of types")
+
+
+@pytest.mark.parametrize(("code", "size"), [(5, 0), (5, 2), (5, 4), (5, 6), (1, 8)])
+def test_text_without_its_two_dimensions_does_not_crash(tmp_path, code, size):
+    path = tmp_path / "dimensions.mat"
+    scipy.io.savemat(path, {"X": X, "y": Y, "names": ["hog", "lbp"]})
+    raw = bytearray(path.read_bytes())
+    place = raw.rindex(struct.pack("<4i", 5, 8, 2, 3))
+    raw[place : place + 8] = struct.pack("<2i", code, size)
+    path.write_bytes(raw)
+    refused(path, "a variable")
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
