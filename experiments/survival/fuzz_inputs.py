@@ -142,9 +142,9 @@ def main() -> None:
             else:
                 counts[kind, "finds"] += 1
                 finds[kind, short] += 1
+                arguments.keep.mkdir(exist_ok=True)
+                (arguments.keep / f"{n}.{kind}").write_bytes(path.read_bytes())
                 if finds[kind, short] == 1:
-                    arguments.keep.mkdir(exist_ok=True)
-                    (arguments.keep / f"{n}.{kind}").write_bytes(path.read_bytes())
                     print(f"find {n}.{kind} {options}: {short}\n{full}", flush=True)
             n += 1
     print(f"{n} files in {time.monotonic() - begun:.0f} s, seed {arguments.seed}")
