@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path, durable: bool = False) -> Iterator[Path]:
     """A place beside a file's own, from which it is moved there once it is written.
 
     A reader sees the old file or the new one, never a part; if anything fails the old one stays.
@@ -17,6 +17,8 @@ def whole(path: Path) -> Iterator[Path]:
     Parameters
     ----------
     path : Path
+    durable : bool, default=False
+        Whether the file must outlast a power cut from then on.
 
     Yields
     ------
@@ -35,6 +37,9 @@ def whole(path: Path) -> Iterator[Path]:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield beside
+        if durable:
+            with beside.open("rb") as file:
+                os.fsync(file.fileno())
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

@@ -308,9 +308,16 @@ def still_there(processes: dict[int, str]) -> list[str]:
 def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, capsys):
     write_yaml(here / "long.yaml", solver=ENDLESS, search={})
     study = here / "study [1]"
-    command = [sys.executable, "-m", "raysel.tune", "long.yaml", "--output", str(study)]
+    # As from a terminal: what a shell runs in the background, these tests included, ignores Ctrl-C.
+    terminal = ("env", "--default-signal=INT")
+    command = [*terminal, sys.executable, "-m", "raysel.tune", "long.yaml", "--output", str(study)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=here
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=here,
     )
     try:
         while process.poll() is None:
@@ -323,7 +330,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
         below = children(process.pid)
         assert len(below) > 3  # Ray's own, its workers, the one that tells MLflow
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate()
+        _, err = process.communicate(timeout=120)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

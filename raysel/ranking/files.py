@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,10 +38,8 @@ def write_whole(path: str | Path, content: bytes) -> Path:
     """
     path = Path(path)
     try:
-        with whole(path) as beside, beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        with whole(path, durable=True) as beside:
+            beside.write_bytes(content)
     except OSError as error:
         raise StudyError(f"{path} cannot be written: {error.strerror}; what stood there before is kept.") from error
     return path

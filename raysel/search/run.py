@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
@@ -32,7 +33,7 @@ from raysel.search.outcome import Outcome
 from raysel.search.study import Study
 from raysel.search.termination import heed_sigterm, was_terminated
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.files import write_atomically, write_json_atomically
+from raysel.tracking.files import write_atomically
 from raysel.tracking.follower import Follower
 from raysel.tracking.journal import Journal
 from raysel.tracking.progress import Progress
@@ -196,7 +197,7 @@ def _begin(study: Study, directory: StudyDirectory, begun: Mapping[str, Any]) ->
         for file in files:
             file.unlink(missing_ok=True)
         write_atomically(directory.config, dump_config(study.config))
-        write_json_atomically(directory.plan, study.plan.to_json())
+        write_atomically(directory.plan, json.dumps(study.plan.to_json()))
         journal = Journal(directory.journal)
         journal.append(dict(begun))
         directory.beginning.unlink()

@@ -169,7 +169,11 @@ def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
     write_yaml(
         tmp_path / "few.yaml",
-        solver={**ENDLESS, "space": {"gamma1": [0.01], "max_iter": [2, 10_000_000]}},
+        solver={
+            "name": "smml",
+            "params": {"gamma1": 0.01, "gamma2": 0.01, "tol": 0.0},
+            "space": {"max_iter": [2, ENDLESS["params"]["max_iter"]]},
+        },
         search={"trial_timeout": 20.0},
     )
     assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=4.0"]) == 0
