@@ -140,8 +140,7 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
 def test_a_time_budget_ends_the_trials_and_a_resume_makes_the_rest(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
-    endless = {"max_iter": 100, "tol": 0.0}
-    write_yaml(tmp_path / "few.yaml", solver__params=endless, solver__space={"alpha": [2.0, 3.0, 0.01, 0.02, 0.03]})
+    write_yaml(tmp_path / "few.yaml", solver__space={"alpha": [2.0, 3.0, 0.01, 0.02, 0.03]})
     assert main(["few.yaml", "--output", "study", "--set", "search.time_budget=1e-3"]) == 1  # nothing was tried at all
     assert "no configuration has a score" in capsys.readouterr().err
     assert main(["--resume", "study", "--set", "search.time_budget=null"]) == 0
