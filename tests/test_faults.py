@@ -629,7 +629,7 @@ OF_TRIALS = [
 TABLE = [*CONFIGURATION, *DATA, *SOLVERS, *SEARCH, *FOLDS, *DIRECTORIES, *ELSEWHERE, *SELECT]
 
 
-def refused(fault: Fault, capfd: pytest.CaptureFixture[str]) -> None:
+def assert_refused(fault: Fault, capfd: pytest.CaptureFixture[str]) -> None:
     with contextlib.closing(fault.make() or io.StringIO()):
         before = contents()
         status = fault.command(shlex.split(fault.typed))
@@ -644,7 +644,7 @@ def refused(fault: Fault, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in TABLE])
 @pytest.mark.usefixtures("here")
 def test_a_fault_is_said_in_a_sentence_and_nothing_is_changed(fault, capfd):
-    refused(fault, capfd)
+    assert_refused(fault, capfd)
 
 
 @pytest.mark.slow
@@ -652,7 +652,7 @@ def test_a_fault_is_said_in_a_sentence_and_nothing_is_changed(fault, capfd):
 def test_a_finished_study_stays_as_it_is(fault, finished_study, tmp_path, monkeypatch, capfd):
     shutil.copytree(finished_study.study.parent, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    refused(fault, capfd)
+    assert_refused(fault, capfd)
 
 
 @pytest.mark.slow

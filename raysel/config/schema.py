@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
 
-from raysel.config.space import Domain, Scalar, domain_from_yaml, scalar_from_yaml
+from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
 
 
 class _Section(BaseModel):
@@ -189,7 +189,7 @@ class SearchConfig(_Section):
     """
 
     method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
-    num_samples: Annotated[Count, Field(le=100_000)] | None = None
+    num_samples: Annotated[Count, Field(le=MOST_CONFIGURATIONS)] | None = None
     early_stopping: Literal["asha"] | None = None
     grace_period: Count = 3
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 #: One value of a parameter; a list of numbers is one too, e.g. a number for each task.
 Scalar: TypeAlias = bool | int | float | str | Sequence[int | float] | None
 
+#: More are no search but a slip of the pen, and would take minutes to list and check.
+MOST_CONFIGURATIONS = 100_000
 _LARGEST = 1e300  # differences of two are still finite
 _MOST_VALUES = 10_000
 

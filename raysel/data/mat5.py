@@ -16,7 +16,7 @@ from typing import BinaryIO
 _MATRIX, _COMPRESSED = 14, 15
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18}  # (u)int8 to 64, single, double, UTF-8 to 32
 _CHARACTERS, _SPARSE, _NUMERIC = 4, 5, range(6, 16)
-_COMPLEX, _INT32 = 1 << 11, (5, 6)
+_COMPLEX, _DIMENSIONS = 1 << 11, (5, 6)  # the latter (u)int32
 
 
 def plain_variables(path: Path) -> dict[str, bool]:
@@ -79,7 +79,7 @@ def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, bool]:
     needed = 2 + (3 if kind == _SPARSE else 1) + bool(flags & _COMPLEX)
     if len(codes) < needed or not set(codes) <= _NUMBERS:
         raise ValueError(f"a variable of {len(codes)} elements of types {sorted(set(codes))}")
-    if codes[0] not in _INT32 or len(parts[0]) < 8 or len(parts[0]) % 4:
+    if codes[0] not in _DIMENSIONS or len(parts[0]) < 8 or len(parts[0]) % 4:
         raise ValueError(f"the dimensions of a variable in {len(parts[0])} bytes of type {codes[0]}")
     return parts[1].decode("latin1"), True
 

@@ -123,8 +123,8 @@ def _n_slots(cpus: int) -> int:
 
 
 def _store_bytes() -> float:
-    """What the object stores of the cluster hold."""
-    return ray.cluster_resources().get("object_store_memory", 0.0)
+    """What the smallest object store of the cluster holds: trials anywhere read all that is shared."""
+    return min(node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"])
 
 
 def _prepare_folds(study: Study, held: Any) -> dict[str, list[Any]] | None:

@@ -13,11 +13,8 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.model_selection import ParameterGrid
 
-from raysel.config.space import Choices, Domain, LogSpace, RandInt, Uniform
+from raysel.config.space import MOST_CONFIGURATIONS, Choices, Domain, LogSpace, RandInt, Uniform
 from raysel.errors import ConfigError
-
-#: More are no search but a slip of the pen, and would take minutes to list and check.
-MOST_CONFIGURATIONS = 100_000
 
 
 @dataclass(frozen=True)

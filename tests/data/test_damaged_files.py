@@ -48,7 +48,7 @@ def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
 # Found by the long form
 
 
-def refused(path: Path, *culprits: str, **options: object) -> None:
+def assert_refused(path: Path, *culprits: str, **options: object) -> None:
     with pytest.raises(DataError) as caught:
         load_dataset(path, **options)
     for culprit in (path.name, *culprits):
@@ -65,7 +65,7 @@ def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, comple
     assert plain_variables(path) == {"X": True, "y": True}
     raw[first : first + 4] = code.to_bytes(4, "little")
     path.write_bytes(raw)
-    refused(path, "elements of types")
+    assert_refused(path, "elements of types")
 
 
 @pytest.mark.parametrize(("code", "size"), [(5, 0), (5, 2), (5, 4), (5, 6), (1, 8)])
@@ -76,7 +76,7 @@ def test_text_without_its_two_dimensions_does_not_crash(tmp_path, code, size):
     place = raw.rindex(struct.pack("<4i", 5, 8, 2, 3))
     raw[place : place + 8] = struct.pack("<2i", code, size)
     path.write_bytes(raw)
-    refused(path, "a variable")
+    assert_refused(path, "a variable")
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
@@ -90,7 +90,7 @@ def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, p
     strange[place] = index
     assert raw.count(stored.tobytes()) == 1
     path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
-    refused(path, "cannot be read as a MATLAB file")
+    assert_refused(path, "cannot be read as a MATLAB file")
 
 
 def test_a_sparse_matrix_that_claims_to_be_empty_at_its_end_does_not_crash(tmp_path):
@@ -101,7 +101,7 @@ def test_a_sparse_matrix_that_claims_to_be_empty_at_its_end_does_not_crash(tmp_p
     strange = stored.copy()
     strange[-1] = 0
     path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
-    refused(path, "columns end before they start")
+    assert_refused(path, "columns end before they start")
 
 
 @pytest.mark.parametrize("point", [0xD800, 0xDFFF, 0x110000, 2**32 - 1])
@@ -110,7 +110,7 @@ def test_text_that_is_none_is_not_followed_into_python(tmp_path, point):
     words = np.array(["cat", "dog"] * 3)
     words.view(np.uint32)[4] = point
     np.savez(path, X=X, y=words)
-    refused(path, "no characters")
+    assert_refused(path, "no characters")
     words.view(np.uint32)[4] = 0x10FFFF  # the last there is
     np.savez(path, X=X, y=words)
     assert load_dataset(path).n_samples == 6
@@ -128,13 +128,13 @@ def test_a_header_that_claims_a_terabyte_is_no_traceback(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
-    refused(path, "damaged")  # where memory is promised without being there, the data end too early
+    assert_refused(path, "damaged")  # where memory is promised without being there, the data end too early
 
 
 def test_labels_without_names_of_their_own_are_refused_where_some_are_left_out(tmp_path):
     path = tmp_path / "names.npz"
     np.savez(path, X=X, Y=np.eye(2, dtype=int)[Y], label_names=["sky", "cow", "car"])
-    refused(path, "2 labels have 3 names", exclude_labels=["sky"])
+    assert_refused(path, "2 labels have 3 names", exclude_labels=["sky"])
 
 
 # What is looked through before SciPy reads it: the files of SciPy's own tests, most of them written by MATLAB
