@@ -40,13 +40,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     ranking = outcome.ranking(arguments.top)
     summary = outcome.result.summary()
     names = [ranking.feature_names[i] for i in ranking.top()]
+    found = outcome.winner_convergence
     out.print(f"{outcome.study['name']} in {path}: {outcome.result.final.name}", markup=False)
     out.print(
-        f"test {outcome.result.metric} {summary['test_mean']:.3f} ± {summary['test_std']:.3f}, "
-        f"stability of the top {ranking.n_selected}: {ranking.stability}",
+        f"test {outcome.result.metric} {summary['test_mean']:.3f} ± {summary['test_std']:.3f} (SD) "
+        f"over {ranking.n_folds} outer folds",
         markup=False,
     )
-    out.print(f"best first: {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}", markup=False)
+    out.print(f"stability {outcome.stability_in_words(arguments.top)}", markup=False)
+    out.print(f"{found.n_converged} of {found.n_fits} winners converged, the model among them", markup=False)
+    for remark in outcome.remarks(arguments.top):
+        out.print(remark, markup=False, style="yellow")
+    if names:
+        out.print(f"best first: {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}", markup=False)
     for file in written:
         out.print(str(file), markup=False)
     return 0

@@ -172,21 +172,27 @@ def report(finished: Finished, out: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("fold", no_wrap=True)
     table.add_column("winner")  # the only one that gives way where the terminal is narrow
-    for column in (f"inner {metric}", f"test {metric}"):
+    for column in ("features", f"inner {metric}", f"test {metric}"):
         table.add_column(column, justify="right", no_wrap=True)
     for refit in result.outer:
-        table.add_row(refit.fold, Text(refit.name), f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
+        n_scored = str(outcome.n_scored[refit.fold])
+        table.add_row(refit.fold, Text(refit.name), n_scored, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
     summary = result.summary()
     inner_mean = sum(summary["inner"]) / len(summary["inner"])
     table.add_row(
-        "mean", "", f"{inner_mean:.3f}", f"{summary['test_mean']:.3f} ± {summary['test_std']:.3f}", style="bold"
+        "mean",
+        "",
+        "",
+        f"{inner_mean:.3f}",
+        f"{summary['test_mean']:.3f} ± {summary['test_std']:.3f} (SD)",
+        style="bold",
     )
     out.print()
     out.print(table)
+    out.print("features: how many have a score (above 0) in that fold's winner", markup=False, style="dim")
+    for remark in outcome.remarks():
+        out.print(f"\n{remark}", markup=False, style="yellow")
     counts = outcome.n_trials
-    if counts["failed"]:
-        why = f"their errors stand in {outcome.directory.journal}"
-        out.print(f"\n{counts['failed']} of {sum(counts.values())} trials failed: {why}", markup=False)
     if counts["null"]:
         out.print(f"\n{counts['null']} of {sum(counts.values())} trials gave the zero solution", markup=False)
     if counts["stopped"]:
@@ -196,9 +202,14 @@ def report(finished: Finished, out: Console) -> None:
         out.print("\nnot synchronous: with another number of workers these figures can differ", markup=False)
     if outcome.task_scores:
         out.print(f"\nby task    {outcome.tasks_in_words()}", markup=False)
-    stability = outcome.ranking().stability
-    out.print(f"\nmodel      {result.final.name}, fitted on all {outcome.study['n_samples']} samples", markup=False)
-    out.print(f"stability  of the top {outcome.default_top}: {stability}", markup=False)
+    found, n_features = outcome.winner_convergence, len(outcome.constant)
+    out.print(
+        f"\nmodel      {result.final.name}, fitted on all {outcome.study['n_samples']} samples; "
+        f"{outcome.n_scored[result.final.fold]} of {n_features} features have a score",
+        markup=False,
+    )
+    out.print(f"converged  {found.n_converged} of {found.n_fits} winners, the model among them", markup=False)
+    out.print(f"stability  {outcome.stability_in_words()}", markup=False)
     out.print(f"ranking    {outcome.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)", markup=False)
     out.print(f"study      {outcome.directory.path}", markup=False)
     for label, line in zip(("MLflow     ", " " * 11), _mlflow_lines(finished), strict=False):

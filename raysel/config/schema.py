@@ -169,6 +169,9 @@ class SearchConfig(_Section):
         outer fold by itself.
     num_samples : int, optional
         The most configurations that are tried; with ``tpe``, on each outer fold. At most 100000.
+    configurations : str, optional
+        A study's ``manifest.json``: only the configurations that it lists as tried are tried. Re-creates a search
+        that its time budget ended; for ``grid``, ``random`` and ``sobol`` without early stopping.
     early_stopping : {"asha"}, optional
         Successive halving on the solver's iterations: a trial that is not among the best
         1 / reduction_factor of its outer fold after grace_period, grace_period * reduction_factor, ...
@@ -181,15 +184,16 @@ class SearchConfig(_Section):
         The most trials that run at once.
     cpus_per_trial : int, default=1
     time_budget : float, optional
-        Seconds after which no more configurations are tried.
+        Seconds after which no more configurations are tried. The order of trials is drawn from the seed.
     trial_timeout : float, optional
-        Seconds after which a trial is ended and counted as failed.
+        Seconds for a configuration on one outer fold, after which it is ended and counted as failed there.
     max_failures : int, optional
-        A study with more failed trials than this is given up.
+        A study with more failed trials than this is aborted; a trial counts that failed on any outer fold.
     """
 
     method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
     num_samples: Annotated[Count, Field(le=MOST_CONFIGURATIONS)] | None = None
+    configurations: str | None = None
     early_stopping: Literal["asha"] | None = None
     grace_period: Count = 3
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3
@@ -205,6 +209,8 @@ class SearchConfig(_Section):
     def _possible(self) -> SearchConfig:
         if self.method == "path" and self.early_stopping:
             raise ValueError("`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one trial")
+        if self.configurations and (self.adaptive or self.method == "path"):
+            raise ValueError("`configurations` is for method grid, random or sobol without `early_stopping`")
         if self.method == "tpe" and self.num_samples is None:
             raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
         return self

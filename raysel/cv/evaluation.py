@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -26,7 +27,8 @@ class Evaluation:
     classifier : {"native", "knn", "linear_svm"}
         ``native`` is the model's own ``predict``; the others see only the best features.
     n_features : tuple of int
-        Numbers of best features, increasing; empty for ``native``.
+        Numbers of best features, increasing; empty for ``native``. Features without a score are not among them:
+        where fewer have one, all of those are used, and where none has, the most frequent class is predicted.
     n_neighbors : int, default=1
     metric : str, default="accuracy"
     tasks : tuple of str, default=()
@@ -79,18 +81,25 @@ class Evaluation:
             return by_part
         last: list[tuple[IntArray, FloatArray]] = []
 
-        def predictions(order: IntArray) -> Iterable[LabelArray]:
+        def predictions(order: IntArray, sizes: Sequence[int]) -> Iterable[LabelArray]:
+            if not len(order):
+                majority = DummyClassifier(strategy="most_frequent").fit(X_train, y_train)
+                return [majority.predict(X_test)]
             if self.classifier == "knn":
-                return knn_path(X_train, y_train, X_test, order, self.n_features, self.n_neighbors)
-            chosen = [order[:n] for n in self.n_features]
+                return knn_path(X_train, y_train, X_test, order, sizes, self.n_neighbors)
             one = LinearSVC(random_state=random_state, max_iter=10_000)
             svm = OneVsRestClassifier(one) if y_train.ndim == 2 else one
+            chosen = [order[:n] for n in sizes]
             return [svm.fit(X_train[:, best], y_train).predict(X_test[:, best]) for best in chosen]
 
         def score(selector: IterativeEstimator) -> FloatArray:
-            order = descending_order(selector.scores_)[: self.n_features[-1]]
+            n_scored = int((selector.scores_ > 0).sum())
+            order = descending_order(selector.scores_)[: min(self.n_features[-1], n_scored)]
             if not last or not np.array_equal(order, last[0][0]):
-                last[:] = [(order, np.array([metric(y_test, predicted) for predicted in predictions(order)]))]
+                used = np.minimum(self.n_features, len(order))
+                sizes, positions = np.unique(used, return_inverse=True)
+                found = np.array([metric(y_test, predicted) for predicted in predictions(order, sizes.tolist())])
+                last[:] = [(order, found[positions])]
             return last[0][1]
 
         return score

@@ -36,7 +36,9 @@ def knn_path(
         Features, best first.
     n_features : sequence of int, increasing
     n_neighbors : int, default=1
-        Votes are uniform; a tied vote goes to the smaller label, a tied distance to the earlier sample.
+        Votes are uniform and a tied vote goes to the smaller label. Samples at the same distance as the
+        ``n_neighbors``-th nearest share the votes that the nearer ones leave, so the order of the samples does not
+        matter: with one neighbour the most frequent class among the nearest samples is predicted.
 
     Returns
     -------
@@ -50,6 +52,7 @@ def knn_path(
     >>> knn_path(X, np.array(["a", "b"]), X, np.array([0, 1]), [1, 2]).tolist()
     [['a', 'b'], ['a', 'b']]
     """
+    n_neighbors = min(n_neighbors, len(X_train))
     multilabel = y_train.ndim == 2
     classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
     features = order[: n_features[-1]]
@@ -65,22 +68,59 @@ def knn_path(
             (np.insert(a, stop - start, 1.0, axis=1), np.insert(-2.0 * b, stop - start, (b * b).sum(1), axis=1))
         )
     predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
+    # Distances that differ by less than rounding are equal: which comes out smaller depends on the order of samples.
+    precision = 16 * np.finfo(np.float64).eps
     block = max(16, _CACHED // len(X_train))
     for first in range(0, len(X_test), block):
         rows = slice(first, first + block)
         distances = np.zeros((len(test[rows]), len(X_train)))
+        of_test, of_train = np.zeros(len(distances)), np.zeros(len(X_train))
         for chosen, (a, b) in zip(predicted, parts, strict=True):
             dgemm(1.0, b.T, a[rows].T, 1.0, distances.T, trans_a=True, overwrite_c=True)
-            chosen[rows] = _vote(distances, codes, len(classes), n_neighbors)
+            of_test += precision * (a[rows, :-1] ** 2).sum(axis=1)
+            of_train += precision * b[:, -1]
+            chosen[rows] = _vote(distances, (of_test, of_train), codes, len(classes), n_neighbors)
     return classes[predicted]
 
 
-def _vote(distances: FloatArray, codes: IntArray, n_classes: int, n_neighbors: int) -> IntArray:
-    if n_neighbors == 1:
-        return codes[distances.argmin(axis=1)]
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+def _vote(
+    distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
+) -> IntArray:
+    """Predicted codes of a block of samples.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_test, n_train)
+        Squared, less what is the same for all training samples.
+    rounding : (ndarray of shape (n_test,), ndarray of shape (n_train,))
+        Bounds of the distances' rounding errors: those of the test samples plus those of the training samples.
+    codes : ndarray of int, shape (n_train,) or (n_train, n_labels)
+    n_classes, n_neighbors : int
+
+    Returns
+    -------
+    ndarray of int, shape (n_test,) or (n_test, n_labels)
+    """
+    rows = np.arange(len(distances))
+    nearest = (
+        distances.argmin(axis=1)
+        if n_neighbors == 1
+        else np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+    )
+    last = distances[rows, nearest]
+    error = (rounding[0] + rounding[1][nearest])[:, None]
+    within = distances - rounding[1] <= last[:, None] + error
+    if n_neighbors == 1 and np.count_nonzero(within) == len(within):  # no ties
+        return codes[nearest]
+    nearer = within & (distances + rounding[1] < last[:, None] - error)
+    n_nearer = nearer.sum(axis=1)
+    # The samples at the last neighbour's distance share what the nearer ones leave.
+    share = (n_neighbors - n_nearer) / (within.sum(axis=1) - n_nearer)
+    row, column = np.nonzero(within)
+    weights = np.where(nearer[row, column], 1.0, share[row])
     if codes.ndim == 2:
-        return (codes[nearest].mean(axis=1) > 0.5).astype(codes.dtype)
-    votes = np.zeros((len(distances), n_classes), dtype=np.int64)
-    np.add.at(votes, (np.arange(len(distances))[:, None], codes[nearest]), 1)
-    return votes.argmax(axis=1)
+        shares = np.zeros((len(distances), codes.shape[1]))
+        np.add.at(shares, row, weights[:, None] * codes[column])
+        return (shares.round(9) > n_neighbors / 2).astype(codes.dtype)
+    votes = np.bincount(row * n_classes + codes[column], weights, len(distances) * n_classes)
+    return votes.reshape(-1, n_classes).round(9).argmax(axis=1)

@@ -41,9 +41,8 @@ def run_in_lockstep(
     FloatingPointError
         If an objective is no longer finite.
     """
-    if all(solver.is_null(fold.prepared) for solver, fold in zip(solvers, folds, strict=True)):
-        trace.null = True
-        return
+    # A proved zero solution takes one iteration, and is scored as what it predicts: the most frequent class.
+    trace.null = all(solver.is_null(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
     trace.inner = [InnerTrace() for _ in folds]
     running = [
         (
@@ -63,6 +62,7 @@ def run_in_lockstep(
             if objective is None:
                 if not evaluation.every_iteration:
                     inner.scores.append(score(solver).tolist())
+                inner.converged, inner.gap = convergence_of(solver)
                 continue
             if not math.isfinite(objective):
                 raise FloatingPointError(f"the objective became {objective} at iteration {iteration + 1}")
@@ -74,3 +74,20 @@ def run_in_lockstep(
         if running:
             iteration += 1
             yield iteration
+
+
+def convergence_of(solver: IterativeEstimator) -> tuple[bool, float | None]:
+    """Whether a fitted solver met its ``tol``, and its relative duality gap.
+
+    Parameters
+    ----------
+    solver : IterativeEstimator
+
+    Returns
+    -------
+    converged : bool
+    gap : float or None
+        None where the solver certifies none, or the gap is not finite.
+    """
+    gap = getattr(solver, "dual_gap_", None)
+    return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
+from raysel.cv.seeds import derived_seed
 from raysel.cv.splitters import draw_per_class, split
 from raysel.errors import ConfigError
 
@@ -42,8 +43,9 @@ class OuterFold:
 
     def random_state(self, seed: int, inner: int | None = None) -> int:
         """Seed of the fit on inner fold ``inner``, or of the refit: never of the trial's order."""
-        entropy = [seed, self.repeat, self.index, 0 if inner is None else inner + 1]
-        return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+        if inner is None:
+            return derived_seed(seed, "refit", self.repeat, self.index)
+        return derived_seed(seed, "inner fit", self.repeat, self.index, inner)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class NestedPlan:
         everything = np.arange(len(y), dtype=np.int64)
 
         def nested(name: str, repeat: int, index: int, train: IntArray, test: IntArray) -> OuterFold:
-            state = int(np.random.SeedSequence([seed, repeat, index]).generate_state(1)[0])
+            state = derived_seed(seed, "inner split", repeat, index)
             pairs = split(
                 y[train],
                 inner,
@@ -112,7 +114,7 @@ class NestedPlan:
 
         folds = []
         for repeat in range(repeats):
-            state = int(np.random.SeedSequence([seed, repeat]).generate_state(1)[0])
+            state = derived_seed(seed, "outer split", repeat)
             if train_per_class is None:
                 pairs = split(y, outer, groups=groups, random_state=state, where="cv.outer")
             else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,28 +16,70 @@ from raysel.cv.plan import FINAL
 class InnerTrace:
     """One inner fit: the objective, and each score, after every iteration.
 
-    ``source`` says how a fit on a path of configurations was found: solved, or by which certificate.
+    ``source`` says how a fit on a path of configurations was found: solved, or by which certificate. ``converged``
+    says whether the fit met its ``tol``, None while it has not ended; ``gap`` is its relative duality gap, None
+    where the solver has none.
     """
 
     objective: list[float] = field(default_factory=list)
     scores: list[list[float]] = field(default_factory=list)
     source: str = "solved"
+    converged: bool | None = None
+    gap: float | None = None
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How many fits met their ``tol``.
+
+    Parameters
+    ----------
+    n_fits : int
+        Fits that ended.
+    n_converged : int
+    gap : float, optional
+        The largest relative duality gap; None where the solver has none.
+    """
+
+    n_fits: int
+    n_converged: int
+    gap: float | None
+
+    @classmethod
+    def of(cls, fits: Iterable[Any]) -> Convergence:
+        """Count fits.
+
+        Parameters
+        ----------
+        fits : iterable of InnerTrace or RefitRecord
+
+        Returns
+        -------
+        Convergence
+        """
+        ended = [fit for fit in fits if fit.converged is not None]
+        gaps = [fit.gap for fit in ended if fit.gap is not None]
+        return cls(len(ended), sum(fit.converged for fit in ended), max(gaps, default=None))
 
 
 @dataclass
 class FoldTrace:
     """One configuration on one outer fold: its inner fits, seen by no outer test sample.
 
-    ``null`` means that the zero solution was proved for every inner training set.
+    ``null`` means that the zero solution was proved for every inner training set; it is scored like any other.
+    ``error`` is the traceback of the inner fit that failed; it says nothing of other outer folds.
     """
 
     null: bool = False
     inner: list[InnerTrace] = field(default_factory=list)
+    error: str = ""
 
     @property
     def score(self) -> float | None:
-        """Mean over inner folds of the mean score at each one's last iteration; None for null."""
-        return None if self.null else float(np.mean([trace.scores[-1] for trace in self.inner]))
+        """Mean over inner folds of the mean score at each one's last iteration; None where a fit failed."""
+        if self.error or not self.inner:
+            return None
+        return float(np.mean([trace.scores[-1] for trace in self.inner]))
 
     def objective_curve(self) -> list[float]:
         """Mean objective over inner folds, by iteration."""
@@ -79,10 +121,10 @@ class TrialRecord:
         The configuration, readable.
     params : dict
     status : {"finished", "null", "stopped", "failed"}
-        Stopped: left off early, and so no winner.
+        Stopped: left off early, and so no winner. Failed: on some outer fold at least; it can win the others.
     folds : dict of str to FoldTrace
     error : str
-        Traceback of a failed trial.
+        Traceback of a trial that failed as a whole, e.g. because its worker process died.
     started, ended : float
         Seconds since the epoch.
     fold : str
@@ -113,7 +155,7 @@ class TrialRecord:
         -------
         dict of str to list of float
         """
-        alive = {name: trace for name, trace in self.folds.items() if not trace.null}
+        alive = {name: trace for name, trace in self.folds.items() if not trace.error}
         looked_at = {n: t for n, t in alive.items() if n != FINAL} or alive
         found = {
             "objective": mean_curve([trace.objective_curve() for trace in looked_at.values()]),
@@ -127,6 +169,22 @@ class TrialRecord:
         return {name: curve for name, curve in found.items() if curve}
 
     @property
+    def failed_folds(self) -> list[str]:
+        """The outer folds on which a fit failed."""
+        return [name for name, trace in self.folds.items() if trace.error]
+
+    @property
+    def failure(self) -> str:
+        """The first error, with the outer folds that failed; empty where there is none."""
+        if self.error or not self.failed_folds:
+            return self.error
+        return f"on {', '.join(self.failed_folds)}: {self.folds[self.failed_folds[0]].error}"
+
+    def convergence(self) -> Convergence:
+        """How many of the inner fits that ended met their ``tol``, and their largest gap."""
+        return Convergence.of(inner for trace in self.folds.values() if not trace.error for inner in trace.inner)
+
+    @property
     def inferred(self) -> str:
         """How the inner fits were found where not all were solved, e.g. ``"12 solved, 8 zero"``; else empty."""
         counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
@@ -135,7 +193,7 @@ class TrialRecord:
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads back; its lists are the record's own."""
         folds = {
-            name: {"null": trace.null, "inner": [dict(vars(inner)) for inner in trace.inner]}
+            name: {**vars(trace), "inner": [dict(vars(inner)) for inner in trace.inner]}
             for name, trace in self.folds.items()
         }
         return {**vars(self), "folds": folds}
@@ -144,7 +202,7 @@ class TrialRecord:
     def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
         """Read what `to_json` wrote, whatever else stands beside it."""
         folds = {
-            name: FoldTrace(trace["null"], [InnerTrace(**inner) for inner in trace["inner"]])
+            name: FoldTrace(trace["null"], [InnerTrace(**inner) for inner in trace["inner"]], trace.get("error", ""))
             for name, trace in raw["folds"].items()
         }
         return cls(**{**_own(cls, raw), "folds": folds})
@@ -224,6 +282,10 @@ class RefitRecord:
         By iteration.
     started, ended : float
         Seconds since the epoch.
+    converged : bool, optional
+        Whether the refit met its ``tol``; None where it was not recorded.
+    gap : float, optional
+        Its relative duality gap, where the solver has one.
     """
 
     fold: str
@@ -236,6 +298,8 @@ class RefitRecord:
     objective: list[float]
     started: float = 0.0
     ended: float = 0.0
+    converged: bool | None = None
+    gap: float | None = None
 
     @property
     def test_score(self) -> float | None:
@@ -253,4 +317,5 @@ class RefitRecord:
 
 
 def _own(cls: type, raw: dict[str, Any]) -> dict[str, Any]:
-    return {field.name: raw[field.name] for field in fields(cls)}
+    required = {field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING}
+    return {field.name: raw[field.name] for field in fields(cls) if field.name in required or field.name in raw}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.cv.evaluation import Evaluation
+from raysel.cv.lockstep import convergence_of
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.solvers.base import IterativeEstimator
@@ -52,7 +55,9 @@ def refit_winner(
     started = time.time()
     # Step by step, not by the pipeline's fit: the samples before scaling are then not held beside those after.
     X_train = np.ascontiguousarray(scaler.fit_transform(X[fold.train]))
-    model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # recorded below, and shown with the result
+        model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
     test_scores: list[float] = []
     if len(fold.test):
         score = evaluation.scorer(
@@ -65,6 +70,7 @@ def refit_winner(
         test_scores = score(solver).tolist()
     inner_score = winner.folds[fold.name].score
     assert inner_score is not None  # noqa: S101 - a winner has a score
+    converged, gap = convergence_of(solver)
     record = RefitRecord(
         fold=fold.name,
         trial=winner.id,
@@ -76,5 +82,7 @@ def refit_winner(
         objective=solver.objective_path_.tolist(),
         started=started,
         ended=time.time(),
+        converged=converged,
+        gap=gap,
     )
     return record, model

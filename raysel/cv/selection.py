@@ -36,16 +36,14 @@ def select_winner(
     best: tuple[tuple[float, tuple[float, ...], str], TrialRecord] | None = None
     for record in records:
         trace = record.folds.get(fold)
-        score = trace.score if trace is not None and record.status in ("finished", "null") else None
+        score = trace.score if trace is not None and record.status != "stopped" else None
         if score is None:
             continue
         key = (-round(score, _DECIMALS), simplicity[record.id], record.id)
         if best is None or key < best[0]:
             best = (key, record)
     if best is None:
-        causes = [record.error.strip().rpartition("\n")[2] for record in records if record.status == "failed"]
-        why = f"{len(causes)} failed, the first with {causes[0]!r}" if causes else "each is the zero solution"
-        raise StudyError(
-            f"no configuration has a score on {fold}: {why}. Widen solver.space, e.g. towards smaller alpha."
-        )
+        causes = [record.failure.strip().rpartition("\n")[2] for record in records if record.failure]
+        why = f"{len(causes)} failed, the first with {causes[0]!r}" if causes else "none was tried to its end"
+        raise StudyError(f"no configuration has a score on {fold}: {why}. Change solver.space or the search's limits.")
     return best[1]

@@ -1,7 +1,7 @@
 """Figures of merit: ranks, classification, redundancy, stability."""
 
 from raysel.metrics.classification import METRICS, classification_metric
-from raysel.metrics.ranks import descending_order, ranks
+from raysel.metrics.ranks import descending_order, ranks, selection_ranks
 from raysel.metrics.redundancy import redundancy
 from raysel.metrics.stability import Stability, nogueira_stability
 
@@ -13,4 +13,5 @@ __all__ = [
     "nogueira_stability",
     "ranks",
     "redundancy",
+    "selection_ranks",
 ]

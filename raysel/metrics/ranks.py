@@ -1,4 +1,4 @@
-"""From scores to orders and ranks; ties go to the lower index, so equal scores never depend on chance."""
+"""From scores to orders and ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from raysel.arrays import FloatArray, IntArray
 
 
 def descending_order(scores: FloatArray) -> IntArray:
-    """Feature indices from the largest score to the smallest.
+    """Feature indices from the largest score to the smallest; ties go to the lower index.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def descending_order(scores: FloatArray) -> IntArray:
 
 
 def ranks(scores: FloatArray) -> IntArray:
-    """Rank of each feature, 1 for the largest score.
+    """Rank of each feature, 1 for the largest score; ties go to the lower index.
 
     Parameters
     ----------
@@ -46,4 +46,31 @@ def ranks(scores: FloatArray) -> IntArray:
     """
     result = np.empty(len(scores), dtype=np.int64)
     result[descending_order(scores)] = np.arange(1, len(scores) + 1)
+    return result
+
+
+def selection_ranks(scores: FloatArray) -> FloatArray:
+    """Rank of each feature, where features without a score share the mean of the last ranks.
+
+    A score of 0 or less says that a method did not use the feature: among such features there is no order, and none
+    of them is selected. Equal scores above 0 are ranked by their index.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_features,)
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> selection_ranks(np.array([0.0, 2.0, 0.0, 0.5]))
+    array([3.5, 1. , 3.5, 2. ])
+    """
+    result = ranks(scores).astype(np.float64)
+    unscored = scores <= 0
+    if unscored.any():
+        result[unscored] = len(scores) - (unscored.sum() - 1) / 2
     return result

@@ -1,4 +1,4 @@
-"""How much the selected features depend on the sample: one index, with its confidence interval."""
+"""Stability of feature selection: how much the selected set depends on the training sample."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from raysel.errors import ConfigError, DataError
 
 @dataclass(frozen=True)
 class Stability:
-    """A stability index with its confidence interval.
+    """A stability index with its published confidence interval.
 
     Parameters
     ----------
     value : float
         1 for identical selections, 0 in expectation for random ones; NaN where it is not defined.
     lower, upper : float
-        The interval, symmetric about ``value`` as published; ``upper`` may exceed 1.
+        The interval, symmetric about ``value`` as published; ``upper`` may exceed 1. It holds for selections
+        from independent samples, which the folds of a cross-validation are not.
     reason : str, default=""
         Why ``value`` is NaN; empty where it is not.
     """
@@ -32,7 +33,7 @@ class Stability:
     reason: str = ""
 
     def __str__(self) -> str:
-        return f"undefined ({self.reason})" if self.reason else f"{self.value:.2f} [{self.lower:.2f}, {self.upper:.2f}]"
+        return f"undefined ({self.reason})" if self.reason else f"{self.value:.2f}"
 
 
 def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stability:
@@ -46,9 +47,8 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
         phi_i     = ( mean_f(Z_if p_f) - k_i k/d^2 + stability/2 (2 k_i k/d^2 - k_i/d - k/d + 1) ) / v
 
     The interval is ``stability -+ ndtri((1 + confidence) / 2) sqrt(variance)``: asymptotic in M, and
-    for sets drawn independently. Folds of one cross-validation share training samples, and over three
-    or so the interval can even have no width: there it is a guide rather than a guarantee. For sets of
-    one size the index is Kuncheva's.
+    for sets drawn independently. It does not hold for the folds of a cross-validation, whose training
+    sets overlap (see ``experiments/fold-overlap``). For sets of one size the index is Kuncheva's.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
     Examples
     --------
     >>> print(nogueira_stability([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]))
-    0.33 [-0.02, 0.69]
+    0.33
     >>> print(nogueira_stability([[1, 0]]))
     undefined (one selection says nothing about others)
     """
@@ -89,7 +89,7 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
     if n_sets == 1:
         return _undefined("one selection says nothing about others")
     if Z.all() or not Z.any():
-        return _undefined("every set holds all features" if Z.all() else "no set holds a feature")
+        return _undefined("every set holds all features" if Z.all() else "no feature is selected")
     p = Z.mean(axis=0)
     sizes = Z.sum(axis=1) / d  # k_i / d
     size = p.mean()  # k / d

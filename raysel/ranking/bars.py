@@ -26,7 +26,7 @@ class Bars:
     """
 
     def __init__(self, ranking: FeatureRanking, least: int = 1, most: int = 40) -> None:
-        self._ranking, self._shown = ranking, ranking.top(min(max(ranking.n_selected, least), most, ranking.n_features))
+        self._ranking, self._shown = ranking, ranking.top(min(max(ranking.n_selected, least), most))
 
     @property
     def height(self) -> float:
@@ -42,7 +42,7 @@ class Bars:
         """
         ranking, shown = self._ranking, self._shown
         scores_axes, ranks_axes = area.subplots(1, 2, sharey=True)
-        scores_axes.set_ylim(len(shown) - 0.4, -0.6)
+        scores_axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
         _score_bars(ranking, shown, scores_axes)
         _fold_ranks(ranking, shown, ranks_axes)
         for axes in (scores_axes, ranks_axes):
@@ -63,21 +63,23 @@ def _score_bars(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     names = [short(ranking.feature_names[i], 32) for i in shown]
     axes.set_yticks(places, names, parse_math=False)
     axes.set_xlabel("score of the final model")
-    if len(shown) < ranking.n_selected:
+    if not len(shown):
+        axes.set_title("the final model selects no feature", fontsize=10)
+    elif len(shown) < min(ranking.n_selected, ranking.n_scored):
         axes.set_title(f"the best {len(shown)} are shown", fontsize=10)
 
 
 def _fold_ranks(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     places = np.arange(len(shown))
-    lower, upper = (bound[shown] for bound in ranking.consensus_interval)
-    axes.hlines(places, lower, upper, color=BLUE, linewidth=2.2)
-    axes.plot(ranking.consensus_rank[shown], places, "D", color=BLUE, markersize=5, label="mean, 95 % interval")
+    mean, spread = ranking.consensus_rank[shown], ranking.rank_sd[shown]
+    axes.hlines(places, np.maximum(mean - spread, 1.0), mean + spread, color=BLUE, linewidth=2.2)
+    axes.plot(mean, places, "D", color=BLUE, markersize=5, label="mean ± SD over folds")
     of_folds, at = ranking.fold_ranks[:, shown].ravel(), np.tile(places, ranking.n_folds)
     axes.scatter(of_folds, at, s=22, facecolors="none", edgecolors="0.4", zorder=3, label="each outer fold")
     axes.axvline(
         ranking.n_selected + 0.5, color=OUTLINE, linewidth=1, linestyle="--", label=f"top {ranking.n_selected}"
     )
-    if max(of_folds.max(), ranking.n_selected) > 100:
+    if max(of_folds.max(initial=1), ranking.n_selected) > 100:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
     else:

@@ -10,15 +10,11 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.errors import ConfigError, DataError
-from raysel.metrics.ranks import ranks
+from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
-
-#: Coverage of every interval of a ranking.
-CONFIDENCE = 0.95
 
 #: Coordinates that tell a feature's part of the feature space.
 PART_AXES = ("task", "modality")
@@ -28,20 +24,25 @@ PART_AXES = ("task", "modality")
 class FeatureRanking:
     """Scores and ranks of the final model, and a rank from each outer fold's winner.
 
-    Built by `from_folds`. Every rank is 1 for the best feature, ties go to the lower index.
+    Built by `from_folds`. Rank 1 is the best feature; equal scores go to the lower index. A feature has a score where
+    it is above 0; those without one share the mean of the last ranks and are never selected.
 
     Parameters
     ----------
     scores : ndarray of shape (d,)
         The final model's; larger is better.
-    ranks : ndarray of int64, shape (d,)
+    ranks : ndarray of shape (d,)
         The final model's.
-    fold_ranks : ndarray of int64, shape (n_folds, d)
+    n_scored : int
+        How many features have a score in the final model.
+    fold_ranks : ndarray of shape (n_folds, d)
+    fold_n_scored : ndarray of int64, shape (n_folds,)
+        How many features have a score in each outer fold's winner.
     feature_names : tuple of str
     coordinates : mapping of str to ndarray of shape (d,)
     fold_names : tuple of str
     n_selected : int
-        How many features count as selected, in the model and in every fold.
+        How many features count as selected at most, in the model and in every fold.
     constant : ndarray of bool, shape (d,)
         Features of one value only.
 
@@ -55,14 +56,16 @@ class FeatureRanking:
     ...     n_selected=1,
     ... )
     >>> ranking.ranks, ranking.selection_frequency, ranking.consensus_rank
-    (array([3, 1, 2]), array([0. , 0.5, 0.5]), array([3. , 1.5, 1.5]))
+    (array([3., 1., 2.]), array([0. , 0.5, 0.5]), array([3. , 1.5, 1.5]))
     >>> ranking
-    FeatureRanking(top 1 of 3 features, 2 outer folds, stability -0.50 [-0.50, -0.50])
+    FeatureRanking(top 1 of 3 features, 2 outer folds, stability -0.50)
     """
 
     scores: FloatArray
-    ranks: IntArray
-    fold_ranks: IntArray
+    ranks: FloatArray
+    n_scored: int
+    fold_ranks: FloatArray
+    fold_n_scored: IntArray
     feature_names: tuple[str, ...]
     coordinates: Mapping[str, LabelArray]
     fold_names: tuple[str, ...]
@@ -97,8 +100,8 @@ class FeatureRanking:
         coordinates : mapping of str to ndarray of shape (d,), default=None
             E.g. a layout's ``row`` and ``column``.
         constant : ndarray of bool, shape (d,), default=None
-            Features of one value in all samples: they can tell nothing, so they rank last whatever
-            a method made of them. Their scores stay as they are.
+            Features of one value in all samples: they can tell nothing, so they rank as features without a
+            score whatever a method made of them. Their scores stay as they are.
 
         Returns
         -------
@@ -131,8 +134,21 @@ class FeatureRanking:
         for what, values in (*places.items(), ("constant", mask)):
             if values.shape != (d,):
                 raise DataError(f"{what} has shape {values.shape}, but there are {d} features.")
-        ranked = np.array([ranks(np.where(mask, -np.inf, row)) for row in rows])
-        return cls(rows[0], ranked[0], ranked[1:], names, places, tuple(fold_names), int(n_selected), mask)
+        usable = np.where(mask, 0.0, np.array(rows))
+        ranked = np.array([selection_ranks(row) for row in usable])
+        n_scored = (usable > 0).sum(axis=1)
+        return cls(
+            rows[0],
+            ranked[0],
+            int(n_scored[0]),
+            ranked[1:],
+            n_scored[1:].astype(np.int64),
+            names,
+            places,
+            tuple(fold_names),
+            int(n_selected),
+            mask,
+        )
 
     def __repr__(self) -> str:
         return (
@@ -150,20 +166,35 @@ class FeatureRanking:
         """Number of outer folds, of all repeats together."""
         return len(self.fold_ranks)
 
+    @property
+    def selected(self) -> BoolArray:
+        """Whether the final model ranks each feature among its best ``n_selected`` and gives it a score."""
+        return self.ranks <= min(self.n_selected, self.n_scored)
+
+    @cached_property
+    def fold_selected(self) -> BoolArray:
+        """The same of each outer fold's winner: shape (n_folds, d)."""
+        return self.fold_ranks <= np.minimum(self.n_selected, self.fold_n_scored)[:, None]
+
+    @property
+    def n_empty_folds(self) -> int:
+        """Number of outer folds whose winner gives no feature a score."""
+        return int((self.fold_n_scored == 0).sum())
+
     @cached_property
     def selection_count(self) -> IntArray:
-        """Number of outer folds that rank each feature among their best ``n_selected``."""
-        return (self.fold_ranks <= self.n_selected).sum(axis=0)
+        """Number of outer folds that select each feature."""
+        return self.fold_selected.sum(axis=0)
 
     @property
     def selection_frequency(self) -> FloatArray:
-        """Share of the outer folds that rank each feature among their best ``n_selected``."""
+        """Share of the outer folds that select each feature."""
         return self.selection_count / self.n_folds
 
     @cached_property
     def stability(self) -> Stability:
-        """Stability of the best ``n_selected`` features over the outer folds, with its 95 % interval."""
-        return nogueira_stability(self.fold_ranks <= self.n_selected, CONFIDENCE)
+        """Nogueira's index of the sets that the outer folds select; its interval does not hold for such folds."""
+        return nogueira_stability(self.fold_selected)
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
@@ -174,34 +205,34 @@ class FeatureRanking:
         return self.fold_ranks.mean(axis=0)
 
     @cached_property
-    def consensus_interval(self) -> tuple[FloatArray, FloatArray]:
-        """Student's 95 % interval of the mean rank, within 1 and d; NaN for a single fold.
+    def rank_sd(self) -> FloatArray:
+        """Standard deviation of the rank over the outer folds; NaN for a single fold.
 
-        The training sets of one cross-validation overlap, so the folds' ranks resemble each other
-        more than those of independent samples would: take it as the least uncertainty there is.
+        The training sets of a cross-validation overlap, so independent samples would differ more than the folds do:
+        it is a spread over overlapping folds and gives no confidence interval.
         """
         if self.n_folds == 1:
-            return np.full(self.n_features, np.nan), np.full(self.n_features, np.nan)
-        deviation = self.fold_ranks.std(axis=0, ddof=1) / np.sqrt(self.n_folds)
-        margin = stdtrit(self.n_folds - 1, (1 + CONFIDENCE) / 2) * deviation
-        return (
-            np.maximum(self.consensus_rank - margin, 1.0),
-            np.minimum(self.consensus_rank + margin, float(self.n_features)),
-        )
+            return np.full(self.n_features, np.nan)
+        return self.fold_ranks.std(axis=0, ddof=1)
+
+    @property
+    def order(self) -> IntArray:
+        """Indices of all features by the final model's rank; equal ranks by the folds' mean rank, then by index."""
+        return np.lexsort((self.consensus_rank, self.ranks)).astype(np.int64)
 
     def top(self, n: int | None = None) -> IntArray:
-        """Indices of the final model's best features, best first.
+        """Indices of the final model's best features that have a score, best first.
 
         Parameters
         ----------
         n : int, default=None
-            How many; ``n_selected`` by default.
+            How many at most; ``n_selected`` by default.
 
         Returns
         -------
-        ndarray of int64, shape (n,)
+        ndarray of int64, shape (min(n, n_scored),)
         """
-        return np.argsort(self.ranks)[: self.n_selected if n is None else n].astype(np.int64)
+        return self.order[: min(self.n_selected if n is None else n, self.n_scored)]
 
     @property
     def parts(self) -> dict[str, IntArray]:
@@ -231,12 +262,18 @@ class FeatureRanking:
         FeatureRanking
             Ranks count these features only.
         """
-        kept = np.array([ranks(-row[features].astype(np.float64)) for row in (self.ranks, *self.fold_ranks)])
+        limits = np.array([self.n_scored, *self.fold_n_scored])[:, None]
+        all_ranks = np.vstack([self.ranks, self.fold_ranks])[:, features]
+        scored = all_ranks <= limits
+        kept = np.array([selection_ranks(row) for row in np.where(scored, 1.0 / all_ranks, 0.0)])
+        n_scored = scored.sum(axis=1)
         return replace(
             self,
             scores=self.scores[features],
             ranks=kept[0],
+            n_scored=int(n_scored[0]),
             fold_ranks=kept[1:],
+            fold_n_scored=n_scored[1:].astype(np.int64),
             feature_names=tuple(self.feature_names[i] for i in features),
             coordinates={axis: values[features] for axis, values in self.coordinates.items()},
             n_selected=n_selected,
@@ -251,10 +288,10 @@ class FeatureRanking:
         pyarrow.Table
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
             ``rank_in_modality`` where there are such, ``rank_<fold>`` for each outer fold,
-            ``selection_frequency``, ``consensus_rank``, ``consensus_lower`` and ``consensus_upper``.
+            ``selection_frequency``, ``consensus_rank`` and ``rank_sd`` (over the outer folds). Features without
+            a score share the mean of the last ranks.
         """
-        lower, upper = self.consensus_interval
-        order = self.top(self.n_features)
+        order = self.order
         columns: dict[str, LabelArray] = {
             "feature": np.array(self.feature_names),
             "index": np.arange(self.n_features),
@@ -265,14 +302,13 @@ class FeatureRanking:
             **{f"rank_{name}": row for name, row in zip(self.fold_names, self.fold_ranks, strict=True)},
             "selection_frequency": self.selection_frequency,
             "consensus_rank": self.consensus_rank,
-            "consensus_lower": lower,
-            "consensus_upper": upper,
+            "rank_sd": self.rank_sd,
         }
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
 
-    def _ranks_in_parts(self) -> dict[str, IntArray]:
+    def _ranks_in_parts(self) -> dict[str, FloatArray]:
         """Each feature's rank in its own task or modality, by the column's name."""
-        found = np.zeros(self.n_features, dtype=np.int64)
+        found = np.zeros(self.n_features)
         for features in self.parts.values():
-            found[features] = ranks(-self.ranks[features].astype(np.float64))
+            found[features] = self.among(features, 1).ranks
         return {f"rank_in_{self.part_axis}": found} if self.parts else {}

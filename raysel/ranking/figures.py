@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,9 +13,11 @@ from raysel.ranking.bars import Bars
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.ranking.maps import Maps
 from raysel.ranking.parts import ModalityBars, TaskRow
-from raysel.ranking.style import mean_and_spread, short
+from raysel.ranking.style import WARNING, mean_and_sd, short
 
-_HEADER = 0.85  # inches
+_HEADER = 0.85  # inches, as all sizes here
+_LINE = 0.2  # of a remark
+_LETTERS = 13  # of a remark, an inch
 _WIDTH = 10.4
 _LEAST_WIDTH = 9.8
 
@@ -27,6 +30,7 @@ def ranking_figure(
     test_scores: Sequence[float],
     metric: str = "accuracy",
     task_scores: Mapping[str, Sequence[float]] | None = None,
+    remarks: Sequence[str] = (),
 ) -> Figure:
     """Draw a ranking: two maps for matrix-shaped samples, bars for others.
 
@@ -48,71 +52,87 @@ def ranking_figure(
         What the test scores measure.
     task_scores : mapping of str to sequence of float, default=None
         Each task's own test scores, of each outer fold.
+    remarks : sequence of str, default=()
+        What limits the result, e.g. winners that did not converge; each gets a line of the header.
 
     Returns
     -------
     matplotlib.figure.Figure
         Drawn without pyplot: nothing needs to be closed.
     """
-    if isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1:
-        figure = _maps(ranking, layout)
+    matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
+    maps = Maps(layout) if matrix and isinstance(layout, Tensor) else None
+    width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
+    lines = [line for remark in remarks for line in textwrap.wrap(remark, int(width * _LETTERS))]
+    header = _HEADER + _LINE * len(lines)
+    if maps:
+        figure = _maps(ranking, maps, (width, maps.size[1] + header))
     elif isinstance(layout, Tasks):
-        figure = _tasks(ranking, layout, task_scores or {}, metric)
+        figure = _tasks(ranking, layout, task_scores or {}, metric, header)
     elif isinstance(layout, Modalities):
-        figure = _modalities(ranking)
+        figure = _modalities(ranking, header)
     else:
-        figure = _bars(ranking)
-    _header(figure, ranking, name, test_scores, metric)
+        figure = _bars(ranking, header)
+    _header(figure, ranking, name, test_scores, metric, lines)
     return figure
 
 
-def _maps(ranking: FeatureRanking, layout: Tensor) -> Figure:
-    maps = Maps(layout)
-    size = (max(maps.size[0], _LEAST_WIDTH), maps.size[1] + _HEADER)
+def _maps(ranking: FeatureRanking, maps: Maps, size: tuple[float, float]) -> Figure:
     figure = Figure(figsize=size)
     maps.draw(figure, size, ranking)
     return figure
 
 
-def _bars(ranking: FeatureRanking) -> Figure:
+def _bars(ranking: FeatureRanking, header: float) -> Figure:
     bars = Bars(ranking)
-    (area,) = _page([bars.height])
+    (area,) = _page([bars.height], header)
     bars.draw(area)
     return area.figure
 
 
-def _modalities(ranking: FeatureRanking) -> Figure:
+def _modalities(ranking: FeatureRanking, header: float) -> Figure:
     bars, below = Bars(ranking), ModalityBars(ranking)
-    first, second = _page([bars.height, below.height])
+    first, second = _page([bars.height, below.height], header)
     bars.draw(first)
     below.draw(second)
     return first.figure
 
 
-def _tasks(ranking: FeatureRanking, layout: Tasks, scores: Mapping[str, Sequence[float]], metric: str) -> Figure:
-    facts = {name: f"{metric.replace('_', ' ')} {mean_and_spread(own)}" for name, own in scores.items()}
+def _tasks(
+    ranking: FeatureRanking, layout: Tasks, scores: Mapping[str, Sequence[float]], metric: str, header: float
+) -> Figure:
+    facts = {name: f"{metric.replace('_', ' ')} {mean_and_sd(own)}" for name, own in scores.items()}
     rows = [TaskRow(ranking, layout, name, facts.get(name, "")) for name in layout.tasks]
-    areas = _page([row.height for row in rows])
+    areas = _page([row.height for row in rows], header)
     for row, area in zip(rows, areas, strict=True):
         row.draw(area, _WIDTH)
     return areas[0].figure
 
 
-def _page(heights: Sequence[float]) -> list[SubFigure]:
+def _page(heights: Sequence[float], header: float) -> list[SubFigure]:
     """Areas of these heights in inches, one below the other, under a place for the header."""
-    height = sum(heights) + _HEADER
+    height = sum(heights) + header
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    areas: Any = figure.subfigures(len(heights) + 1, 1, height_ratios=[_HEADER, *heights])
+    areas: Any = figure.subfigures(len(heights) + 1, 1, height_ratios=[header, *heights])
     return list(areas[1:])
 
 
-def _header(figure: Figure, ranking: FeatureRanking, name: str, test_scores: Sequence[float], metric: str) -> None:
+def _header(
+    figure: Figure,
+    ranking: FeatureRanking,
+    name: str,
+    test_scores: Sequence[float],
+    metric: str,
+    remarks: Sequence[str],
+) -> None:
     left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
     title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
     facts = (
         f"over {ranking.n_folds} outer folds: {metric.replace('_', ' ')} on unseen samples "
-        f"{mean_and_spread(test_scores)}{' (SD)' if len(test_scores) > 1 else ''}   ·   stability {ranking.stability}"
+        f"{mean_and_sd(test_scores)}   ·   stability {ranking.stability}"
     )
-    for text, drop, size, weight, colour in ((title, 0.16, 14, "bold", "0"), (facts, 0.49, 10, "normal", "0.25")):
+    rows = [(title, 0.16, 14.0, "bold", "0"), (facts, 0.49, 10.0, "normal", "0.25")]
+    rows += [(remark, 0.72 + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
+    for text, drop, size, weight, colour in rows:
         y = 1 - drop / height
         figure.text(left, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)

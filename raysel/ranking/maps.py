@@ -75,7 +75,7 @@ class Maps:
 
 
 def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes) -> None:
-    empty = ranking.constant | (ranking.scores == 0)
+    empty = ranking.constant | (ranking.scores <= 0)
     shown = ranking.scores[~empty]
     norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
     scores = np.ma.array(ranking.scores, mask=empty).reshape(layout.shape)
@@ -95,7 +95,7 @@ def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axe
     colours, norm = fold_colours(ranking.n_folds)
     count = ranking.selection_count.reshape(layout.shape)
     image = axes.imshow(count, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
-    border = _border((ranking.ranks <= ranking.n_selected).reshape(layout.shape))
+    border = _border(ranking.selected.reshape(layout.shape))
     width = float(np.clip(72 * cell / 7, 0.4, 2.4))
     lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
     axes.add_collection(lines, autolim=False)

@@ -114,11 +114,11 @@ class ModalityBars:
         """How many of each modality's features are selected, by the model, each fold, and width alone."""
         ranking, parts = self._ranking, self._ranking.parts
         places = np.arange(len(parts))
-        chosen = ranking.ranks <= ranking.n_selected
+        chosen = ranking.selected
         axes.barh(
             places, [chosen[f].sum() for f in parts.values()], height=0.62, color=BLUE, alpha=0.35, label="final model"
         )
-        of_folds = [(ranking.fold_ranks[:, f] <= ranking.n_selected).sum(axis=1) for f in parts.values()]
+        of_folds = [ranking.fold_selected[:, f].sum(axis=1) for f in parts.values()]
         at = np.repeat(places, ranking.n_folds)
         axes.scatter(
             np.concatenate(of_folds), at, s=22, facecolors="none", edgecolors="0.3", zorder=3, label="each outer fold"

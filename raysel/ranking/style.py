@@ -12,6 +12,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 OUTLINE = "#d95f02"  # stays apart from every blue, for the colour-blind too
 BLUE = "#08519c"
 EMPTY = "0.90"
+WARNING = "#a63603"
 
 
 def fold_colours(n_folds: int) -> tuple[ListedColormap, BoundaryNorm]:
@@ -35,7 +36,7 @@ def short(name: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def mean_and_spread(scores: Sequence[float]) -> str:
-    """The mean of the folds' scores, with the standard deviation where there are several."""
-    spread = f" ± {np.std(scores, ddof=1):.3f}" if len(scores) > 1 else ""
+def mean_and_sd(scores: Sequence[float]) -> str:
+    """The mean of the folds' scores, with their standard deviation where there are several."""
+    spread = f" ± {np.std(scores, ddof=1):.3f} (SD)" if len(scores) > 1 else ""
     return f"{np.mean(scores):.3f}{spread}"

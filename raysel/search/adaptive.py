@@ -36,7 +36,7 @@ class FoldsSearcher(Searcher):
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:
-                return {"fold": fold, "params": record.params}
+                return {"fold": fold, "params": record.params, "name": record.id}
         if all(search.exhausted for search in self._searches.values()):
             return Searcher.FINISHED
         return None

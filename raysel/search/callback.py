@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from typing import Any
 
@@ -11,9 +12,13 @@ from ray.tune.experiment import Trial
 
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.errors import StudyError
+from raysel.search.memory import machine_memory, process_memory
 from raysel.search.work import Work
 from raysel.tracking.journal import Journal
 from raysel.tracking.progress import Progress
+
+#: Share of the machine's memory from which on the process says what it uses.
+_MEMORY_SHARE = 0.5
 
 
 class JournalCallback(tune.Callback):
@@ -36,6 +41,7 @@ class JournalCallback(tune.Callback):
         self._work, self._journal, self._progress = work, journal, progress
         self._running: set[str] = set()
         self.error: StudyError | None = None
+        self._memory_limit = _MEMORY_SHARE * machine_memory()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune pickles its callbacks for a restore that raysel does not use; open files stay here.
@@ -67,6 +73,16 @@ class JournalCallback(tune.Callback):
         record.error = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
         self._keep(trial, record)
 
+    def _watch_memory(self) -> None:
+        """Say once that this process takes up much of the machine's memory."""
+        used = process_memory()
+        if used > self._memory_limit:
+            self._memory_limit = math.inf
+            self._progress.say(
+                f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the machine's memory: "
+                "if it is killed, --resume goes on; fewer configurations a study need less"
+            )
+
     def _keep(self, trial: Trial, record: TrialRecord | PathRecord) -> None:
         try:
             self._journal.append(self._work.entry(record))
@@ -75,5 +91,6 @@ class JournalCallback(tune.Callback):
             raise
         self._work.keep(record)
         self._running.discard(trial.trial_id)
+        self._watch_memory()
         failed = record.status == "failed"
         self._progress.update(finished=not failed, failed=failed, running=-1, score=self._work.score(record))

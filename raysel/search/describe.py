@@ -9,10 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
+from raysel.data.layouts import Modalities, Tensor
 from raysel.search.calibrate import Cost, calibrate
 from raysel.search.kept import Kept
 from raysel.search.study import Study
 from raysel.tracking.progress import duration
+
+#: Columns whose standard deviations differ by more than this factor are hardly of one unit.
+_SPREADS = 100.0
 
 
 def describe(study: Study) -> Iterator[str]:
@@ -95,6 +99,16 @@ def warnings(study: Study) -> Iterator[str]:
     ------
     str
     """
+    layout = study.dataset.layout
+    table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
+    if table and study.config.dataset.scaling == "unit":
+        spreads = study.dataset.X.std(axis=0)
+        ratio = spreads.max() / spreads[spreads > 0].min(initial=np.inf)
+        if ratio > _SPREADS:
+            yield (
+                f"note      the columns' standard deviations differ by a factor of {ratio:.0f}, which dataset.scaling "
+                "unit does not change: for columns of different units set it to zscore."
+            )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
         if lacking:

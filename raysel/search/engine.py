@@ -46,7 +46,7 @@ def hold(study: Study) -> Any:
     return ray.put(study)
 
 
-def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: Progress) -> None:
+def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: Progress) -> bool:
     """Do what is left of a study's work: score configurations by inner folds, nothing else.
 
     Parameters
@@ -58,6 +58,11 @@ def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: 
     journal : Journal
         Told of each trial as it ends.
     progress : Progress
+
+    Returns
+    -------
+    bool
+        Whether ``search.time_budget`` ended the search before all trials were made.
 
     Raises
     ------
@@ -83,16 +88,16 @@ def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: 
             tune.with_resources(
                 tune.with_parameters(work.trainable, shared=SharedFolds(held, prepared)), {"cpu": search.cpus_per_trial}
             ),
-            param_space=work.param_space,
             tune_config=tune.TuneConfig(
                 reuse_actors=True,
                 # No more than can run: each waiting trial would ask for an actor of its own.
                 max_concurrent_trials=search.max_concurrent or _n_slots(search.cpus_per_trial),
                 search_alg=work.searcher(),
-                num_samples=-1 if study.config.search.adaptive else 1,
+                num_samples=-1,
                 scheduler=work.scheduler(),
-                trial_name_creator=lambda trial: work.name(trial.config),
-                trial_dirname_creator=lambda trial: work.name(trial.config),
+                # Module-level functions: Tune pickles them twice a trial, with all that a closure would hold.
+                trial_name_creator=_trial_name,
+                trial_dirname_creator=_trial_name,
             ),
             run_config=tune.RunConfig(
                 name="study",
@@ -113,8 +118,14 @@ def run_trials(study: Study, held: Any, work: Work, journal: Journal, progress: 
             f"{len(limits.failures)} trials failed, more than search.max_failures={search.max_failures}; "
             f"the last said: {_last_line(limits.failures[-1])}"
         )
-    if work.n_left and limits.time_is_up:
+    cut = limits.out_of_time and work.n_left > 0
+    if cut:
         progress.say(f"search.time_budget is used up: {work.n_left} of {study.n_trials} trials were not made")
+    return cut
+
+
+def _trial_name(trial: Any) -> str:
+    return str(trial.config["name"])
 
 
 def _n_slots(cpus: int) -> int:

@@ -79,6 +79,24 @@ def study_entry(study: Study, *, id_: str, uri: str, started: float) -> dict[str
     }
 
 
+def search_entry(study: Study, n_tried: int, cut: bool) -> dict[str, Any]:
+    """How far the search went.
+
+    Parameters
+    ----------
+    study : Study
+    n_tried : int
+        Trials that ended.
+    cut : bool
+        Whether ``search.time_budget`` ended it before all trials were made.
+
+    Returns
+    -------
+    dict
+    """
+    return {"kind": "search", "n_tried": n_tried, "n_planned": study.n_trials, "cut": cut}
+
+
 def refit_entry(study: Study, directory: StudyDirectory, record: RefitRecord) -> dict[str, Any]:
     """A fold's winner with its scores.
 
@@ -93,7 +111,11 @@ def refit_entry(study: Study, directory: StudyDirectory, record: RefitRecord) ->
     dict
     """
     metric = study.config.evaluation.metric
-    metrics = {f"inner_{metric}": record.inner_score}
+    metrics = {f"inner_{metric}": record.inner_score, "features_with_score": study.n_scored(record.feature_scores)}
+    if record.converged is not None:
+        metrics["converged"] = float(record.converged)
+    if record.gap is not None:
+        metrics["gap"] = record.gap
     if record.test_score is not None:
         metrics[f"test_{metric}"] = record.test_score
         scores = zip(study.evaluation.labels, record.test_scores, strict=False)
@@ -127,13 +149,15 @@ def end_entry(status: str, started: float, outcome: Outcome | None = None) -> di
         return entry | {"metrics": {}, "artifacts": [], "model_artifacts": [], "note": f"The study was {status}."}
     metric, directory = outcome.result.metric, outcome.directory
     summary = outcome.result.summary()
-    stability = outcome.ranking().stability.value
+    stability, found = outcome.ranking().stability.value, outcome.winner_convergence
     metrics = {
         f"test_{metric}": summary["test_mean"],
         f"test_{metric}_std": summary["test_std"],
         **{f"test_{metric}_{name}": float(np.mean(own)) for name, own in outcome.task_scores.items()},
         f"inner_{metric}": float(np.mean(summary["inner"])),
         **({"stability": stability} if np.isfinite(stability) else {}),
+        **({"winners_converged_share": found.n_converged / found.n_fits} if found.n_fits else {}),
+        "cut_by_time_budget": float(outcome.cut),
     }
     own = (directory.config, directory.plan, directory.traces)
     exported = [directory.ranking / name for name in EXPORTED]

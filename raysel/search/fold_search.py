@@ -8,6 +8,7 @@ import numpy as np
 
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import TrialRecord
+from raysel.cv.seeds import derived_seed
 from raysel.search.proposals import WORST_SCORE, FoldProposals, ListSource, Source, TPESource
 from raysel.search.space import Configuration
 from raysel.search.study import Study
@@ -77,18 +78,19 @@ class FoldSearch:
 
     def _note(self, record: TrialRecord, number: int) -> None:
         curve = record.folds[self._fold.name].score_curve() if self._fold.name in record.folds else []
-        self._rungs.note(record.id, number, curve, ended=record.status == "finished")
+        self._rungs.note(record.id, number, curve, ended=record.status in ("finished", "null"))
 
     def _source(self) -> Source:
         config = self._study.config
-        seed = self._fold.random_state(config.seed)
+        place = self._fold.repeat, self._fold.index
         if config.search.method != "tpe":
             # Not in the order of the grid: the first batch should see all of it.
+            seed = derived_seed(config.seed, "trial order", *place)
             order = np.random.default_rng(seed).permutation(len(self._study.configurations))
             return ListSource([self._study.configurations[i] for i in order])
         # What is proposed after a resume must not repeat the first draws.
         again = 0 if config.search.synchronous else len(self._kept)
-        state = int(np.random.SeedSequence([seed, again]).generate_state(1)[0])
+        state = derived_seed(config.seed, "sampler", *place, again)
         return TPESource(config.solver.params, config.solver.space, state)
 
 
@@ -104,5 +106,5 @@ def fold_score(record: TrialRecord) -> float:
     -------
     float
     """
-    scores = [trace.score for trace in record.folds.values()] if record.status != "failed" else []
+    scores = [trace.score for trace in record.folds.values()]
     return WORST_SCORE if not scores or scores[0] is None else scores[0]

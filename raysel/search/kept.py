@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ _NEEDED = {
     "trial": ("id", "params", "status", "folds"),
     "path": ("fold", "inner", "fits"),
     "refit": ("fold", "trial"),
+    "search": ("n_tried", "n_planned", "cut"),
     "end": ("status",),
 }
 
@@ -42,6 +43,8 @@ class Kept:
         The last entry of each fold.
     status : str
         How it ended: ``finished``, ``failed``, ``interrupted``, or ``killed`` where it did not say.
+    search : mapping
+        How far the last search went: ``n_tried``, ``n_planned``, ``cut``; empty where it did not end.
     """
 
     directory: StudyDirectory
@@ -49,6 +52,7 @@ class Kept:
     trials: list[Mapping[str, Any]]
     refits: Mapping[str, Mapping[str, Any]]
     status: str
+    search: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: StudyDirectory) -> Kept:
@@ -70,7 +74,7 @@ class Kept:
         study: Mapping[str, Any] | None = None
         trials: list[Mapping[str, Any]] = []
         refits: dict[str, Mapping[str, Any]] = {}
-        status = "killed"
+        status, search = "killed", {}
         try:
             for entry in read_journal(directory.journal):
                 kind, status = entry["kind"], "killed"
@@ -82,13 +86,15 @@ class Kept:
                     trials.append(entry)
                 elif kind == "refit":
                     refits[entry["fold"]] = entry
+                elif kind == "search":
+                    search = entry
                 elif kind == "end":
                     status = entry["status"]
         except KeyError as error:
             raise DirectoryError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
         if study is None:
             raise DirectoryError(f"{directory.journal} is no journal of a study: it does not say which one.")
-        return cls(directory, study, trials, refits, status)
+        return cls(directory, study, trials, refits, status, search)
 
     @property
     def n_trials(self) -> int:

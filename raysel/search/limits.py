@@ -20,21 +20,22 @@ class Limits(Stopper):
     max_failures : int or None
     work : Work
         Knows the failed trials.
+
+    Attributes
+    ----------
+    out_of_time : bool
+        Whether the time budget ended the trials.
     """
 
     def __init__(self, time_budget: float | None, max_failures: int | None, work: Work) -> None:
         self._until = None if time_budget is None else time.monotonic() + time_budget
         self._max_failures, self._work = max_failures, work
+        self.out_of_time = False
 
     @property
     def failures(self) -> list[str]:
         """What the failed trials said."""
-        return [record.error for record in self._work.records if record.status == "failed"]
-
-    @property
-    def time_is_up(self) -> bool:
-        """Whether the time is used up."""
-        return self._until is not None and time.monotonic() > self._until
+        return [self._work.failure(record) for record in self._work.records if record.status == "failed"]
 
     @property
     def too_many_failures(self) -> bool:
@@ -47,7 +48,8 @@ class Limits(Stopper):
 
     def stop_all(self) -> bool:
         """Whether to stop them all."""
-        return self.time_is_up or self.too_many_failures
+        self.out_of_time |= self._until is not None and time.monotonic() > self._until
+        return self.out_of_time or self.too_many_failures
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune pickles it for a restore that raysel does not use.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from raysel.cv.records import RefitRecord
+from raysel.arrays import BoolArray
+from raysel.cv.plan import FINAL
+from raysel.cv.records import Convergence, RefitRecord, TrialRecord
 from raysel.cv.results import StudyResult
 from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError
@@ -30,14 +32,16 @@ class Outcome:
     study : mapping
         The journal's first record.
     result : StudyResult
-    n_trials : mapping of str to int
-        How many trials ended in each status.
+    trials : list of TrialRecord
+    search : mapping
+        How far the search went: ``n_tried``, ``n_planned``, ``cut``; empty in journals of version 0.1.
     """
 
     directory: StudyDirectory
     study: Mapping[str, Any]
     result: StudyResult
-    n_trials: Mapping[str, int]
+    trials: list[TrialRecord]
+    search: Mapping[str, Any]
 
     @classmethod
     def read(cls, directory: StudyDirectory, *, ended: bool = True) -> Outcome:
@@ -67,11 +71,82 @@ class Outcome:
             )
         try:
             ordered = [RefitRecord.from_json(dict(kept.refits[fold])) for fold in study["folds"]]
-        except KeyError as error:
+            trials = [TrialRecord.from_json(dict(entry)) for entry in kept.trials if entry["kind"] == "trial"]
+        except (KeyError, TypeError) as error:
             raise StudyError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
-        statuses = [entry["status"] for entry in kept.trials if entry["kind"] == "trial"]
-        counts = {status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")}
-        return cls(directory, study, StudyResult(ordered, study["metric"]), counts)
+        return cls(directory, study, StudyResult(ordered, study["metric"]), trials, kept.search)
+
+    @property
+    def n_trials(self) -> dict[str, int]:
+        """How many trials ended in each status."""
+        statuses = [record.status for record in self.trials]
+        return {status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")}
+
+    @property
+    def cut(self) -> bool:
+        """Whether ``search.time_budget`` ended the search before all trials were made."""
+        return bool(self.search.get("cut", False))
+
+    @cached_property
+    def winner_convergence(self) -> Convergence:
+        """How many of the winners' refits, the model's among them, met their ``tol``."""
+        return Convergence.of(self.result.refits)
+
+    @cached_property
+    def constant(self) -> BoolArray:
+        """Features of one value in all samples: shape (n_features,)."""
+        found = np.zeros(len(self.study["feature_names"]), dtype=bool)
+        found[self.study["constant"]] = True
+        return found
+
+    @cached_property
+    def n_scored(self) -> dict[str, int]:
+        """How many features have a score in each fold's winner, the model's among them, by fold."""
+        return {r.fold: int(((np.array(r.feature_scores) > 0) & ~self.constant).sum()) for r in self.result.refits}
+
+    def remarks(self, top: int | None = None) -> list[str]:
+        """What limits the result, a sentence each; empty where nothing does.
+
+        Parameters
+        ----------
+        top : int, optional
+            How many features count as selected; `default_top` if not given.
+
+        Returns
+        -------
+        list of str
+        """
+        return [
+            *self._search_remarks(),
+            *_empty_remarks(self.n_scored, top or self.default_top),
+            *self._convergence_remarks(),
+        ]
+
+    def _search_remarks(self) -> Iterator[str]:
+        if self.cut:
+            tried, planned = self.search["n_tried"], self.search["n_planned"]
+            yield f"search.time_budget ended the search: {tried} of {planned} trials were made."
+        failed = [record for record in self.trials if record.status == "failed"]
+        if failed:
+            partly = [record for record in failed if any(not trace.error for trace in record.folds.values())]
+            where = f", {len(partly)} of them on some outer folds only" if partly else ""
+            yield f"{len(failed)} of {len(self.trials)} trials failed{where}; their errors are in the journal."
+
+    def _convergence_remarks(self) -> Iterator[str]:
+        missed = [refit for refit in self.result.refits if refit.converged is False]
+        if missed:
+            gap = Convergence.of(missed).gap
+            size = "" if gap is None else f", largest relative duality gap {gap:.1e}"
+            yield (
+                f"{len(missed)} of {len(self.result.refits)} winners did not reach tol in max_iter iterations "
+                f"({', '.join(refit.fold for refit in missed)}{size})."
+            )
+        fits = [record.convergence() for record in self.trials if record.status != "stopped"]
+        n_fits, n_converged = sum(c.n_fits for c in fits), sum(c.n_converged for c in fits)
+        if n_converged < n_fits:
+            gaps = [c.gap for c in fits if c.gap is not None]
+            size = f"; largest relative duality gap {max(gaps):.1e}" if gaps else ""
+            yield f"{n_fits - n_converged} of {n_fits} inner fits did not reach tol{size}."
 
     @property
     def layout(self) -> Layout:
@@ -111,9 +186,7 @@ class Outcome:
         """
         names = self.study["feature_names"]
         if top is not None and not 1 <= top <= len(names):
-            raise ConfigError(f"--top {top} must lie between 1 and the {len(names)} features of the study.")
-        constant = np.zeros(len(names), dtype=bool)
-        constant[self.study["constant"]] = True
+            raise ConfigError(f"top={top} must lie between 1 and the {len(names)} features of the study.")
         return FeatureRanking.from_folds(
             self.result.final.feature_scores,
             [refit.feature_scores for refit in self.result.outer],
@@ -121,13 +194,18 @@ class Outcome:
             fold_names=[refit.fold for refit in self.result.outer],
             n_selected=top or self.default_top,
             coordinates=self.layout.coordinates(),
-            constant=constant,
+            constant=self.constant,
         )
 
     def tasks_in_words(self) -> str:
         """Each task's mean test score with its standard deviation, in a line."""
         pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in self.task_scores.items())
-        return ", ".join(f"{name} {mean:.3f} ± {spread:.3f}" for name, mean, spread in pairs)
+        return ", ".join(f"{name} {mean:.3f} ± {spread:.3f} (SD)" for name, mean, spread in pairs)
+
+    def stability_in_words(self, top: int | None = None) -> str:
+        """Stability of the selected features, with what it is of."""
+        ranking = self.ranking(top)
+        return f"of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
 
     def markdown(self) -> str:
         """The winners and their scores as a table in Markdown, and what else a reader wants first.
@@ -137,14 +215,22 @@ class Outcome:
         str
         """
         metric, summary = self.result.metric, self.result.summary()
-        inner, test = float(np.mean(summary["inner"])), f"{summary['test_mean']:.3f} ± {summary['test_std']:.3f}"
-        rows = [f"| {r.fold} | {r.name} | {r.inner_score:.3f} | {r.test_score:.3f} |" for r in self.result.outer]
+        inner, test = float(np.mean(summary["inner"])), f"{summary['test_mean']:.3f} ± {summary['test_std']:.3f} (SD)"
+        rows = [
+            f"| {r.fold} | {r.name} | {self.n_scored[r.fold]} | {r.inner_score:.3f} | {r.test_score:.3f} |"
+            for r in self.result.outer
+        ]
         model = f"Model: {self.result.final.name}, fitted on all {self.study['n_samples']} samples (run `final`)."
-        stability = f"Stability of the top {self.default_top}: {self.ranking().stability}."
-        head = [f"| outer fold | winner | inner {metric} | test {metric} |", "|---|---|---|---|"]
+        model += f" {self.n_scored[self.result.final.fold]} of {len(self.constant)} features have a score in it."
+        stability = f"Stability {self.stability_in_words()}."
+        head = [
+            f"| outer fold | winner | features with a score | inner {metric} | test {metric} |",
+            "|---|---|---|---|---|",
+        ]
+        remarks = [f"- {remark}" for remark in self.remarks()]
         tasks = [f"Test {metric} by task: {self.tasks_in_words()}.", ""] if self.task_scores else []
-        mean = f"| **mean** | | {inner:.3f} | **{test}** |"
-        return "\n".join([*head, *rows, mean, "", *tasks, f"{model} {stability}"])
+        mean = f"| **mean** | | | {inner:.3f} | **{test}** |"
+        return "\n".join([*head, *rows, mean, "", *tasks, f"{model} {stability}", *([""] if remarks else []), *remarks])
 
     def manifest(self, top: int | None = None) -> dict[str, Any]:
         """What re-creates the study, and what it found.
@@ -158,22 +244,41 @@ class Outcome:
         dict
             Ready for JSON.
         """
-        stability = self.ranking(top).stability
+        ranking, result = self.ranking(top), self.result
+        command = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
+        if self.cut and self._is_listed:
+            command += " --set search.time_budget=null --set search.configurations=ranking/manifest.json"
         return {
             "name": self.study["name"],
-            "command": "python -m raysel.tune config.yaml --set cv.plan=plan.json",
+            "command": command,
+            "remarks": self.remarks(top),
             "config": self.study["config"],
             "config_hash": self.study["config_hash"],
             "data_hash": self.study["data_hash"],
             "versions": self.study["versions"],
             "seed": self.study["config"]["seed"],
-            "metric": self.result.metric,
-            "trials": dict(self.n_trials),
-            "winners": {refit.fold: refit.params for refit in self.result.refits},
-            "scores": self.result.summary() | ({"tasks": self.task_scores} if self.task_scores else {}),
-            "top": top or self.default_top,
-            "stability": {"value": stability.value, "lower": stability.lower, "upper": stability.upper},
+            "metric": result.metric,
+            "trials": self.n_trials,
+            "search": {"cut_by_time_budget": self.cut, **{k: self.search.get(k) for k in ("n_tried", "n_planned")}},
+            "tried": [_tried(record) for record in sorted(self.trials, key=lambda record: record.id)],
+            "winners": {refit.fold: refit.params for refit in result.refits},
+            "convergence": {r.fold: {"converged": r.converged, "relative_duality_gap": r.gap} for r in result.refits},
+            "features_with_score": self.n_scored,
+            "scores": result.summary() | ({"tasks": self.task_scores} if self.task_scores else {}),
+            "top": ranking.n_selected,
+            "stability": {
+                "value": ranking.stability.value,
+                "of_the_top": ranking.n_selected,
+                "over": f"{ranking.n_folds} overlapping outer folds",
+                "undefined_because": ranking.stability.reason or None,
+            },
         }
+
+    @property
+    def _is_listed(self) -> bool:
+        """Whether the search tries a fixed list, whose tried part can be tried again."""
+        search = self.study["config"]["search"]
+        return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
 
     def export(self, folder: Path, top: int | None = None) -> list[Path]:
         """Write ranking, picture, model and manifest.
@@ -205,6 +310,7 @@ class Outcome:
                     test_scores=self.result.test,
                     metric=self.result.metric,
                     task_scores=self.task_scores,
+                    remarks=self.remarks(top),
                 ),
                 folder / "ranking.png",
             )
@@ -214,6 +320,27 @@ class Outcome:
         except OSError as error:
             raise StudyError(f"the ranking cannot be written to {folder}: {error.strerror}.") from error
         return [folder / name for name in EXPORTED]
+
+
+def _empty_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
+    empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]
+    if n_scored[FINAL] == 0:
+        yield "The final model selects no feature: no configuration did better than the most frequent class."
+    if empty:
+        yield f"The winners of {len(empty)} of {len(n_scored) - 1} outer folds select no feature: {', '.join(empty)}."
+    fewer = {fold: n for fold, n in n_scored.items() if 0 < n < top}
+    if fewer:
+        counts = ", ".join(f"{fold} {n}" for fold, n in fewer.items())
+        yield f"Fewer features than the top {top} have a score, and only those are selected: {counts}."
+
+
+def _tried(record: TrialRecord) -> dict[str, Any]:
+    found = record.convergence()
+    described: dict[str, Any] = {"id": record.id, "params": record.params, "status": record.status}
+    described |= {"inner_fits": found.n_fits, "converged": found.n_converged, "largest_relative_gap": found.gap}
+    if record.failed_folds:
+        described["failed_on"] = record.failed_folds
+    return described | ({"fold": record.fold} if record.fold else {})
 
 
 #: The files of an exported ranking.

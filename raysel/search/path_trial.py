@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from raysel.cv.lockstep import convergence_of
 from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
 from raysel.registry import path_fitter
 from raysel.search.study import Study
@@ -26,13 +27,16 @@ class PathTrial(FoldsTrial):
         state = self._fold.random_state(study.config.seed, self._inner)
         score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
+        self._start_clock()
         fitted = path_fitter(study.config.solver.name)(solvers, data.X_train, data.prepared)
         for number, (position, source) in enumerate(fitted):
+            self._check_clock()
             solver = solvers[position]
+            converged, gap = convergence_of(solver)
             objective = [float(value) for value in solver.objective_path_]
             # Scored once, at the end: what a certificate finds has no iterations.
             self._record.fits[self._configurations[position].id] = InnerTrace(
-                objective[-1:], [score(solver).tolist()], source
+                objective[-1:], [score(solver).tolist()], source, converged, gap
             )
             yield number
 
@@ -59,15 +63,17 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
     for configuration in study.configurations:
         record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
         record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
-        failed = next((path for path in paths if configuration.id not in path.fits), None)
-        if failed is not None:
-            record.status, record.error = "failed", f"on {failed.fold}, inner fold {failed.inner}: {failed.error}"
-        else:
-            for fold in study.plan.folds:
-                fits = [found[fold.name, i].fits[configuration.id] for i in range(len(fold.inner))]
-                null = all(fit.source == "zero" for fit in fits)
-                record.folds[fold.name] = FoldTrace(null, [] if null else fits)
-            if all(trace.null for trace in record.folds.values()):
-                record.status = "null"
+        for fold in study.plan.folds:
+            own = [found[fold.name, i] for i in range(len(fold.inner))]
+            failed = next((path for path in own if configuration.id not in path.fits), None)
+            if failed is not None:
+                record.folds[fold.name] = FoldTrace(error=f"inner fold {failed.inner}: {failed.error}")
+                continue
+            fits = [path.fits[configuration.id] for path in own]
+            record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
+        if record.failed_folds:
+            record.status = "failed"
+        elif all(trace.null for trace in record.folds.values()):
+            record.status = "null"
         records.append(record)
     return records

@@ -25,9 +25,9 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
 from raysel.cv.traces import trace_table
 from raysel.errors import ConfigError, DirectoryError, StudyError
-from raysel.metrics.ranks import ranks
+from raysel.metrics.ranks import selection_ranks
 from raysel.ranking import save_model
-from raysel.search.entries import end_entry, refit_entry, study_entry
+from raysel.search.entries import end_entry, refit_entry, search_entry, study_entry
 from raysel.search.kept import Kept
 from raysel.search.outcome import Outcome
 from raysel.search.study import Study
@@ -265,8 +265,8 @@ def _compute(
             heed_sigterm()
             return hold(study)
 
-        if work.n_left:
-            run_trials(study, held(), work, journal, progress)
+        cut = run_trials(study, held(), work, journal, progress) if work.n_left else False
+        journal.append(search_entry(study, len(work.records), cut))
         records = work.finish(journal)
         progress.enter("refitting the winners")
         winners = _winners(study, directory, records, kept)
@@ -298,8 +298,8 @@ def _winners(
 
 def _fold_table(study: Study, record: RefitRecord) -> pa.Table:
     scores = np.array(record.feature_scores)
-    rank = ranks(scores)
-    order = np.argsort(rank)
+    rank = selection_ranks(np.where(study.dataset.constant, 0.0, scores))
+    order = np.argsort(rank, kind="stable")
     columns = {
         "feature": np.array(study.dataset.feature_names),
         **study.dataset.layout.coordinates(),

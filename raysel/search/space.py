@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,39 @@ def configurations(
         _grid(space, num_samples, seed) if method in ("grid", "path") else _sample(space, method, num_samples, seed)
     )
     return [Configuration({**params, **point}, searched) for point in points]
+
+
+def read_tried(path: Path, found: Sequence[Configuration]) -> list[Configuration]:
+    """Those configurations that a study's manifest lists as tried.
+
+    Parameters
+    ----------
+    path : Path
+        A ``manifest.json``.
+    found : sequence of Configuration
+        The study's.
+
+    Returns
+    -------
+    list of Configuration
+        In the order of ``found``.
+
+    Raises
+    ------
+    ConfigError
+        If the file is no manifest, or lists a configuration that the study does not have.
+    """
+    try:
+        tried = {str(entry["id"]) for entry in json.loads(path.read_text(encoding="utf-8"))["tried"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ConfigError(f"search.configurations: {path} is no manifest.json of a study ({error!r}).") from error
+    missing = tried - {configuration.id for configuration in found}
+    if missing or not tried:
+        which = (
+            f"{len(missing)} of its {len(tried)} configurations are not in solver.space" if tried else "it lists none"
+        )
+        raise ConfigError(f"search.configurations: {path}: {which}; use it with the config.yaml beside its folder.")
+    return [configuration for configuration in found if configuration.id in tried]
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.config.schema import StudyConfig
@@ -23,7 +24,7 @@ from raysel.errors import ConfigError, DirectoryError
 from raysel.metrics.classification import classification_metric
 from raysel.registry import SOLVERS, build_solver, check_multilabel, path_fitter, solver_class
 from raysel.search.rungs import Rungs
-from raysel.search.space import Configuration, configurations, corners
+from raysel.search.space import Configuration, configurations, corners, read_tried
 from raysel.solvers.base import IterativeEstimator
 
 
@@ -78,6 +79,8 @@ class Study:
             num_samples=config.search.num_samples,
             seed=config.seed,
         )
+        if config.search.configurations:
+            found = read_tried(Path(config.search.configurations), found)
         if plan:
             try:
                 folds = NestedPlan.load(plan, dataset.y, dataset.groups)
@@ -183,6 +186,10 @@ class Study:
         if self.config.search.method == "path":
             return self.n_inner
         return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
+
+    def n_scored(self, scores: Sequence[float]) -> int:
+        """How many features have a score: above 0, and not of one value in all samples."""
+        return int(((np.asarray(scores) > 0) & ~self.dataset.constant).sum())
 
     @property
     def n_inner(self) -> int:

@@ -66,13 +66,6 @@ class FoldsTrial(tune.Trainable):
         self._begin(new_config)
         self._record.started = time.time()
         self._work = self._run()
-        timeout = self._study.config.search.trial_timeout
-        self._due = math.inf if timeout is None else time.monotonic() + timeout
-        if timeout is not None:
-            # What does not come back to Python is ended with its process, some time after.
-            self._watchdog = threading.Timer(1.5 * timeout + _STEP_SECONDS, os._exit, (1,))
-            self._watchdog.daemon = True
-            self._watchdog.start()
         return True
 
     def step(self) -> dict[str, Any]:
@@ -80,13 +73,10 @@ class FoldsTrial(tune.Trainable):
         pause = time.monotonic() + _STEP_SECONDS
         try:
             for iteration in self._work:
-                now = time.monotonic()
-                if now > self._due:
-                    raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
                 rung = self._rung(iteration)
                 if rung:
                     return {"done": False, "box": {"record": self._result()}, **rung}
-                if now > pause:
+                if time.monotonic() > pause:
                     return {"done": False}
             self._record.ended = time.time()
             result = self._result()
@@ -101,6 +91,22 @@ class FoldsTrial(tune.Trainable):
     def cleanup(self) -> None:
         """Leave nothing running; called when the actor ends."""
         self._watchdog.cancel()
+
+    def _start_clock(self) -> None:
+        """Allow ``search.trial_timeout`` seconds from now."""
+        self._watchdog.cancel()
+        timeout = self._study.config.search.trial_timeout
+        self._due = math.inf if timeout is None else time.monotonic() + timeout
+        if timeout is not None:
+            # What does not come back to Python is ended with its process, some time after.
+            self._watchdog = threading.Timer(1.5 * timeout + _STEP_SECONDS, os._exit, (1,))
+            self._watchdog.daemon = True
+            self._watchdog.start()
+
+    def _check_clock(self) -> None:
+        """Raise TimeoutError once the time is over."""
+        if time.monotonic() > self._due:
+            raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
 
     @abstractmethod
     def _begin(self, config: Mapping[str, Any]) -> None:
@@ -144,14 +150,24 @@ class SolverTrial(FoldsTrial):
             inner = range(len(fold.inner))
             states = [fold.random_state(study.config.seed, i) for i in inner]
             trace = self._record.folds[fold.name] = FoldTrace()
-            yield from run_in_lockstep(
-                [study.solver(params, state) for state in states],
-                [self._fold_data(fold, i) for i in inner],
-                study.evaluation,
-                states,
-                trace,
-            )
-        if all(trace.null for trace in self._record.folds.values()):
+            self._start_clock()
+            try:
+                iterations = run_in_lockstep(
+                    [study.solver(params, state) for state in states],
+                    [self._fold_data(fold, i) for i in inner],
+                    study.evaluation,
+                    states,
+                    trace,
+                )
+                for iteration in iterations:
+                    self._check_clock()
+                    yield iteration
+            except Exception:  # it concerns this outer fold alone  # noqa: BLE001
+                self._record.folds[fold.name] = FoldTrace(error=traceback.format_exc())
+        traces = self._record.folds.values()
+        if any(trace.error for trace in traces):
+            self._record.status = "failed"
+        elif all(trace.null for trace in traces):
             self._record.status = "null"
 
     def _fail(self, error: str) -> None:

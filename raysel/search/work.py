@@ -6,15 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ray import tune
+import numpy as np
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from raysel.cv.records import PathRecord, TrialRecord
+from raysel.cv.seeds import derived_seed
 from raysel.errors import StudyError
 from raysel.search.adaptive import FoldsHalving, FoldsSearcher
 from raysel.search.fold_search import FoldSearch
 from raysel.search.keep_actors import KeepActors
+from raysel.search.listed import ListedTrials
 from raysel.search.path_trial import PathTrial, trial_records
 from raysel.search.study import Study
 from raysel.search.trial import FoldsTrial, FoldTrial, SolverTrial
@@ -41,17 +43,8 @@ class Work(ABC):
 
     @property
     @abstractmethod
-    def param_space(self) -> dict[str, Any]:
-        """What Tune makes trials of; empty where a searcher does."""
-
-    @property
-    @abstractmethod
     def n_left(self) -> int:
         """How many pieces are still to be done, at most."""
-
-    @abstractmethod
-    def name(self, config: Mapping[str, Any]) -> str:
-        """A name for a trial, fit for a folder."""
 
     @abstractmethod
     def blank(self, config: Mapping[str, Any]) -> Any:
@@ -77,9 +70,13 @@ class Work(ABC):
         """Take the record of a piece that has ended."""
         self.records.append(record)
 
-    def searcher(self) -> Searcher | None:
-        """Who proposes the trials; None: Tune does, from the parameter space."""
-        return None
+    def failure(self, record: Any) -> str:
+        """The error of a piece that failed."""
+        return str(record.error)
+
+    @abstractmethod
+    def searcher(self) -> Searcher:
+        """What proposes the trials; each config holds a ``name`` that is fit for a folder."""
 
     def scheduler(self) -> TrialScheduler:
         """Who may end a trial early."""
@@ -92,22 +89,20 @@ class ByConfiguration(Work):
     trainable = SolverTrial
 
     @property
-    def param_space(self) -> dict[str, Any]:
-        """The configurations' numbers."""
-        return {"piece": tune.grid_search(self._left())}
-
-    @property
     def n_left(self) -> int:
         """How many configurations are still to be tried."""
         return len(self._left())
 
     def _left(self) -> list[int]:
+        """Positions of the configurations to try, in an order drawn from the seed: a cut search has seen all sides."""
         done = {record.id for record in self.records}
-        return [i for i, configuration in enumerate(self.study.configurations) if configuration.id not in done]
+        found = self.study.configurations
+        seed = derived_seed(self.study.config.seed, "trial order")
+        return [i for i in np.random.default_rng(seed).permutation(len(found)).tolist() if found[i].id not in done]
 
-    def name(self, config: Mapping[str, Any]) -> str:
-        """The configuration's id."""
-        return self.study.configurations[config["piece"]].id
+    def searcher(self) -> Searcher:
+        """The configurations' positions."""
+        return ListedTrials({"piece": i, "name": self.study.configurations[i].id} for i in self._left())
 
     def blank(self, config: Mapping[str, Any]) -> TrialRecord:
         """An empty record of a configuration."""
@@ -121,6 +116,10 @@ class ByConfiguration(Work):
     def entry(self, record: TrialRecord) -> dict[str, Any]:
         """A trial with the curves that people look at."""
         return trial_entry(self.study, record)
+
+    def failure(self, record: TrialRecord) -> str:
+        """The first error, with the outer folds that failed."""
+        return record.failure
 
     def score(self, record: TrialRecord) -> float | None:
         """The last mean validation score."""
@@ -150,11 +149,6 @@ class ByTrainingSet(Work):
         self._written = {entry["id"] for entry in entries if entry["kind"] == "trial"}
 
     @property
-    def param_space(self) -> dict[str, Any]:
-        """The training sets' numbers, each with those of the configurations that it lacks."""
-        return {"piece": tune.grid_search(self._left())}
-
-    @property
     def n_left(self) -> int:
         """How many training sets are still to be solved."""
         return len(self._left())
@@ -170,10 +164,13 @@ class ByTrainingSet(Work):
         missing = (self._missing(self._found.get((fold.name, i))) for fold, i in self.study.training_sets)
         return [{"set": n, "configurations": lacking} for n, lacking in enumerate(missing) if lacking]
 
-    def name(self, config: Mapping[str, Any]) -> str:
-        """The training set's fold and number."""
-        record = self.blank(config)
-        return f"{record.fold}-inner{record.inner}"
+    def searcher(self) -> Searcher:
+        """The training sets' positions, each with those of the configurations that it lacks."""
+        sets = self.study.training_sets
+        return ListedTrials(
+            {"piece": piece, "name": f"{sets[piece['set']][0].name}-inner{sets[piece['set']][1]}"}
+            for piece in self._left()
+        )
 
     def blank(self, config: Mapping[str, Any]) -> PathRecord:
         """An empty record of a training set."""
@@ -228,18 +225,9 @@ class ByFold(ByConfiguration):
         }
 
     @property
-    def param_space(self) -> dict[str, Any]:
-        """Empty: the searcher makes the trials."""
-        return {}
-
-    @property
     def n_left(self) -> int:
         """How many trials are still to come, unless configurations repeat."""
         return self.study.n_trials - len(self.records)
-
-    def name(self, config: Mapping[str, Any]) -> str:
-        """The outer fold and the configuration's id."""
-        return self.blank(config).id
 
     def blank(self, config: Mapping[str, Any]) -> TrialRecord:
         """An empty record of a configuration on a fold."""
@@ -297,4 +285,10 @@ def trial_entry(study: Study, record: TrialRecord) -> dict[str, Any]:
     tags = {"raysel.inferred": record.inferred} if record.inferred else {}
     if record.fold:
         tags["raysel.fold"] = record.fold
-    return {"kind": "trial", **record.to_json(), "curves": curves, "metrics": {}, "tags": tags}
+    if record.failed_folds:
+        tags |= {"raysel.failed_folds": ", ".join(record.failed_folds), "raysel.error": record.failure}
+    found = record.convergence()
+    metrics = {"converged_share": found.n_converged / found.n_fits} if found.n_fits else {}
+    if found.gap is not None:
+        metrics["largest_gap"] = found.gap
+    return {"kind": "trial", **record.to_json(), "curves": curves, "metrics": metrics, "tags": tags}

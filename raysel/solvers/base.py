@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -99,6 +101,17 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         """Whether it is proved, before any iteration, that the solution is zero."""
         return False
 
+    def fit_null(self, X: FloatArray, y: LabelArray, prepared: Any) -> None:
+        """Set the fitted attributes to the zero solution; needed where `is_null` may hold.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        prepared : object
+            What ``prepare(X, y)`` returned.
+        """
+
     def labelled(self, y: LabelArray) -> BoolArray:
         """Which samples have a label, and so can be scored: shape (n_samples,)."""
         return np.ones(len(y), dtype=bool)
@@ -154,6 +167,10 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
             prepared = self.prepare(X, y)
         X, y = np.asarray(X), np.asarray(y)
         self.n_features_in_ = X.shape[1]
+        if self.is_null(prepared):
+            self.fit_null(X, y, prepared)
+            yield float(self.objective_path_[-1])
+            return
         yield from self._follow(self._updates(X, y, prepared))
 
     def _follow(self, updates: Iterator[float]) -> Iterator[float]:
@@ -181,10 +198,16 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``max_iter`` iterations did not reach ``tol``.
         """
         context = self._init_callback_context(max_subtasks=self.max_iter)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         iterations = self.iterate(X, y)
+        stop = False
         while True:
             task = context.subcontext(task_name="iteration")
             task.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -196,7 +219,21 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
             if stop or self.converged_ or self.n_iter_ >= self.max_iter:
                 break
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=self._fitted_attributes)
+        if not self.converged_ and not stop:
+            warnings.warn(
+                f"{type(self).__name__} did not reach tol={self.tol:g} in {self.n_iter_} iterations"
+                f"{self._shortfall()}: raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
+
+    def _shortfall(self) -> str:
+        """How far the last iteration was from ``tol``, for the warning."""
+        if len(self.objective_path_) < 2:
+            return ""
+        before, last = self.objective_path_[-2:]
+        return f" (the last lowered the objective by {abs(before - last) / max(abs(before), 1e-300):.1e}, relative)"
 
     def _fitted_attributes(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
@@ -213,14 +250,17 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 class IterativeSelector(SelectorMixin, IterativeEstimator):
-    """An iterative estimator whose ``transform`` keeps the best ``n_features_to_select`` features, half by default."""
+    """An iterative estimator whose ``transform`` keeps the best ``n_features_to_select`` features, half by default.
+
+    Features without a score (0) are never kept: fewer remain where fewer have one.
+    """
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         wanted = self.n_features_to_select
         # Half of the features by default, as scikit-learn's RFE does.
         keep = max(1, self.n_features_in_ // 2) if wanted is None else wanted
-        return self.ranking_ <= keep
+        return (self.ranking_ <= keep) & (self.scores_ > 0)
 
 
 class LinearSelector(ClassifierMixin, IterativeSelector):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
+from operator import eq, lt
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from raysel.cv.knn import knn_path
@@ -78,8 +81,8 @@ def test_one_wild_training_sample_does_not_blur_the_others():
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=80, deadline=None)
-def test_ties_go_to_the_earlier_sample_and_to_the_smaller_label(n_train, n_test, d, k, seed):
-    """Small whole numbers tie all the time; the rule is written out sample by sample."""
+def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(n_train, n_test, d, k, seed):
+    """Small whole numbers tie all the time; the rule is written out sample by sample, in fractions."""
     generator = np.random.default_rng(seed)
     X = generator.integers(-2, 3, (n_train, d)).astype(float)
     test = generator.integers(-2, 3, (n_test, d)).astype(float)
@@ -89,9 +92,31 @@ def test_ties_go_to_the_earlier_sample_and_to_the_smaller_label(n_train, n_test,
     for n, found in zip(n_features, knn_path(X, y, test, order, n_features, k), strict=True):
         for row, label in zip(test, found, strict=True):
             distance = [sum((row[f] - other[f]) ** 2 for f in order[:n]) for other in X]
-            nearest = sorted(range(n_train), key=lambda i: (distance[i], i))[:k]
-            votes = Counter(int(y[i]) for i in nearest)
+            last = sorted(distance)[min(k, n_train) - 1]
+            nearer, tied = (Counter(int(y[i]) for i in range(n_train) if at(distance[i], last)) for at in (lt, eq))
+            share = Fraction(min(k, n_train) - nearer.total(), tied.total())
+            votes = {name: nearer[name] + share * tied[name] for name in (1, 2, 3)}
             assert label == min(votes, key=lambda name: (-votes[name], name))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_the_order_of_the_training_samples_does_not_matter(k, multilabel):
+    """Few grey levels tie often; divided by 3 they are no whole numbers any more."""
+    X, y = load_digits(return_X_y=True)
+    X, test = np.floor(X[:300] / 4) / 3, np.floor(X[300:500] / 4) / 3
+    y = (y[:300, None] == np.arange(10)).astype(int) | (y[:300, None] % 3 == np.arange(10)) if multilabel else y[:300]
+    order, every = np.random.default_rng(0).permutation(64), [1, 3, 8, 20, 64]
+    expected = knn_path(X, y, test, order, every, k)
+    for seed in range(5):
+        rows = np.random.default_rng(seed).permutation(300)
+        np.testing.assert_array_equal(knn_path(X[rows], y[rows], test, order, every, k), expected)
+
+
+def test_of_tied_nearest_samples_the_most_frequent_class_is_predicted():
+    X = np.array([[1.0], [1.0], [1.0], [5.0]])
+    found = knn_path(X, np.array(["b", "a", "b", "c"]), np.array([[1.2]]), np.array([0]), [1])
+    assert found.tolist() == [["b"]]
 
 
 def test_nothing_is_written_into_the_samples():

@@ -116,6 +116,46 @@ def test_the_head_states_name_top_stability_and_honest_accuracy(layout):
     assert "balanced accuracy on unseen samples 0.900 ± 0.100 (SD)" in facts
 
 
+@pytest.mark.parametrize(
+    "layout", [Matrix(4, 4), Tensor((16, 1)), Modalities({"a": 9, "b": 7}), Tasks({"a": 9, "b": 7})]
+)
+def test_the_head_states_what_limits_the_result(layout):
+    remarks = ["2 of 5 winners did not reach tol.", "The final model selects no feature: " + "word " * 60]
+    plain, _ = draw(make(layout, 4), layout)
+    figure, _ = draw(make(layout, 4), layout, remarks=remarks)
+    shown = texts(figure)[2:]
+    assert " ".join(" ".join(shown).split()) == " ".join(" ".join(remarks).split())
+    assert figure.get_figheight() == pytest.approx(plain.get_figheight() + 0.2 * len(shown))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in figure.texts]
+    assert max(box.x1 for box in boxes) <= figure.bbox.x1
+    top = max(axes.get_tightbbox().y1 for axes in figure.axes)
+    assert min(box.y0 for box in boxes) > top - 1
+
+
+def test_features_without_a_score_are_neither_drawn_nor_outlined():
+    scores = np.zeros((4, 9))
+    scores[:, 4] = [2.0, 1.0, 1.0, 0.0]
+    for layout in (Matrix(3, 3), Tensor((9,)), Modalities({"a": 5, "b": 4})):
+        ranking = FeatureRanking.from_folds(
+            scores[0],
+            scores[1:],
+            feature_names=layout.default_names(),
+            fold_names=["outer0", "outer1", "outer2"],
+            n_selected=5,
+            coordinates=layout.coordinates(),
+        )
+        figure, _ = draw(ranking, layout)
+        if isinstance(layout, Tensor) and len(layout.shape) == 2:
+            count = figure.axes[2].images[0].get_array()
+            assert count.ravel().tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0]
+            (lines,) = (c for c in figure.axes[2].collections if isinstance(c, LineCollection))
+            assert len(lines.get_segments()) == 4
+        else:
+            assert [bar.get_width() for bar in figure.axes[0].patches] == [2.0]
+
+
 @pytest.mark.parametrize("layout", [Tensor((12, 1)), Tensor((1, 12)), Tensor((12,)), Tensor((2, 2, 3))])
 def test_other_layouts_get_bars_of_the_best_features_by_name(layout):
     names = [f"gene {i}" for i in range(12)]
@@ -156,9 +196,9 @@ def test_each_task_has_a_row_that_ranks_its_own_features():
     headings = [row.subfigs[0] for row in figure.subfigs if len(row.subfigs)]
     lines = [text.get_text() for heading in headings for text in heading.texts]
     assert lines[0] == "faces: top 4 of its 12 features"
-    assert lines[1].startswith("balanced accuracy 0.600 ± 0.100   ·   stability ")
+    assert lines[1].startswith("balanced accuracy 0.600 ± 0.100 (SD)   ·   stability ")
     assert lines[2] == "wine: top 3 of its 9 features"
-    assert lines[3].startswith("balanced accuracy 0.900 ± 0.000   ·   stability ")
+    assert lines[3].startswith("balanced accuracy 0.900 ± 0.000 (SD)   ·   stability ")
 
 
 def test_modalities_show_what_each_has_of_the_whole():

@@ -20,7 +20,7 @@ from raysel.ranking.files import write_whole
 @pytest.fixture
 def ranking():
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(4, 6)) * 10.0 ** rng.integers(-300, 300, size=(4, 6))
+    scores = rng.random(size=(4, 6)) * 10.0 ** rng.integers(-300, 300, size=(4, 6))
     names = ["plain", "with, comma", 'with "quotes"', "with\nline", "größe", "  spaces "]
     return FeatureRanking.from_folds(
         scores[0],
@@ -47,11 +47,11 @@ def test_csv_and_parquet_hold_the_same_table_to_the_last_bit(ranking, tmp_path):
     assert [float(row[header.index("score")]) for row in rows] == sorted(ranking.scores.tolist(), reverse=True)
 
 
-def test_one_fold_leaves_the_intervals_open(tmp_path):
+def test_one_fold_leaves_the_spread_open(tmp_path):
     lone = FeatureRanking.from_folds([1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1)
     csv, parquet = write_ranking(lone, tmp_path)
-    assert pd.read_csv(csv)["consensus_lower"].isna().all()
-    assert np.isnan(pyarrow.parquet.read_table(parquet)["consensus_upper"].to_numpy()).all()
+    assert pd.read_csv(csv)["rank_sd"].isna().all()
+    assert np.isnan(pyarrow.parquet.read_table(parquet)["rank_sd"].to_numpy()).all()
 
 
 def test_the_same_ranking_gives_the_same_bytes(ranking, tmp_path):
