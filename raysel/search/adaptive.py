@@ -27,6 +27,10 @@ class FoldsSearcher(Searcher):
         super().__init__(metric=None, mode=None)
         self._searches = searches
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune pickles it for a restore that raysel does not use.
+        return {}
+
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
         """Nothing to set: the study says it all."""
         return True
@@ -64,6 +68,10 @@ class FoldsHalving(KeepActors):
     def __init__(self, study: Study, searches: Mapping[str, FoldSearch]) -> None:
         super().__init__()
         self._study, self._searches = study, searches
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune pickles it for a restore that raysel does not use.
+        return {}
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """Judge a trial that has come to a rung."""

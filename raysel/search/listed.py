@@ -23,6 +23,10 @@ class ListedTrials(Searcher):
         super().__init__(metric=None, mode=None)
         self._configs = iter(configs)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune pickles it for a restore that raysel does not use.
+        return {}
+
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
         """Nothing to set."""
         return True

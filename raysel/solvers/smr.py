@@ -257,7 +257,14 @@ class SMR(LinearSelector):
 
     def is_null(self, prepared: LeastSquaresData) -> bool:
         """Whether alpha is at or above alpha_max, and p = 1, for which that proves the solution zero."""
-        return self.p == 1 and self._absolute_alpha(prepared) >= prepared.alpha_max
+        alpha_max = prepared.alpha_max  # infinite where the data overflow, which proves nothing
+        return self.p == 1 and np.isfinite(alpha_max) and self._absolute_alpha(prepared) >= alpha_max
+
+    def fit_null(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
+        """Set the fitted attributes to the zero solution, which predicts the most frequent class."""
+        P = np.zeros((len(prepared.classes), X.shape[1]))
+        self.objective_path_ = np.array([self._keep(P, prepared, self._absolute_alpha(prepared))])
+        self.n_iter_, self.converged_ = 1, True
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
         """Centre and, if that saves work, rotate the samples; see `LeastSquaresData`."""
@@ -290,12 +297,16 @@ class SMR(LinearSelector):
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
         alpha = self._absolute_alpha(prepared)
-        self.classes_ = prepared.classes
         for P in self._steps(prepared, alpha):
-            coef = P.reshape(len(P), -1)
-            self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
-            intercept = prepared.Y_mean - coef @ prepared.X_mean
-            if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
-                coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-            self.coef_, self.intercept_ = coef, intercept
-            yield objective(P, prepared, alpha, self.p, self.zeta)
+            yield self._keep(P, prepared, alpha)
+
+    def _keep(self, P: FloatArray, prepared: LeastSquaresData, alpha: float) -> float:
+        """Set the fitted attributes to these coefficients and return their objective."""
+        coef = P.reshape(len(P), -1)
+        self.classes_ = prepared.classes
+        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
+        intercept = prepared.Y_mean - coef @ prepared.X_mean
+        if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.coef_, self.intercept_ = coef, intercept
+        return objective(P, prepared, alpha, self.p, self.zeta)

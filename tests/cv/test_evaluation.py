@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
@@ -37,7 +38,7 @@ def expected(sets, scores, name, n_features, metric, state=7):
     X, y, X_test, y_test = sets
     values = []
     for n in n_features:
-        best = sorted(range(len(scores)), key=lambda f: (-scores[f], f))[:n]
+        best = [f for f in sorted(range(len(scores)), key=lambda f: (-scores[f], f)) if scores[f] > 0][:n]
         model = classifiers(name, state).fit(X[:, best], y)
         values.append(METRICS[metric](y_test, model.predict(X_test[:, best])))
     return values
@@ -52,6 +53,25 @@ def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
     np.testing.assert_allclose(found, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12)
     assert evaluation.labels == ("n1", "n4", "n12")
     assert evaluation.every_iteration == (name == "knn")
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_without_a_scored_feature_the_most_frequent_class_is_predicted(sets, name):
+    X, y, X_test, y_test = sets
+    found = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    majority = DummyClassifier(strategy="most_frequent").fit(X, y).score(X_test, y_test)
+    assert found.tolist() == [majority] * 2
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_the_order_of_the_columns_does_not_matter_to_a_sparse_ranking(sets, name):
+    X, y, X_test, y_test = sets
+    scores = np.array([0.0, 0, 3, 0, 1, 0, 0, 2, 0, 0, 0, 0])
+    order = np.random.default_rng(0).permutation(12)
+    evaluation = Evaluation(name, (2, 6, 12))
+    here = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
+    moved = evaluation.scorer(X[:, order], y, X_test[:, order], y_test, random_state=7)
+    np.testing.assert_array_equal(moved(SimpleNamespace(scores_=scores[order])), here)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
+from raysel.cv.records import Convergence, FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
 from raysel.cv.results import StudyResult
 from raysel.cv.traces import trace_table
 
@@ -26,9 +26,9 @@ def inner_traces(n_scores: int):
     )
 
 
-fold_traces = st.just(FoldTrace(null=True)) | st.lists(inner_traces(2), min_size=1, max_size=3).map(
-    lambda inner: FoldTrace(inner=inner)
-)
+fold_traces = st.builds(FoldTrace, null=st.just(True), error=st.text()) | st.lists(
+    inner_traces(2), min_size=1, max_size=3
+).map(lambda inner: FoldTrace(inner=inner))
 params = st.dictionaries(st.text(), st.booleans() | st.integers() | floats | st.text() | st.none(), max_size=3)
 trials = st.builds(
     TrialRecord,
@@ -85,14 +85,14 @@ def a_record() -> TrialRecord:
             "outer0": FoldTrace(
                 inner=[InnerTrace([4.0, 2.0], [[0.2, 0.4], [0.4, 0.8]]), InnerTrace([6.0], [[0.0, 0.6]])]
             ),
-            "outer1": FoldTrace(null=True),
+            "outer1": FoldTrace(error="Traceback: singular"),
             "outer2": FoldTrace(inner=[InnerTrace([1.0], [[1.0, 0.0]])]),
             "final": FoldTrace(inner=[InnerTrace([9.0], [[0.9, 0.9]])]),
         },
     )
 
 
-def test_the_curves_of_a_trial_are_means_over_its_living_outer_folds():
+def test_the_curves_of_a_trial_are_means_over_the_outer_folds_that_did_not_fail():
     found = a_record().curves("accuracy", ["n5", "n9"])
     expected = {
         "objective": [(5.0 + 1.0) / 2, (4.0 + 1.0) / 2],
@@ -107,8 +107,36 @@ def test_the_curves_of_a_trial_are_means_over_its_living_outer_folds():
         "val_accuracy/final": [0.9],
     }
     assert found == {name: pytest.approx(curve) for name, curve in expected.items()}
-    assert TrialRecord("i", "n", {}, "null", {"outer0": FoldTrace(null=True)}).curves("accuracy", ["n5"]) == {}
+    assert TrialRecord("i", "n", {}, "failed", {"outer0": FoldTrace(error="x")}).curves("accuracy", ["n5"]) == {}
     assert TrialRecord("i", "n", {}, "failed").curves("accuracy", ["n5"]) == {}
+
+
+def test_a_failure_names_its_outer_folds():
+    record = a_record()
+    assert record.failed_folds == ["outer1"]
+    assert record.failure == "on outer1: Traceback: singular"
+    assert TrialRecord("i", "n", {}, "failed", error="killed").failure == "killed"
+
+
+def test_converged_fits_are_counted_where_they_ended():
+    fits = [
+        InnerTrace([1.0], [[1.0]], converged=True, gap=1e-5),
+        InnerTrace([1.0], [[1.0]], converged=False, gap=0.5),
+        InnerTrace([1.0], [[1.0]]),  # stopped early
+    ]
+    record = TrialRecord("i", "n", {}, "finished", {"outer0": FoldTrace(inner=fits)})
+    assert record.convergence() == Convergence(2, 1, 0.5)
+    assert TrialRecord("i", "n", {}, "finished").convergence() == Convergence(0, 0, None)
+
+
+def test_records_of_version_0_1_are_read():
+    inner = {"objective": [2.0], "scores": [[0.5]], "source": "solved"}
+    raw = {"id": "i", "name": "n", "params": {}, "status": "finished", "error": "", "started": 0.0, "ended": 1.0}
+    raw |= {"fold": "", "folds": {"outer0": {"null": False, "inner": [inner]}}}
+    assert TrialRecord.from_json(raw).folds["outer0"].score == 0.5
+    refit = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0], [1.0]).to_json()
+    del refit["converged"], refit["gap"]
+    assert RefitRecord.from_json(refit).converged is None
 
 
 def test_the_trace_table_has_a_row_an_iteration():

@@ -14,7 +14,7 @@ from raysel.errors import StudyError
 
 def trace(score: float | None) -> FoldTrace:
     if score is None:
-        return FoldTrace(null=True)
+        return FoldTrace(error="Traceback: singular")
     # Spread over two inner fits and two numbers of features; earlier iterations must not count.
     return FoldTrace(
         inner=[
@@ -30,7 +30,7 @@ def record(name: str, scores: dict[str, float | None], status: str = "finished")
 
 SCORES = st.sampled_from([0.25, 0.5, 0.75, None])
 RECORDS = st.lists(
-    st.tuples(SCORES, SCORES, st.sampled_from(["finished", "finished", "failed"]), st.integers(0, 2)),
+    st.tuples(SCORES, SCORES, st.sampled_from(["finished", "finished", "stopped"]), st.integers(0, 2)),
     min_size=1,
     max_size=8,
 )
@@ -42,15 +42,15 @@ def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
     records, simplicity = [], {}
     for number, (a, b, status, simple) in enumerate(drawn):
         name = f"{(number * 7) % 10}{number}"  # ids in no order
-        null = status == "finished" and a is None and b is None
-        records.append(record(name, {"outer0": a, "outer1": b}, "null" if null else status))
+        failed = status == "finished" and (a is None or b is None)
+        records.append(record(name, {"outer0": a, "outer1": b}, "failed" if failed else status))
         simplicity[name] = (float(simple), -1.0)
     for fold, which in (("outer0", 0), ("outer1", 1)):
-        able = [(r, d) for r, d in zip(records, drawn, strict=True) if d[2] != "failed" and d[which] is not None]
+        able = [(r, d) for r, d in zip(records, drawn, strict=True) if d[2] != "stopped" and d[which] is not None]
         shuffled = records.copy()
         order.shuffle(shuffled)
         if not able:
-            with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*Widen solver.space"):
+            with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*Change solver.space"):
                 select_winner(shuffled, fold, simplicity)
             continue
         top = max(d[which] for _, d in able)
@@ -71,9 +71,19 @@ def test_each_fold_picks_its_own_and_the_mean_picks_none():
     assert [select_winner(records, fold, simplicity).id for fold in ("outer0", "outer1")] == ["a", "b"]
 
 
-def test_a_null_loses_even_to_a_score_of_zero_and_even_if_simpler():
-    records = [record("null", {"final": None}, "null"), record("zero", {"final": 0.0})]
-    assert select_winner(records, "final", {"null": (0.0,), "zero": (9.0,)}).id == "zero"
+def test_a_zero_solution_wins_where_nothing_does_better():
+    null = TrialRecord("null", "null", {}, "null", {"final": FoldTrace(True, [InnerTrace([1.0], [[0.4]])])})
+    simplicity = {"null": (0.0,), "other": (9.0,)}
+    assert select_winner([null, record("other", {"final": 0.4})], "final", simplicity).id == "null"
+    assert select_winner([null, record("other", {"final": 0.5})], "final", simplicity).id == "other"
+
+
+def test_a_failure_on_one_outer_fold_is_no_failure_on_another():
+    records = [record("a", {"outer0": None, "outer1": 0.9}, "failed"), record("b", {"outer0": 0.1, "outer1": 0.1})]
+    simplicity = {"a": (), "b": ()}
+    assert [select_winner(records, fold, simplicity).id for fold in ("outer0", "outer1")] == ["b", "a"]
+    with pytest.raises(StudyError, match="no configuration has a score on outer0: 1 failed, the first with .*singular"):
+        select_winner(records[:1], "outer0", simplicity)
 
 
 def test_scores_that_differ_in_their_last_bit_are_tied():

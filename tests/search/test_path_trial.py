@@ -111,8 +111,8 @@ def test_records_are_put_together_whatever_the_order():
     for order in (paths, paths[::-1]):
         a, b = trial_records(_Study([1, 2]), order)
         assert (a.status, a.folds["outer0"].null, a.folds["final"].null) == ("finished", False, True)
-        assert (b.status, b.inferred) == ("null", "")
-        assert a.inferred == "1 solved, 1 diagonal"
+        assert (b.status, b.inferred) == ("null", "3 zero")
+        assert a.inferred == "1 solved, 1 diagonal, 1 zero"
         assert (a.started, a.ended) == (1.0, 5.0)
 
 
@@ -124,8 +124,10 @@ def test_one_failed_training_set_fails_what_needs_it():
     ]
     (record,) = trial_records(_Study([1]), paths)
     assert record.status == "failed"
-    assert "outer0, inner fold 1" in record.error
-    assert "singular" in record.error
+    assert record.failed_folds == ["outer0"]
+    assert "inner fold 1" in record.failure
+    assert "singular" in record.failure
+    assert record.folds["final"].score == 0.5
 
 
 def test_a_path_that_fails_when_the_grid_has_grown_takes_nothing_back():
@@ -137,4 +139,5 @@ def test_a_path_that_fails_when_the_grid_has_grown_takes_nothing_back():
     ]
     a, b = trial_records(_Study([1, 2]), paths)
     assert (a.status, b.status) == ("finished", "failed")
-    assert "singular" in b.error
+    assert b.failed_folds == ["outer0"]
+    assert "singular" in b.failure

@@ -180,4 +180,5 @@ def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
     trials = {r["params"]["max_iter"]: r for r in journal(tmp_path / "study") if r["kind"] == "trial"}
     assert trials[2]["status"] == "finished"
     assert trials[10_000_000]["status"] == "failed"
-    assert "TimeoutError: over search.trial_timeout: 4 s" in trials[10_000_000]["error"]
+    for fold in trials[10_000_000]["folds"].values():
+        assert "TimeoutError: over search.trial_timeout: 4 s" in fold["error"]

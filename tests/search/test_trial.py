@@ -44,8 +44,9 @@ def plain_trace(study, params, fold):
                 scores.append(score(solver).tolist())
         if not study.evaluation.every_iteration:
             scores.append(score(solver).tolist())
-        inners.append({"objective": objective, "scores": scores, "source": "solved"})
-    return {"null": False, "inner": inners}
+        met = {"source": "solved", "converged": solver.converged_, "gap": None}
+        inners.append({"objective": objective, "scores": scores, **met})
+    return {"null": False, "inner": inners, "error": ""}
 
 
 @pytest.mark.parametrize(
@@ -71,17 +72,21 @@ def test_a_trial_is_a_plain_loop_bit_for_bit(tmp_path, digits, changes):
                 assert timeless(record["folds"][fold.name]) == expected
 
 
-def test_a_null_trial_ends_at_once_and_wins_nothing(tmp_path, digits):
+def test_a_null_trial_ends_at_once_and_is_scored_as_the_most_frequent_class(tmp_path, digits):
     study = make_study(digits, solver__space={"alpha": [0.05, 1.0, 7.5]})
     records, refits, _ = run_on_ray(study, tmp_path / "run")
     by_alpha = {record["params"]["alpha"]: record for record in records.values()}
     for alpha in (1.0, 7.5):  # in units of alpha_max: at collapse, and beyond
         assert by_alpha[alpha]["status"] == "null"
-        assert all(fold == {"null": True, "inner": []} for fold in by_alpha[alpha]["folds"].values())
+        for fold in by_alpha[alpha]["folds"].values():
+            assert fold["null"]
+            assert all(len(inner["objective"]) == 1 for inner in fold["inner"])
+            assert all(inner["scores"] == [[0.25, 0.25]] for inner in fold["inner"])  # four classes of one size
     assert by_alpha[0.05]["status"] == "finished"
     assert [refit.record.params["alpha"] for refit in refits] == [0.05] * 3
-    with pytest.raises(StudyError, match=r"no configuration has a score on outer0.*zero solution"):
-        run_on_ray(make_study(digits, solver__space={"alpha": [1.0, 7.5]}), tmp_path / "none")
+    _, refits, _ = run_on_ray(make_study(digits, solver__space={"alpha": [2.0, 7.5]}), tmp_path / "none")
+    assert [refit.record.params["alpha"] for refit in refits] == [7.5] * 3  # the sparser of two that are alike
+    assert not any(any(refit.record.feature_scores) for refit in refits)
 
 
 def test_null_is_said_of_each_fold_by_itself(tmp_path, digits):
@@ -111,9 +116,11 @@ def test_a_configuration_that_fails_is_recorded_and_the_study_goes_on(tmp_path, 
     by_zeta = {record["params"]["zeta"]: record for record in kept}
     failed = by_zeta[1e300]
     assert failed["status"] == "failed"
-    assert failed["folds"] == failed["curves"] == {}
-    assert failed["error"].startswith("Traceback (most recent call last):")
-    assert "FloatingPointError: the objective became inf" in failed["error"]
+    assert failed["curves"] == {}
+    for fold in failed["folds"].values():
+        assert fold["error"].startswith("Traceback (most recent call last):")
+        assert "FloatingPointError: the objective became inf" in fold["error"]
+    assert failed["tags"]["raysel.failed_folds"] == "outer0, outer1, final"
     assert by_zeta[1e-10]["status"] == "finished"
     assert {refit.record.params["zeta"] for refit in refits} == {1e-10}
     progress = (tmp_path / "run" / "progress.json").read_text()
