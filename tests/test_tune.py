@@ -23,6 +23,7 @@ from small_studies import CLASSES, EACH, ENDLESS, raw_config, write_digits, writ
 
 from raysel.config import load_config
 from raysel.cv.plan import NestedPlan
+from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.cv.results import StudyResult
 from raysel.data import load_dataset
 from raysel.search.outcome import Outcome
@@ -70,10 +71,10 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     scores, winners = manifest["scores"], manifest["winners"]
     for i, fold in enumerate(("outer0", "outer1")):
         winner = f"alpha={winners[fold]['alpha']} rank={winners[fold]['rank']}"
-        line = rf"^{fold} +{winner} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
+        line = rf"^{fold} +{winner} +{manifest['features_with_score'][fold]} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
         assert re.search(line, out, re.MULTILINE)
     mean = (
-        rf"^mean +{np.mean(scores['inner']):.3f} +{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f}"
+        rf"^mean +{np.mean(scores['inner']):.3f} +{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f} \(SD\)"
     )
     assert re.search(mean, out, re.MULTILINE)
     assert (
@@ -91,8 +92,9 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, terminal
     name = "init=[bold] " + " ".join(f"parameter_{i}=0.12345" for i in range(12))
     result = StudyResult([dataclasses.replace(refit, name=name) for refit in outcome.result.refits], "accuracy")
     console = Console(file=io.StringIO(), width=80, force_terminal=terminal, no_color=True, soft_wrap=True)
+    failed = TrialRecord("id", name, {}, "failed", {"outer0": FoldTrace(error="x")})
     told = Finished(
-        dataclasses.replace(outcome, result=result, n_trials={"finished": 3, "null": 0, "stopped": 0, "failed": 1}),
+        dataclasses.replace(outcome, result=result, trials=[*outcome.trials[:3], failed]),
         {"complete": False, "error": "[no] answer", "experiment_id": "1"},
         "http://somewhere:5000",
     )
@@ -104,7 +106,7 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, terminal
         assert row.split()[-2:] == [f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
         assert len(row) <= 80
     assert out.count("parameter_11=0.12345") == 3
-    assert "1 of 4 trials failed: their errors stand in" in out
+    assert "1 of 4 trials failed; their errors are in the journal." in out
     assert "not all runs are there: [no] answer" in out
     assert "http://somewhere:5000/#/experiments/1" in out
 

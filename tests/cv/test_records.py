@@ -26,9 +26,8 @@ def inner_traces(n_scores: int):
     )
 
 
-fold_traces = st.builds(FoldTrace, null=st.just(True), error=st.text()) | st.lists(
-    inner_traces(2), min_size=1, max_size=3
-).map(lambda inner: FoldTrace(inner=inner))
+failed_folds = st.builds(FoldTrace, error=st.text(min_size=1))
+fold_traces = failed_folds | st.builds(FoldTrace, st.booleans(), st.lists(inner_traces(2), min_size=1, max_size=3))
 params = st.dictionaries(st.text(), st.booleans() | st.integers() | floats | st.text() | st.none(), max_size=3)
 trials = st.builds(
     TrialRecord,

@@ -102,12 +102,12 @@ def test_the_commands_tell_each_task_from_the_mean(tmp_path, ray_here, monkeypat
     scores = np.array([refit["test_scores"] for refit in refits if refit["fold"] != "final"])
     assert scores.shape == (2, 2)
     means, spreads = scores.mean(axis=0), scores.std(axis=0, ddof=1)
-    words = ", ".join(f"{n} {m:.3f} ± {s:.3f}" for n, m, s in zip(data, means, spreads, strict=True))
+    words = ", ".join(f"{n} {m:.3f} ± {s:.3f} (SD)" for n, m, s in zip(data, means, spreads, strict=True))
     assert f"by task    {words}\n" in capsys.readouterr().out
     assert select.main(["study", "--top", "6", "--output", "kept"]) == 0
     with Path("kept/ranking.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["rank"]) for row in rows] == list(range(1, 69))
+    assert [float(row["rank"]) for row in rows] == list(range(1, 69))
     for task, width in (("iris", 4), ("digits", 64)):
         own = [row for row in rows if row["task"] == task]
         assert [int(row["rank_in_task"]) for row in own] == list(range(1, width + 1))
