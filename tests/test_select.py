@@ -49,10 +49,11 @@ def test_the_table_is_the_journals_scores_ranked(finished_study, exported):
     assert constant.any()
 
     def places(scores):
-        """Rank by score, ties to the lower index; constant features share the mean of the last ranks."""
-        order = sorted(range(64), key=lambda i: (constant[i], -scores[i], i))
-        last = 64 - (constant.sum() - 1) / 2
-        return {feature: last if constant[feature] else place for place, feature in enumerate(order, start=1)}
+        """Rank by score, ties to the lower index; features without one share the mean of the last ranks."""
+        without = constant | (np.array(scores) == 0)
+        order = sorted(range(64), key=lambda i: (without[i], -scores[i], i))
+        last = 64 - (without.sum() - 1) / 2
+        return {feature: last if without[feature] else place for place, feature in enumerate(order, start=1)}
 
     index = table["index"]
     assert sorted(index) == list(range(64))

@@ -71,11 +71,11 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     scores, winners = manifest["scores"], manifest["winners"]
     for i, fold in enumerate(("outer0", "outer1")):
         winner = f"alpha={winners[fold]['alpha']} rank={winners[fold]['rank']}"
-        line = rf"^{fold} +{winner} +{manifest['features_with_score'][fold]} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
+        n_scored = manifest["features_with_score"][fold]
+        line = rf"^{fold} +{winner} +{n_scored} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
         assert re.search(line, out, re.MULTILINE)
-    mean = (
-        rf"^mean +{np.mean(scores['inner']):.3f} +{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f} \(SD\)"
-    )
+    test = f"{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f}"
+    mean = rf"^mean +{np.mean(scores['inner']):.3f} +{test} \(SD\)"
     assert re.search(mean, out, re.MULTILINE)
     assert (
         f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on all 80 samples" in out

@@ -186,7 +186,7 @@ class Outcome:
         """
         names = self.study["feature_names"]
         if top is not None and not 1 <= top <= len(names):
-            raise ConfigError(f"top={top} must lie between 1 and the {len(names)} features of the study.")
+            raise ConfigError(f"--top {top} must lie between 1 and the {len(names)} features of the study.")
         return FeatureRanking.from_folds(
             self.result.final.feature_scores,
             [refit.feature_scores for refit in self.result.outer],

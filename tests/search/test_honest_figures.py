@@ -1,0 +1,224 @@
+"""What limits a result stands beside it: an empty winner, a search that was cut, fits that did not converge."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from mlflow.tracking import MlflowClient
+from ray import cloudpickle
+from small_studies import make_study, run_on_ray, write_digits, write_yaml
+
+from raysel import select, tune
+from raysel.config import config_from_dict, load_config
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.cv.selection import select_winner
+from raysel.search import callback, engine
+from raysel.search.limits import Limits
+from raysel.search.outcome import Outcome
+from raysel.search.study import Study
+from raysel.search.work import work_of
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import read_journal
+
+pytestmark = pytest.mark.usefixtures("ray_here")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_digits(tmp_path / "few.npz")
+    return tmp_path
+
+
+def shown(path, capsys) -> list[str]:
+    """All that a study shows in words: on the terminal, by select, in MLflow's description and in the manifest."""
+    told = [" ".join(capsys.readouterr().out.split())]
+    assert select.main([str(path)]) == 0
+    told.append(" ".join(capsys.readouterr().out.split()))
+    told.append(Outcome.read(StudyDirectory(path)).markdown())
+    manifest = json.loads((path / "ranking" / "manifest.json").read_text())
+    return [*told, " ".join(manifest["remarks"])]
+
+
+def test_winners_that_select_nothing_are_said_everywhere_and_have_no_stability(here, capsys):
+    write_yaml(here / "few.yaml", solver__space={"alpha": [2.0, 7.5]})
+    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    for text in shown(here / "study", capsys):
+        assert "The final model selects no feature" in text
+        assert "The winners of 2 of 2 outer folds select no feature: outer0, outer1." in text
+        assert "best first" not in text
+        assert not re.search(r"[Ss]tability.*\d\.\d\d", text)
+    manifest = json.loads((here / "study/ranking/manifest.json").read_text())
+    assert manifest["stability"]["value"] is None
+    assert manifest["stability"]["undefined_because"] == "no feature is selected"
+    assert manifest["features_with_score"] == {"outer0": 0, "outer1": 0, "final": 0}
+    assert manifest["scores"]["test"] == [0.25, 0.25]  # four classes of one size
+
+
+def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
+    write_yaml(here / "few.yaml", solver__params={"max_iter": 6, "tol": 1e-3}, solver__space={"alpha": [0.01, 0.3]})
+    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    entries = list(read_journal(here / "study/journal.jsonl"))
+    refits = [RefitRecord.from_json(entry) for entry in entries if entry["kind"] == "refit"]
+    for refit in refits:
+        fell = -np.diff(refit.objective[-2:]) / refit.objective[-2]
+        assert refit.converged == (fell.item() <= 1e-3)
+    missed = [refit.fold for refit in refits if not refit.converged]
+    assert missed, "the case needs a winner that did not converge"
+    for text in shown(here / "study", capsys):
+        assert f"{len(missed)} of 3 winners did not reach tol in max_iter iterations ({', '.join(missed)})" in text
+    fits = [inner for e in entries if e["kind"] == "trial" for fold in e["folds"].values() for inner in fold["inner"]]
+    short = sum(not inner["converged"] for inner in fits)
+    assert f"{short} of {len(fits)} inner fits did not reach tol." in shown(here / "study", capsys)[1]
+    for entry in (e for e in entries if e["kind"] == "trial"):
+        own = [inner["converged"] for fold in entry["folds"].values() for inner in fold["inner"]]
+        assert entry["metrics"]["converged_share"] == pytest.approx(np.mean(own))
+
+
+def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, capsys, monkeypatch):
+    def after_three(limits):
+        limits.out_of_time = len(limits._work.records) >= 3
+        return limits.out_of_time
+
+    space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4]}
+    uri = f"sqlite:///{here}/mlflow.db"
+    write_yaml(here / "few.yaml", solver__space=space, search={"max_concurrent": 1, "time_budget": 1000.0})
+    with monkeypatch.context() as context:
+        context.setattr(Limits, "stop_all", after_three)
+        assert tune.main(["few.yaml", "--output", "study", "--set", f"tracking.uri={uri}"]) == 0
+    for text in shown(here / "study", capsys):
+        assert "search.time_budget ended the search: 3 of 8 trials were made." in text
+    manifest = json.loads((here / "study/ranking/manifest.json").read_text())
+    assert manifest["search"] == {"cut_by_time_budget": True, "n_tried": 3, "n_planned": 8}
+    tried = sorted(entry["params"]["alpha"] for entry in manifest["tried"])
+    assert len(tried) == 3
+    assert tried != space["alpha"][:3], "the order of trials is that of the list"
+    (study_run,) = MlflowClient(uri).search_runs(["1"], "tags.`raysel.kind` = 'study'")
+    assert study_run.data.metrics["cut_by_time_budget"] == 1.0
+
+    # The command of the manifest, in the study's directory.
+    monkeypatch.chdir(here / "study")
+    command = manifest["command"].split()
+    assert command[:3] == ["python", "-m", "raysel.tune"]
+    output = ["--output", "../again", "--set", "dataset.path=../few.npz"]
+    assert tune.main([*command[3:], *output]) == 0
+    again = json.loads((here / "again/ranking/manifest.json").read_text())
+    assert not again["search"]["cut_by_time_budget"]
+    assert again["remarks"] == [remark for remark in manifest["remarks"] if "time_budget" not in remark]
+    for key in ("tried", "winners", "scores", "stability", "convergence"):
+        assert again[key] == manifest[key]
+
+    # Resumed without the limit it is the whole study, and no longer marked.
+    monkeypatch.chdir(here)
+    assert tune.main(["--resume", "study"]) == 0
+    whole = json.loads((here / "study/ranking/manifest.json").read_text())
+    assert whole["search"] == {"cut_by_time_budget": False, "n_tried": 8, "n_planned": 8}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "missing.json is no manifest.json of a study"),
+        ("{}", "is no manifest.json of a study"),
+        ('{"tried": []}', "it lists none"),
+        ('{"tried": [{"id": "0123456789abcdef"}]}', "1 of its 1 configurations are not in solver.space"),
+    ],
+)
+def test_configurations_of_no_such_study_are_refused(here, text, message):
+    path = here / "missing.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(tune.ConfigError, match=message):
+        make_study(here / "few.npz", search={"configurations": str(path)})
+
+
+def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    changes = ["--dry-run", "--set", "solver.name=linear_svm", "--set", "solver.space={C: [1.0]}"]
+    changes += ["--set", "solver.params={}", "--set", "evaluation={classifier: native}"]
+    for source, scaling, said in (
+        ("wine", "unit", True),
+        ("wine", "zscore", False),
+        ("iris", "unit", False),
+        ("digits", "unit", False),
+    ):
+        dataset = f"dataset={{source: {source}, scaling: {scaling}}}"
+        assert tune.main([*changes, "--set", dataset]) == 0
+        assert ("standard deviations differ by a factor of" in capsys.readouterr().out) == said
+
+
+def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
+    """LDA needs more components than a training set without outer0's test rows has directions."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 12)
+    X = rng.normal(size=(36, 3)) + 0.4 * y[:, None]
+    np.savez(tmp_path / "data.npz", X=np.column_stack([X[:, :1], np.zeros(36)]), y=y)
+    raw = {
+        "name": "few",
+        "dataset": {"path": str(tmp_path / "data.npz"), "scaling": "none"},
+        "solver": {"name": "smr", "params": {"max_iter": 3, "tol": 0.0}, "space": {"alpha": [0.01, 0.2]}},
+        "cv": {"outer": 3, "inner": 2},
+    }
+    study = Study.prepare(config_from_dict(raw))
+    fold = study.plan.folds[0]
+    (tmp_path / "plan.json").write_text(json.dumps(study.plan.to_json()))
+    X_broken = X[:, :1].repeat(2, axis=1)
+    X_broken[fold.test[0]] = 1e200  # its square overflows in every training set that holds it
+    records = {}
+    for name, values in (("whole", X[:, :1].repeat(2, axis=1)), ("broken", X_broken)):
+        np.savez(tmp_path / f"{name}.npz", X=values, y=y)
+        raw["dataset"]["path"] = str(tmp_path / f"{name}.npz")
+        raw["cv"] = {"plan": str(tmp_path / "plan.json")}
+        own = Study.prepare(config_from_dict(raw))
+        work = work_of(own)
+        assert work.n_left == 2
+        records[name] = _run_trials(own, tmp_path / name)
+    for id_, record in records["broken"].items():
+        assert record.status == "failed"
+        assert record.failed_folds == ["outer1", "outer2", "final"]
+        assert record.folds["outer0"].inner == records["whole"][id_].folds["outer0"].inner
+    simplicity = study.simplicity(records["whole"].values())
+    winners = {name: select_winner(list(found.values()), "outer0", simplicity).id for name, found in records.items()}
+    assert winners["whole"] == winners["broken"]
+
+
+def _run_trials(study, folder):
+    from small_studies import quiet_progress  # noqa: PLC0415
+
+    from raysel.tracking.journal import Journal  # noqa: PLC0415
+
+    folder.mkdir()
+    with Journal(folder / "journal.jsonl") as journal:
+        engine.run_trials(study, engine.hold(study), work_of(study), journal, quiet_progress(folder, study))
+    return {entry["id"]: TrialRecord.from_json(entry) for entry in read_journal(folder / "journal.jsonl")}
+
+
+def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz")
+    adaptive = make_study(tmp_path / "few.npz", search={"early_stopping": "asha"})
+    assert study.dataset.X.nbytes > 10_000
+    for found in (study, adaptive):
+        work = work_of(found)
+        for pickled in (engine._trial_name, work.searcher(), work.scheduler()):
+            assert len(cloudpickle.dumps(pickled)) < 1000
+
+
+def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
+    write_digits(tmp_path / "few.npz")
+    monkeypatch.setattr(callback, "machine_memory", lambda: 2**20)
+    said = []
+    monkeypatch.setattr("raysel.tracking.progress.Progress.say", lambda _, sentence: said.append(sentence))
+    run_on_ray(make_study(tmp_path / "few.npz"), tmp_path / "run")
+    assert len([sentence for sentence in said if "more than 50% of the machine's memory" in sentence]) == 1
+
+
+def test_configurations_of_a_manifest_are_another_study_by_hash(here):
+    write_yaml(here / "few.yaml")
+    plain, limited = (load_config("few.yaml", more) for more in ([], ["search.configurations=manifest.json"]))
+    assert plain.hash != limited.hash
+    with pytest.raises(tune.ConfigError, match="`configurations` is for method grid, random or sobol"):
+        load_config("few.yaml", ["search.configurations=m.json", "search.early_stopping=asha"])
