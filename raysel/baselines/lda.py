@@ -40,7 +40,7 @@ class LDA(TaskProjector):
 
     Attributes
     ----------
-    projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
         See `FittedProjection`. The scores take unit columns, weighted by their ratio in [0, 1].
     objective_path_ : ndarray of shape (1,)
         The ratio trace, averaged over tasks.
