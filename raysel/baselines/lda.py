@@ -34,7 +34,7 @@ class LDA(TaskProjector):
     n_components : int or list of int, default=None
         For all tasks or for each, at most one less than the task's classes, which None means.
     shrinkage : float in [0, 1], default=0.01
-        s.
+        s. Directions of far less variance than s times the mean count for nothing then; 0 leaves none out.
     n_features_to_select : int, default=None
         How many features ``get_support`` keeps. None: half of them.
 

@@ -63,8 +63,8 @@ def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:
     """
     if rank < varying:
         warnings.warn(
-            f"{named}: rank {rank}, though {varying} directions vary: the other {varying - rank} vary by less than the"
-            " rounding of the largest and are left out. Bring the features to one scale (e.g. z-scores).",
+            f"{named}: rank {rank} of {varying} directions that vary: those left out vary by less than the rounding of"
+            " the largest. Bring the features to one scale (e.g. z-scores).",
             LinAlgWarning,
             stacklevel=2,
         )

@@ -90,8 +90,8 @@ class MTDA(TaskProjector):
     numerators_, denominators_ : ndarray of shape (n_tasks,)
         tr(U_i' S_b^i U_i) and tr(U_i' S_t^i U_i), unweighted.
     retained_ : ndarray of shape (n_tasks,)
-        Share of each task's variance in its projection. Near 0, with a ratio of its own below the joint one, the
-        joint ratio has dropped the task, and a warning says so.
+        Share of each task's variance in its projection. Near 0, with a ratio of its own below half of the joint
+        one, the joint ratio has dropped the task, and a warning says so.
     task_weights_ : ndarray of shape (n_tasks,)
         w_i.
     ranks_ : ndarray of int, shape (n_tasks,)
