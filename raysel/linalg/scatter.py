@@ -120,7 +120,7 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
         centred @ centred.T if dual else centred.T @ centred, driver="evd", check_finite=False, overwrite_a=True
     )
     values, vectors = values[len(values) - most :][::-1], vectors[:, len(values) - most :][:, ::-1]
-    floor = rank_cut(np.sqrt(values[:1]), centred.shape, float(np.linalg.norm(offset)))
+    floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, float(np.linalg.norm(offset)))
     if (values > np.maximum(RESOLVED * values[:1], floor**2)).all():
         basis = vectors / np.sqrt(values) if dual else np.ascontiguousarray(vectors)
         between = vectors.T @ membership * np.sqrt(values)[:, None] if dual else vectors.T @ (centred.T @ membership)
@@ -216,4 +216,11 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
     if np.count_nonzero(scale) <= rank:
         return rank
-    return max(rank, len(thin_svd(centred * scale, offset * scale)[1]))
+    scaled, moved = centred * scale, offset * scale
+    # Without singular vectors at half the cost; only they tell which directions an offset's rounding reaches.
+    singular = scipy.linalg.svdvals(scaled.T if len(scaled) < scaled.shape[1] else scaled, check_finite=False)
+    most, least = (
+        int(np.count_nonzero(singular > rank_cut(singular[:1], scaled.shape, reach)))
+        for reach in (0.0, float(np.linalg.norm(moved)))
+    )
+    return max(rank, most if most in {least, rank} else len(thin_svd(scaled, moved)[1]))
