@@ -20,6 +20,9 @@ from raysel.arrays import FloatArray, IntArray
 
 EPS = float(np.finfo(np.float64).eps)
 
+#: Roundings that a value of the data may have come through.
+FEW = 8
+
 #: An eigenvalue of a Gram matrix below this share of the largest has lost half of its digits to rounding.
 RESOLVED = EPS**0.5
 
@@ -119,14 +122,19 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     values, vectors = scipy.linalg.eigh(
         centred @ centred.T if dual else centred.T @ centred, driver="evd", check_finite=False, overwrite_a=True
     )
-    values, vectors = values[len(values) - most :][::-1], vectors[:, len(values) - most :][:, ::-1]
-    floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, float(np.linalg.norm(offset)))
+    values, vectors = (
+        values[len(values) - most :][::-1],
+        np.ascontiguousarray(vectors[:, len(values) - most :][:, ::-1]),
+    )
+    # Here the means may still be n eps off.
+    floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, n * float(np.linalg.norm(offset)))
     if (values > np.maximum(RESOLVED * values[:1], floor**2)).all():
-        basis = vectors / np.sqrt(values) if dual else np.ascontiguousarray(vectors)
-        between = vectors.T @ membership * np.sqrt(values)[:, None] if dual else vectors.T @ (centred.T @ membership)
+        basis = vectors / np.sqrt(values) if dual else vectors
+        between = (vectors.T @ membership) * np.sqrt(values)[:, None] if dual else vectors.T @ (centred.T @ membership)
         varying = most
     else:
         dual = False
+        centred -= centred.mean(axis=0)  # the rounding of a mean far from 0 may exceed that of its differences
         left, singular, basis = thin_svd(centred, offset)
         values, between = singular**2, singular[:, None] * (left.T @ membership)
         varying = most if len(values) >= most else equilibrated_rank(centred, offset, len(values))
@@ -147,13 +155,9 @@ def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     mean = X.mean(axis=0)
     centred = X - mean
-    # The mean of a feature far from 0 is rounded by more than small differences of its values are.
-    shift = centred.mean(axis=0)
-    centred -= shift
     constant = np.flatnonzero(X[0] == X[-1])
     constant = constant[(X[:, constant] == X[0, constant]).all(axis=0)]
     centred[:, constant] = 0.0
-    mean = mean + shift
     mean[constant] = X[0, constant]
     return mean, centred
 
@@ -184,7 +188,10 @@ def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[Flo
 
 
 def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | float = 0.0) -> FloatArray:
-    """Singular values up to this one are rounding: max(n, D) eps times the largest, as in `numpy.linalg.matrix_rank`.
+    """Singular values up to this one are rounding.
+
+    That of the decomposition, max(n, D) eps times the largest as in `numpy.linalg.matrix_rank`, or that of the values
+    themselves, a few eps of the offset in each of n samples.
 
     Parameters
     ----------
@@ -192,9 +199,9 @@ def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | f
     shape : (int, int)
         n and D.
     offset : ndarray or float, default=0.0
-        Counts as the largest where it is larger.
+        Norm of what was subtracted along each direction.
     """
-    return max(shape) * EPS * np.maximum(largest, offset)
+    return np.maximum(max(shape) * EPS * largest, FEW * shape[0] ** 0.5 * EPS * offset)
 
 
 def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int) -> int:
