@@ -44,3 +44,10 @@ def concatenate(tasks):
         X[row : row + len(own), start : start + width] = own
         row += len(own)
     return X, np.concatenate([y for _, y in tasks]), {f"t{i}": width for i, width in enumerate(widths)}
+
+
+def small_but_telling(seed, scale, n=300):
+    """Three features of noise, and one of far smaller scale that alone tells two classes apart."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return np.column_stack([rng.standard_normal((n, 3)), scale * (y + 0.25 * rng.standard_normal(n))]), y

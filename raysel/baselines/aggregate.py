@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.errors import DataError
-from raysel.linalg.scatter import ScatterRange, scatter_range
+from raysel.linalg.scatter import ScatterRange, centre, scatter_range
 from raysel.linalg.trace_ratio import newton, shrunken
-from raysel.solvers.components import component_numbers
+from raysel.solvers.components import component_numbers, warn_of_lost_directions
 from raysel.solvers.projection import TaskProjector
 from raysel.solvers.task_samples import TaskSamples
 
@@ -63,6 +63,8 @@ class Aggregate(TaskProjector):
     ----------
     projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
         See `FittedProjection`; all tasks have the same number of columns.
+    ranks_ : ndarray of int, shape (1,)
+        Rank of the pooled data.
     objective_path_ : ndarray of shape (n_iter_,)
         The ratio.
 
@@ -120,26 +122,29 @@ class Aggregate(TaskProjector):
         super()._check_components({widest: widths[widest]})
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> Pooled:
-        means = tuple(task.X.mean(axis=0) for task in samples)
-        spreads = [float(np.sqrt(task.X.var(axis=0).sum())) for task in samples]
+        means, centred = zip(*(centre(task.X) for task in samples), strict=True)
+        spreads = [float(np.linalg.norm(own) / np.sqrt(len(own))) for own in centred]
         for task, spread in zip(samples, spreads, strict=True):
             if spread == 0:
                 raise DataError(f"{task}: no feature varies; there is nothing to project on.")
         X = np.zeros((sum(len(task.y) for task in samples), max(task.X.shape[1] for task in samples)))
         codes = np.empty(len(X), dtype=np.int64)
         row = first = 0
-        for task, mean, spread in zip(samples, means, spreads, strict=True):
+        for task, moved, spread in zip(samples, centred, spreads, strict=True):
             own = slice(row, row + len(task.y))
-            X[own, : task.X.shape[1]] = (task.X - mean) / spread
+            X[own, : task.X.shape[1]] = moved / spread
             codes[own] = task.codes + first
             row, first = own.stop, first + len(task.classes)
-        return Pooled(X, scatter_range(X, codes, first), means, tuple(1 / spread for spread in spreads))
+        reduced = scatter_range(X, codes, first)
+        warn_of_lost_directions("the pooled data", reduced.rank, reduced.varying)
+        return Pooled(X, reduced, means, tuple(1 / spread for spread in spreads))
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Pooled) -> Iterator[float]:
         scatter = prepared.scatter
         size = self.n_components or min(sum(len(task.classes) - 1 for task in samples), scatter.rank)
         component_numbers(size, [(f"the pooled data of rank {scatter.rank}", scatter.rank)])
         problem = shrunken(scatter.between, scatter.total, self.shrinkage)
+        self.ranks_ = np.array([scatter.rank])
         stops = np.cumsum([len(task.y) for task in samples])[:-1]
         for ratio, (V,) in newton([problem], [size], np.ones(1)):
             common = scatter.lift(prepared.X - scatter.mean, V)

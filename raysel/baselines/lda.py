@@ -34,13 +34,13 @@ class LDA(TaskProjector):
     n_components : int or list of int, default=None
         For all tasks or for each, at most one less than the task's classes, which None means.
     shrinkage : float in [0, 1], default=0.01
-        s.
+        s. Directions of far less variance than s times the mean count for nothing then; 0 leaves none out.
     n_features_to_select : int, default=None
         How many features ``get_support`` keeps. None: half of them.
 
     Attributes
     ----------
-    projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
         See `FittedProjection`. The scores take unit columns, weighted by their ratio in [0, 1].
     objective_path_ : ndarray of shape (1,)
         The ratio trace, averaged over tasks.

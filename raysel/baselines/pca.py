@@ -30,7 +30,7 @@ class PCA(TaskProjector):
 
     Attributes
     ----------
-    projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
         See `FittedProjection`. A column's weight in the scores is its share of the variance.
     objective_path_ : ndarray of shape (1,)
         The share of variance kept, averaged over tasks.

@@ -41,7 +41,7 @@ class TraceRatioLDA(TaskProjector):
     ----------
     ratios_ : ndarray of shape (n_tasks,)
         Each task's ratio.
-    projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
         See `FittedProjection`.
     objective_path_ : ndarray of shape (n_iter_,)
         The mean of the tasks' ratios.

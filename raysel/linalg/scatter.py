@@ -1,9 +1,12 @@
 """Scatter matrices in the range of the total one, never formed in the original features.
 
-With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). One symmetric
-eigendecomposition of the smaller Gram matrix, X X' (n x n) or X'X (D x D), gives an orthonormal basis Q of
-range(S_t), in which S_t = diag(total) and S_b = H H' with one column a class. Directions outside that range are
-constant in the data: dropping them loses nothing and spares every ratio its 0/0.
+With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). An orthonormal basis Q
+of range(S_t) turns them into S_t = diag(total) and S_b = H H' with one column a class. Directions outside that range
+are constant in the data: dropping them loses nothing and spares every ratio its 0/0.
+
+Q comes from the eigenvectors of the smaller Gram matrix, X X' (n x n) or X'X (D x D), where these resolve every
+direction there can be. The Gram matrix squares the singular values of X, so that those below sqrt(eps) of the largest
+are lost in it: where it leaves directions unresolved, Q comes from the singular value decomposition of X instead.
 """
 
 from __future__ import annotations
@@ -15,8 +18,13 @@ import scipy.linalg
 
 from raysel.arrays import FloatArray, IntArray
 
-#: Eigenvalues of the Gram matrix below this share of the largest count as zero.
-RANK_CUT = 1e-10
+EPS = float(np.finfo(np.float64).eps)
+
+#: Roundings that a value of the data may have come through.
+FEW = 8
+
+#: An eigenvalue of a Gram matrix below this share of the largest has lost half of its digits to rounding.
+RESOLVED = EPS**0.5
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,9 @@ class ScatterRange:
     between : ndarray of shape (r, c)
         H with Q' S_b Q = H H'.
     class_counts : ndarray of int64, shape (c,)
+    varying : int
+        The rank if every feature had unit variance. More than r where scales differ so much that some directions
+        vary by less than the rounding of others, and are left out.
     """
 
     mean: FloatArray
@@ -42,6 +53,7 @@ class ScatterRange:
     total: FloatArray
     between: FloatArray
     class_counts: IntArray
+    varying: int
 
     @property
     def rank(self) -> int:
@@ -98,23 +110,124 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     >>> reduced.rank, float(reduced.total.sum())
     (2, 7.25)
     """
-    n, n_features = X.shape
-    mean = X.mean(axis=0)
-    centred = X - mean
-    dual = n < n_features
-    gram = centred @ centred.T if dual else centred.T @ centred
-    values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False, overwrite_a=True)
-    kept = values > max(RANK_CUT * values[-1], _noise(mean, n))
-    values, vectors = values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
-    basis = vectors / np.sqrt(values) if dual else vectors
+    n = len(X)
+    mean, centred = centre(X)
     counts = np.bincount(codes, minlength=n_classes)
+    # Column k of X' membership is sqrt(n_k / n) m_k.
     membership = np.zeros((n, n_classes))
     membership[np.arange(n), codes] = 1.0 / np.sqrt(np.maximum(counts, 1) * n)[codes]
-    # H = Q' X' membership, whose column k is sqrt(n_k / n) m_k in the range.
-    between = (vectors.T @ membership) * np.sqrt(values)[:, None] if dual else vectors.T @ (centred.T @ membership)
-    return ScatterRange(mean, basis, dual, values / n, np.ascontiguousarray(between), counts.astype(np.int64))
+    dual, varies = n < X.shape[1], centred.any(axis=0)
+    offset = np.where(varies, mean, 0.0)
+    most = min(n - 1, int(np.count_nonzero(varies)))
+    values, vectors = scipy.linalg.eigh(
+        centred @ centred.T if dual else centred.T @ centred, driver="evd", check_finite=False, overwrite_a=True
+    )
+    values, vectors = (
+        values[len(values) - most :][::-1],
+        np.ascontiguousarray(vectors[:, len(values) - most :][:, ::-1]),
+    )
+    # Here the means may still be n eps off.
+    floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, n * float(np.linalg.norm(offset)))
+    if (values > np.maximum(RESOLVED * values[:1], floor**2)).all():
+        basis = vectors / np.sqrt(values) if dual else vectors
+        between = (vectors.T @ membership) * np.sqrt(values)[:, None] if dual else vectors.T @ (centred.T @ membership)
+        varying = most
+    else:
+        dual = False
+        centred -= centred.mean(axis=0)  # the rounding of a mean far from 0 may exceed that of its differences
+        left, singular, basis = thin_svd(centred, offset)
+        values, between = singular**2, singular[:, None] * (left.T @ membership)
+        varying = most if len(values) >= most else equilibrated_rank(centred, offset, len(values))
+    return ScatterRange(mean, basis, dual, values / n, np.ascontiguousarray(between), counts.astype(np.int64), varying)
 
 
-def _noise(mean: FloatArray, n: int) -> float:
-    """What rounding in the mean of constant features can add to the Gram matrix's eigenvalues."""
-    return float(n * (mean @ mean) * (n * np.finfo(np.float64).eps) ** 2)
+def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The mean of each feature and the samples less it, constant features exactly zero.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+
+    Returns
+    -------
+    mean : ndarray of shape (D,)
+    centred : ndarray of shape (n, D)
+    """
+    mean = X.mean(axis=0)
+    centred = X - mean
+    constant = np.flatnonzero(X[0] == X[-1])
+    constant = constant[(X[:, constant] == X[0, constant]).all(axis=0)]
+    centred[:, constant] = 0.0
+    mean[constant] = X[0, constant]
+    return mean, centred
+
+
+def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Singular vectors and values of a matrix above rounding level.
+
+    Parameters
+    ----------
+    centred : ndarray of shape (n, D)
+    offset : ndarray of shape (D,) or float, default=0.0
+        What was subtracted of each column, whose rounding no direction can be told from.
+
+    Returns
+    -------
+    left : ndarray of shape (n, r)
+    singular : ndarray of shape (r,)
+        Descending.
+    right : ndarray of shape (D, r)
+    """
+    wide = centred.shape[0] < centred.shape[1]  # LAPACK is the faster on tall matrices
+    left, singular, right = scipy.linalg.svd(centred.T if wide else centred, full_matrices=False, check_finite=False)
+    if wide:
+        left, right = right.T, left.T
+    rounding = np.linalg.norm(right * offset, axis=1)
+    kept = singular > rank_cut(singular[:1], centred.shape, rounding)
+    return left[:, kept], singular[kept], np.ascontiguousarray(right[kept].T)
+
+
+def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | float = 0.0) -> FloatArray:
+    """Singular values up to this one are rounding.
+
+    That of the decomposition, max(n, D) eps times the largest as in `numpy.linalg.matrix_rank`, or that of the values
+    themselves, a few eps of the offset in each of n samples.
+
+    Parameters
+    ----------
+    largest : ndarray of shape (1,)
+    shape : (int, int)
+        n and D.
+    offset : ndarray or float, default=0.0
+        Norm of what was subtracted along each direction.
+    """
+    return np.maximum(max(shape) * EPS * largest, FEW * shape[0] ** 0.5 * EPS * offset)
+
+
+def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int) -> int:
+    """The rank with every feature of unit norm: directions then below rounding level depend linearly on others.
+
+    Parameters
+    ----------
+    centred : ndarray of shape (n, D)
+    offset : ndarray of shape (D,) or float
+    rank : int
+        That of the matrix as it is, which is the least.
+
+    Returns
+    -------
+    int
+    """
+    largest = np.abs(centred).max(axis=0)
+    norm = largest * np.linalg.norm(centred / np.where(largest > 0, largest, 1.0), axis=0)  # squares may underflow
+    scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    if np.count_nonzero(scale) <= rank:
+        return rank
+    scaled, moved = centred * scale, offset * scale
+    # Without singular vectors at half the cost; only they tell which directions an offset's rounding reaches.
+    singular = scipy.linalg.svdvals(scaled.T if len(scaled) < scaled.shape[1] else scaled, check_finite=False)
+    most, least = (
+        int(np.count_nonzero(singular > rank_cut(singular[:1], scaled.shape, reach)))
+        for reach in (0.0, float(np.linalg.norm(moved)))
+    )
+    return max(rank, most if most in {least, rank} else len(thin_svd(scaled, moved)[1]))

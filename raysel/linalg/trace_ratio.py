@@ -1,10 +1,10 @@
-"""Trace ratio problems that share one ratio, solved to the global optimum by Newton's method.
+"""Trace ratio problems that share one ratio, solved by Newton's method.
 
     maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' T_i V_i)
 
 F(x) = sum_i w_i (sum of the d_i largest eigenvalues of B_i - x T_i) is convex and decreasing, and its one root is
-the optimum. Newton's step on F (Dinkelbach's method) takes those eigenvectors and sets x to the ratio they attain.
-Wang et al., "Trace ratio vs. ratio trace", CVPR 2007; Zhang & Yeung, AAAI 2011, eq. 3.
+the global optimum. Newton's step on F (Dinkelbach's method) takes those eigenvectors and sets x to the ratio they
+attain. Wang et al., "Trace ratio vs. ratio trace", CVPR 2007; Zhang & Yeung, AAAI 2011, eq. 3.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ LARGEST_RATIO = 1.0 - 1e-8
 
 #: A direction whose ratio is above this is one where B = T.
 SEPARATED = 1.0 - 1e-10
+
+#: An eigenvalue below this share of the largest has lost half of its digits to rounding.
+RESOLVED = float(np.finfo(np.float64).eps) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class Scatters:
 
     def leading(self, ratio: float, size: int) -> FloatArray:
         """The eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size), largest first."""
+        diagonal = self.total + self.overlap * (self.between**2).sum(axis=1)
+        if diagonal.min() < RESOLVED * diagonal.max():
+            return self._graded(ratio)[:, :size]
         r, matrix = len(self.total), self.difference(ratio)
         if 4 * size > r:  # divide and conquer for all is then the faster
             _, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False, overwrite_a=True)
@@ -61,6 +67,29 @@ class Scatters:
             few = (r - size, r - 1)
             _, vectors = scipy.linalg.eigh(matrix, subset_by_index=few, check_finite=False, overwrite_a=True)
         return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
+
+    def _graded(self, ratio: float) -> FloatArray:
+        """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter.
+
+        Rounding of the largest eigenvalues blurs the small ones, but not their common eigenspace: the problem is
+        solved again within it, where rounding is that of smaller numbers, until nothing is blurred.
+        """
+        V, start, stop = np.eye(len(self.total)), 0, len(self.total)
+        while True:
+            values, turn = self._within(V[:, start:stop], ratio)
+            V[:, start:stop] = V[:, start:stop] @ turn
+            size = np.abs(values)
+            blurred = np.flatnonzero(size <= RESOLVED * size.max())
+            if len(blurred) in {0, len(size)}:
+                return V
+            start, stop = start + blurred[0], start + blurred[-1] + 1
+
+    def _within(self, V: FloatArray, ratio: float) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues and eigenvectors of V'(B - ratio T)V, largest first."""
+        projected = self.between.T @ V
+        inner = (1.0 - ratio * self.overlap) * projected.T @ projected - ratio * (V.T * self.total) @ V
+        values, vectors = scipy.linalg.eigh(inner, driver="evd", check_finite=False, overwrite_a=True)
+        return values[::-1], vectors[:, ::-1]
 
     def separating(self, size: int) -> FloatArray | None:
         """Directions where B = T, of the largest B, shape (r, size): the limit of ``leading`` as the ratio rises to 1.
@@ -80,9 +109,7 @@ class Scatters:
 
     def principal(self, V: FloatArray, ratio: float) -> FloatArray:
         """V turned within its span to the eigenvectors of V'(B - ratio T)V, largest first."""
-        projected = self.between.T @ V
-        inner = (1.0 - ratio * self.overlap) * projected.T @ projected - ratio * (V.T * self.total) @ V
-        return V @ scipy.linalg.eigh(inner, driver="evd", check_finite=False)[1][:, ::-1]
+        return V @ self._within(V, ratio)[1]
 
     def traces(self, V: FloatArray) -> tuple[float, float]:
         """tr(V'BV) and tr(V'TV)."""

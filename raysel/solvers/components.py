@@ -1,11 +1,13 @@
-"""How many directions each task is projected on."""
+"""How many directions each task has, and how many of them it is projected on."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 
 from raysel.errors import ConfigError
 
@@ -43,3 +45,26 @@ def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[in
         if size > largest:
             raise ConfigError(f"n_components={size} does not fit {task}: the largest possible there is {largest}.")
     return [int(size) for size in sizes]
+
+
+def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:
+    """Warn where directions that vary are left out, as those of features on a far smaller scale than others.
+
+    Features that are constant, repeat or depend linearly on others cost no direction, nor do few samples.
+
+    Parameters
+    ----------
+    named : str
+        What the message calls the data.
+    rank : int
+        Directions that are kept.
+    varying : int
+        Directions that there would be were all features of one scale.
+    """
+    if rank < varying:
+        warnings.warn(
+            f"{named}: rank {rank} of {varying} directions that vary: those left out vary by less than the rounding of"
+            " the largest. Bring the features to one scale (e.g. z-scores).",
+            LinAlgWarning,
+            stacklevel=2,
+        )

@@ -36,6 +36,8 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         Norm of each feature's row of U_i, the columns weighted by their discriminant values.
     scores_ : ndarray of shape (n_features,)
         The tasks' scores one after the other.
+    ranks_ : ndarray of int, shape (n_tasks,)
+        Dimension of the range of each task's data that the directions were sought in.
     task_names_ : list of str
         Empty for data of one task.
     classes_ : ndarray
@@ -49,6 +51,7 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     embeddings_: list[FloatArray]
     embedded_labels_: list[LabelArray]
     task_scores_: list[FloatArray]
+    ranks_: IntArray
     task_names_: list[str]
     classes_: LabelArray
 

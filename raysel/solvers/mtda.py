@@ -27,15 +27,16 @@ from raysel.solvers.task_samples import TaskSamples, called
 
 
 class MTDA(TaskProjector):
-    """Multi-task discriminant analysis, solved to the global optimum.
+    """Multi-task discriminant analysis.
 
     Task i has samples X_i (n_i x D_i) of c_i classes, in a feature space of its own. With its between-class and
     total scatter matrices S_b^i and S_t^i, each divided by n_i, MTDA finds
 
         maximise over U_i'U_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i)
 
-    within the range of each S_t^i. The value lies in [0, 1]. The tasks influence each other through that one
-    ratio. Where a task's classes can be told apart without any error (n_i <= D_i as a rule) the ratio 1 is
+    within the range of each S_t^i, as far as rounding resolves it (``ranks_``; a warning tells where features of very
+    different scales leave less than they could). The value lies in [0, 1]. The tasks influence each other through
+    that one ratio. Where a task's classes can be told apart without any error (n_i <= D_i as a rule) the ratio 1 is
     attained by many U_i; then the limit from below is taken, which is null-space discriminant analysis.
 
     Parameters
@@ -47,8 +48,9 @@ class MTDA(TaskProjector):
         d_i, for all tasks or for each. None: min(c_i - 1, rank of X_i), the number of directions that can tell
         c_i classes apart; more of them only dilute the ratio.
     method : {"exact", "alternating", "printed"}, default="exact"
-        "exact": Newton's method, globally optimal in about 7 iterations. "alternating": the paper's updates of W_i
-        and P (U_i = W_i P) in turn, without its steps 2.3 and 2.4: never descends and meets the same optimum.
+        "exact": Newton's method, which finds the global optimum within these ranges, in about 7 iterations; a ratio
+        within 1e-8 of 1 counts as 1 - 1e-8. "alternating": the paper's updates of W_i and P (U_i = W_i P) in turn,
+        without its steps 2.3 and 2.4: never descends, and where all d_i are equal rests only at that optimum.
         "printed": Table 1 with these steps, which may descend; for comparison only, and it warns.
     intermediate_dim : int, default=None
         d', the columns of W_i, between every d_i and every task's rank. None: halfway. Not for "exact", for
@@ -88,9 +90,13 @@ class MTDA(TaskProjector):
     numerators_, denominators_ : ndarray of shape (n_tasks,)
         tr(U_i' S_b^i U_i) and tr(U_i' S_t^i U_i), unweighted.
     retained_ : ndarray of shape (n_tasks,)
-        Share of each task's variance in its projection; near 0 the joint ratio has dropped the task.
+        Share of each task's variance in its projection. Near 0, with a ratio of its own below half of the joint
+        one, the joint ratio has dropped the task, and a warning says so.
     task_weights_ : ndarray of shape (n_tasks,)
         w_i.
+    ranks_ : ndarray of int, shape (n_tasks,)
+        Dimension of the range that each task was solved in; of the common space for ``aligned`` tasks, and of rows
+        and columns, shape (n_tasks, 2), for ``bilinear``.
     task_scores_ : list of ndarray of shape (D_i,)
         Norm of each feature's row of U_i, each column weighted by its own ratio in [0, 1].
     scores_ : ndarray of shape (n_features,)
@@ -296,7 +302,9 @@ class MTDA(TaskProjector):
         self.task_weights_ = resolve_weights(self.task_weights, samples, totals)
         solve = shared_projection if self.share == "projection" else pooled_within
         size = None if self.n_components is None else int(self.n_components)  # type: ignore[arg-type]
-        for ratio, bases in solve(samples, mapped, self.task_weights_, size, self.shrinkage):
+        rank, steps = solve(samples, mapped, self.task_weights_, size, self.shrinkage)
+        self.ranks_ = np.full(len(samples), rank)
+        for ratio, bases in steps:
             projections = [W @ V for W, V in zip(mapped.maps, bases, strict=True)]
             embeddings = [Z @ V for Z, V in zip(mapped.samples, bases, strict=True)]
             traces = [column_traces(task, Z) for task, Z in zip(samples, embeddings, strict=True)]
@@ -310,6 +318,7 @@ class MTDA(TaskProjector):
         prepared = [matrix_task(task, (a, b)) for task, (a, b) in zip(samples, shapes, strict=True)]
         totals = np.array([(task.samples**2).sum() / len(task.samples) for task in prepared])
         self.task_weights_ = resolve_weights(self.task_weights, samples, totals)
+        self.ranks_ = np.array([task.samples.shape[1:] for task in prepared])
         names, rng = [str(task) for task in samples], check_random_state(self.random_state)
         for ratio, factors in alternate_sides(prepared, names, size, self.task_weights_, self.n_init, rng):
             projections = [m.lift(found) for m, found in zip(prepared, factors, strict=True)]
@@ -326,5 +335,6 @@ class MTDA(TaskProjector):
     def _follow(self, updates: Iterator[float]) -> Iterator[float]:
         for objective in super()._follow(updates):
             if self.converged_ or self.n_iter_ >= self.max_iter:
-                warn_of_dropped_tasks([called(name) for name in self.task_names_], self.retained_)
+                names, ratios = [called(name) for name in self.task_names_], self.numerators_ / self.denominators_
+                warn_of_dropped_tasks(names, self.retained_, ratios, objective)
             yield objective

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from raysel.arrays import FloatArray
 from raysel.errors import ConfigError
-from raysel.linalg.scatter import RANK_CUT, scatter_range
+from raysel.linalg.scatter import centre, equilibrated_rank, scatter_range, thin_svd
 from raysel.linalg.trace_ratio import Scatters, newton, shrunken
+from raysel.solvers.components import warn_of_lost_directions
 from raysel.solvers.task_samples import TaskSamples
 
 
@@ -67,8 +68,8 @@ def map_tasks(samples: Sequence[TaskSamples], aligned: Sequence[ArrayLike]) -> M
             raise ConfigError(f"aligned maps {task} by an array of shape {W.shape}; it must be {wanted}.")
         if not np.isfinite(W).all():
             raise ConfigError(f"aligned maps {task} by an array that holds NaN or infinity.")
-    means = tuple(task.X.mean(axis=0) for task in samples)
-    mapped = tuple((task.X - mean) @ W for task, mean, W in zip(samples, means, maps, strict=True))
+    means, centred = zip(*(centre(task.X) for task in samples), strict=True)
+    mapped = tuple(own @ W for own, W in zip(centred, maps, strict=True))
     for task, Z in zip(samples, mapped, strict=True):
         if not Z.any():
             raise ConfigError(f"aligned maps all samples of {task} to one point.")
@@ -77,8 +78,8 @@ def map_tasks(samples: Sequence[TaskSamples], aligned: Sequence[ArrayLike]) -> M
 
 def shared_projection(
     samples: Sequence[TaskSamples], mapped: Mapped, weights: FloatArray, size: int | None, shrinkage: float
-) -> Iterator[tuple[float, list[FloatArray]]]:
-    """One P for all tasks, by Newton's method; endless.
+) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
+    """One P for all tasks, by Newton's method.
 
     Parameters
     ----------
@@ -89,11 +90,12 @@ def shared_projection(
         d; None: one less than the classes of the task that has most.
     shrinkage : float
 
-    Yields
-    ------
-    ratio : float
-    bases : list of ndarray of shape (d', d)
-        P, once for each task.
+    Returns
+    -------
+    rank : int
+        Of the mapped tasks.
+    steps : iterator of (float, list of ndarray of shape (d', d))
+        The ratio, and P once for each task; endless.
     """
     # Rows weighted by sqrt(w_i n / n_i) make the scatter of the stacked samples the weighted sum.
     n = sum(len(task.y) for task in samples)
@@ -104,14 +106,16 @@ def shared_projection(
     reduced = scatter_range(stacked, codes, int(firsts[-1]))
     d = min(max(len(task.classes) for task in samples) - 1, reduced.rank) if size is None else size
     _check_size(d, reduced.rank)
-    for ratio, (V,) in newton([shrunken(reduced.between, reduced.total, shrinkage)], [d], np.ones(1)):
-        yield ratio, [reduced.lift(stacked - reduced.mean, V)] * len(samples)
+    warn_of_lost_directions("the mapped tasks", reduced.rank, reduced.varying)
+    steps = newton([shrunken(reduced.between, reduced.total, shrinkage)], [d], np.ones(1))
+    centred = stacked - reduced.mean
+    return reduced.rank, ((ratio, [reduced.lift(centred, V)] * len(samples)) for ratio, (V,) in steps)
 
 
 def pooled_within(
     samples: Sequence[TaskSamples], mapped: Mapped, weights: FloatArray, size: int | None, shrinkage: float
-) -> Iterator[tuple[float, list[FloatArray]]]:
-    """Each task its own V_i, all the same within-class scatter, by Newton's method; endless.
+) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
+    """Each task its own V_i, all the same within-class scatter, by Newton's method.
 
     Parameters
     ----------
@@ -122,11 +126,12 @@ def pooled_within(
         d; None: one less than the task's classes.
     shrinkage : float
 
-    Yields
-    ------
-    ratio : float
-    bases : list of ndarray of shape (d', d_i)
-        V_i.
+    Returns
+    -------
+    rank : int
+        Of the mapped tasks.
+    steps : iterator of (float, list of ndarray of shape (d', d_i))
+        The ratio, and V_i; endless.
     """
     factors, residuals = [], []
     for task, Z in zip(samples, mapped.samples, strict=True):
@@ -134,18 +139,20 @@ def pooled_within(
         means = np.eye(len(counts))[task.codes].T @ Z / counts[:, None]
         factors.append(means.T * np.sqrt(counts / len(Z)))
         residuals.append(Z - means[task.codes])
-    pooled = np.concatenate(residuals)
-    within = pooled.T @ pooled / len(pooled)
-    values, Q = scipy.linalg.eigh(within + sum(H @ H.T for H in factors))
-    Q = Q[:, values > RANK_CUT * values[-1]]
-    values, turn = scipy.linalg.eigh(Q.T @ within @ Q)
-    Q, values = Q @ turn, np.maximum(values, 0.0)
+    # From factors of the scatter matrices rather than from these, in which small directions are lost.
+    pooled = np.concatenate(residuals) / np.sqrt(sum(len(Z) for Z in residuals))
+    stacked = np.concatenate([pooled, *(H.T for H in factors)])
+    Q = thin_svd(stacked)[2]
+    warn_of_lost_directions("the mapped tasks", Q.shape[1], equilibrated_rank(stacked, 0.0, Q.shape[1]))
+    _, singular, turn = scipy.linalg.svd(np.linalg.qr(pooled @ Q, mode="r"), check_finite=False)
+    Q, values = Q @ turn.T, np.zeros(Q.shape[1])
+    values[: len(singular)] = singular**2
     values = (1 - shrinkage) * values + shrinkage * values.mean()
     problems = [Scatters(Q.T @ H, values, overlap=1.0) for H in factors]
     sizes = [min(len(task.classes) - 1, len(values)) if size is None else size for task in samples]
     _check_size(max(sizes), len(values))
-    for ratio, bases in newton(problems, sizes, weights):
-        yield ratio, [Q @ V for V in bases]
+    steps = newton(problems, sizes, weights)
+    return len(values), ((ratio, [Q @ V for V in bases]) for ratio, bases in steps)
 
 
 def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -60,8 +60,9 @@ def alternate(
     """Update every W_i, then P, from a random start; endless.
 
     Each update maximises sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) at the ratio x attained before it, so the ratio
-    never falls, and rests only at the global optimum. As printed, Table 1 turns every W_i after its update
-    (steps 2.3 and 2.4), as if the ratio did not depend on where W_i lies relative to P: it then falls at times.
+    never falls; where all d_i are equal it rests only at the global optimum. As printed, Table 1 turns every W_i after
+    its update (steps 2.3 and 2.4), as if the ratio did not depend on where W_i lies relative to P: it then falls at
+    times.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ import scipy.linalg
 
 from raysel.arrays import FloatArray
 from raysel.errors import ConfigError
-from raysel.linalg.scatter import RANK_CUT
+from raysel.linalg.scatter import centre, equilibrated_rank, thin_svd
+from raysel.solvers.components import warn_of_lost_directions
 from raysel.solvers.task_samples import TaskSamples
 
 Factors: TypeAlias = tuple[FloatArray, FloatArray]
@@ -84,12 +85,12 @@ def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
     -------
     MatrixTask
     """
-    mean = task.X.mean(axis=0)
-    X = (task.X - mean).reshape(-1, *shape)
-    rows = _range(np.tensordot(X, X, axes=([0, 2], [0, 2])))
-    columns = _range(np.tensordot(X, X, axes=([0, 1], [0, 1])))
-    if not rows.size:
+    mean, centred = centre(task.X)
+    if not centred.any():
         raise ConfigError(f"{task}: no feature varies; there is nothing to project on.")
+    X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
+    rows = _side(f"{task}, rows", X.transpose(0, 2, 1).reshape(-1, shape[0]), np.linalg.norm(offset, axis=1))
+    columns = _side(f"{task}, columns", X.reshape(-1, shape[1]), np.linalg.norm(offset, axis=0))
     reduced = rows.T @ X @ columns
     counts = np.bincount(task.codes)
     sums = np.eye(len(counts))[task.codes].T @ reduced.reshape(len(X), -1) / np.sqrt(counts)[:, None]
@@ -178,6 +179,8 @@ def _leading(
     return float(values[-size:].sum()), np.ascontiguousarray(vectors[:, : -size - 1 : -1])
 
 
-def _range(scatter: FloatArray) -> FloatArray:
-    values, vectors = scipy.linalg.eigh(scatter)
-    return np.ascontiguousarray(vectors[:, values > max(RANK_CUT * values[-1], 0.0)][:, ::-1])
+def _side(named: str, stacked: FloatArray, offset: FloatArray) -> FloatArray:
+    basis = thin_svd(stacked, offset)[2]
+    rank = basis.shape[1]
+    warn_of_lost_directions(named, rank, equilibrated_rank(stacked, offset, rank))
+    return basis

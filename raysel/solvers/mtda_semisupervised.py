@@ -18,6 +18,7 @@ from sklearn.neighbors import kneighbors_graph
 from raysel.arrays import FloatArray
 from raysel.errors import DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
+from raysel.solvers.components import warn_of_lost_directions
 from raysel.solvers.task_samples import TaskSamples
 
 
@@ -55,8 +56,13 @@ class PartlyLabelled:
             smoothed = np.asarray(laplacian((near + near.T) / 2) @ self.samples, dtype=np.float64)
             T += mu * self.samples.T @ smoothed / n**2
         T.flat[:: len(T) + 1] += eta * self.reduced.total
-        values, vectors = scipy.linalg.eigh(T, driver="evd", check_finite=False, overwrite_a=True)
-        return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+        # T = S M S with S^2 = diag(total) and M >= eta I: M keeps the digits of directions of small scatter, and
+        # the singular values of M^1/2 S are found to rounding level where the eigenvalues of T are lost.
+        scale = np.sqrt(self.reduced.total)
+        values, vectors = scipy.linalg.eigh(T / np.outer(scale, scale), driver="evd", check_finite=False)
+        root = np.sqrt(np.maximum(values, eta))[:, None] * vectors.T * scale
+        _, singular, turn = scipy.linalg.svd(root, check_finite=False, overwrite_a=True)
+        return singular**2, np.ascontiguousarray(turn.T)
 
 
 def partly_labelled(task: TaskSamples) -> PartlyLabelled:
@@ -79,6 +85,7 @@ def partly_labelled(task: TaskSamples) -> PartlyLabelled:
     reduced = scatter_range(task.X, everyone, 1)
     if reduced.rank == 0:
         raise DataError(f"{task}: no feature varies; there is nothing to project on.")
+    warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
     Z = reduced.embed(task.X - reduced.mean, np.eye(reduced.rank))
     known = task.codes >= 0
     own = Z[known] - Z[known].mean(axis=0)

@@ -12,8 +12,9 @@ from raysel.arrays import FloatArray
 from raysel.errors import ConfigError
 from raysel.solvers.task_samples import TaskSamples
 
-#: A task whose projection keeps less than this share of its scatter was dropped by the joint ratio.
-DROPPED = 1e-6
+#: A task was dropped by the joint ratio if its projection keeps less than this share of its scatter and its own ratio
+#: is less than this share of the joint one.
+DROPPED, BELOW = 1e-6, 0.5
 
 
 def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], traces: FloatArray) -> FloatArray:
@@ -83,17 +84,22 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
     return several
 
 
-def warn_of_dropped_tasks(names: Sequence[str], retained: FloatArray) -> None:
-    """Warn of each task whose projection keeps next to nothing of its scatter.
+def warn_of_dropped_tasks(names: Sequence[str], retained: FloatArray, ratios: FloatArray, joint: float) -> None:
+    """Warn of each task whose projection keeps next to nothing of its scatter, only not to lower the joint ratio.
+
+    A projection that parts the classes about as well as the joint ratio was chosen for that, however small its scatter.
 
     Parameters
     ----------
     names : sequence of str
     retained : ndarray of shape (n_tasks,)
         Share of the scatter kept.
+    ratios : ndarray of shape (n_tasks,)
+        Each task's own.
+    joint : float
     """
-    for name, share in zip(names, retained, strict=True):
-        if share < DROPPED:
+    for name, share, ratio in zip(names, retained, ratios, strict=True):
+        if share < DROPPED and ratio < BELOW * joint:
             warnings.warn(
                 f"{name} was dropped by the joint ratio: its projection keeps {share:.1e} of its scatter."
                 " Give it fewer components, or fit it alone.",

@@ -16,7 +16,7 @@ from raysel.data.layouts import Layout, Tasks
 from raysel.data.tasks import task_of
 from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
-from raysel.solvers.components import component_numbers
+from raysel.solvers.components import component_numbers, warn_of_lost_directions
 from raysel.solvers.fitted_projection import FittedProjection
 from raysel.solvers.task_samples import TaskSamples, called, check_tasks, is_labelled, split_columns, task_samples
 
@@ -94,6 +94,7 @@ class TaskProjector(FittedProjection):
         reduced = scatter_range(task.X, task.codes, len(task.classes))
         if reduced.rank == 0:
             raise DataError(f"{task}: no feature varies; there is nothing to project on.")
+        warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
         return reduced
 
     @abstractmethod
@@ -169,6 +170,7 @@ class TaskProjector(FittedProjection):
         values: Sequence[FloatArray],
     ) -> None:
         """Set the fitted attributes from directions V_i in each task's range: U_i = Q_i V_i."""
+        self.ranks_ = np.array([s.rank for s in ranges])
         projections = [s.lift(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
         embeddings = [s.embed(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
         self._keep(samples, [s.mean for s in ranges], projections, values, embeddings)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
 import sklearn.decomposition
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import LinAlgWarning
+from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from task_sets import concatenate
+from task_sets import concatenate, small_but_telling
 
 from raysel.baselines.aggregate import Aggregate
 from raysel.baselines.lda import LDA
 from raysel.baselines.pca import PCA
 from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda import MTDA
 
@@ -122,3 +130,63 @@ def test_each_rival_learns_and_speaks_clearly(method):
         method(n_components=30).fit_tasks(tasks)
     with pytest.raises(DataError, match="task 'task1': no feature varies"):
         method().fit_tasks([tasks[0], (np.ones((6, 3)), [0, 1, 0, 1, 0, 1])])
+
+
+# --- features of very different scales -------------------------------------------------------
+
+EVERY_DIRECTION = [MTDA(), LDA(shrinkage=0.0), TraceRatioLDA(), Aggregate(), MTDA(unlabelled=-1)]
+
+
+@pytest.mark.parametrize("model", EVERY_DIRECTION, ids=str)
+@pytest.mark.parametrize("scale", [1e-3, 1e-5, 1e-7, 1e-10])
+def test_a_telling_feature_of_small_scale_is_found(model, scale):
+    (X, y), (X_test, y_test) = small_but_telling(0, scale), small_but_telling(1, scale)
+    alone = KNeighborsClassifier(1).fit(X[:, 3:], y).score(X_test[:, 3:], y_test)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = model.fit(X, y)
+    assert alone > 0.94
+    assert fitted.score(X_test, y_test) > alone - 0.03
+    assert fitted.ranks_.tolist() == [4]
+
+
+@given(st.integers(0, 10**6), st.integers(2, 4), st.lists(st.floats(-10, 0), min_size=2, max_size=7))
+@settings(max_examples=40, deadline=None)
+def test_the_scales_of_the_features_do_not_move_the_best_ratio(seed, c, powers):
+    """One direction: the ratio is that of the generalised eigenproblem, which has no scale."""
+    D = len(powers)
+    X, y = make_task(seed, n=60, D=D, c=c)
+    expected = scipy.linalg.eigh(*scatters(X, y), eigvals_only=True)[-1]
+    scaled = X * 10.0 ** np.array(powers)
+    for model in (TraceRatioLDA(n_components=1), LDA(n_components=1, shrinkage=0.0)):
+        fitted = model.fit(scaled, y)
+        assert fitted.ranks_.tolist() == [D]
+        assert fitted.objective_path_[-1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_every_direction_of_breast_cancer_is_used():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = UnitScaler().fit_transform(X)
+    for model in (PCA(), LDA(shrinkage=0.0), TraceRatioLDA(), Aggregate(), MTDA()):
+        assert model.fit(X, y).ranks_.tolist() == [30]
+    expected = scipy.linalg.eigh(*scatters(X / X.std(axis=0), y), eigvals_only=True)[-1]
+    assert TraceRatioLDA().fit(X, y).ratios_[0] == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("model", [PCA(), LDA(), TraceRatioLDA(), MTDA(), MTDA(unlabelled=-1)], ids=str)
+def test_a_warning_names_the_rank_only_where_a_direction_that_varies_is_left_out(model):
+    (X, y), other = make_task(12, D=5), make_task(13, n=20, D=30)
+    dependent = np.concatenate([X, X[:, :2], X[:, :1] - X[:, 1:2], np.full((60, 1), 1e8 / 3)], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.fit_tasks([(dependent, y), other]).ranks_.tolist() == [5, 19]
+    lost = np.concatenate([dependent, 1e-16 * np.random.default_rng(0).standard_normal((60, 1))], axis=1)
+    with pytest.warns(LinAlgWarning, match="task 'task0': rank 5 of 6 directions that vary: those"):
+        assert model.fit_tasks([(lost, y), other]).ranks_.tolist() == [5, 19]
+
+
+def test_aggregate_warns_of_directions_that_pooling_loses():
+    tasks = [make_task(14, D=4), make_task(15, n=40, D=3, c=3)]
+    lost = [(X * [1.0, 1.0, 1e-17, 1.0][: X.shape[1]], y) for X, y in tasks]
+    with pytest.warns(LinAlgWarning, match="the pooled data: rank 3 of 4 directions that vary"):
+        assert Aggregate().fit_tasks(lost).ranks_.tolist() == [3]

@@ -25,7 +25,7 @@ def test_the_range_loses_nothing(seed, n, D, c, copies):
     B = sum((codes == k).mean() * np.outer(m, m) for k in range(c) for m in [centred[codes == k].mean(axis=0)])
     Q = reduced.lift(centred, np.eye(reduced.rank))
     assert reduced.rank == np.linalg.matrix_rank(T, tol=1e-9 * np.linalg.norm(T, 2), hermitian=True)
-    assert reduced.dual == (n < X.shape[1])
+    assert reduced.dual == (n < X.shape[1] and reduced.rank == min(n - 1, D + copies))
     np.testing.assert_allclose(Q.T @ Q, np.eye(reduced.rank), atol=1e-7)
     np.testing.assert_allclose(Q @ np.diag(reduced.total) @ Q.T, T, atol=1e-9)
     np.testing.assert_allclose(Q @ reduced.between @ reduced.between.T @ Q.T, B, atol=1e-9)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgWarning
 from scipy.optimize import brentq
 from sklearn.neighbors import NearestNeighbors
+from task_sets import small_but_telling
 
 from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda import MTDA
+from raysel.solvers.mtda_semisupervised import partly_labelled
+from raysel.solvers.task_samples import TaskSamples
 
 
 def make_task(seed, n=60, D=10, c=4):
@@ -252,6 +258,63 @@ def test_more_starts_never_end_lower():
     few = MTDA(shapes, bilinear=(1, 1), n_init=1, random_state=0).fit_tasks(tasks)
     many = MTDA(shapes, bilinear=(1, 1), n_init=20, random_state=0).fit_tasks(tasks)
     assert many.objective_path_[-1] >= few.objective_path_[-1] - 1e-9
+
+
+# --- features of very different scales -------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-9])
+@pytest.mark.parametrize(
+    ("options", "ranks"),
+    [
+        ({}, [4, 4]),
+        ({"method": "alternating", "random_state": 0}, [4, 4]),
+        ({"unlabelled": -1}, [4, 4]),
+        ({"unlabelled": -1, "graph_weight": 1.0}, [4, 4]),
+        ({"aligned": [np.eye(4)] * 2}, [4, 4]),
+        ({"aligned": [np.eye(4)] * 2, "share": "within"}, [4, 4]),
+        ({"tasks": {"a": (4, 1), "b": (1, 4)}, "bilinear": (1, 1)}, [[4, 1], [1, 4]]),
+    ],
+)
+def test_a_telling_feature_of_small_scale_is_found(options, ranks, scale):
+    tasks = [small_but_telling(seed, scale) for seed in (0, 1)]
+    if "unlabelled" in options:
+        tasks = [(X, np.where(np.arange(len(y)) < 200, y, -1)) for X, y in tasks]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mtda = MTDA(**options).fit_tasks(tasks)
+    assert mtda.ranks_.tolist() == ranks
+    for i in (0, 1):
+        X, y = small_but_telling(i + 2, scale)
+        assert (mtda.predict_task(i, X) == y).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"aligned": [np.eye(4)] * 2}, "the mapped tasks: rank 3"),
+        ({"aligned": [np.eye(4)] * 2, "share": "within"}, "the mapped tasks: rank 3"),
+        ({"tasks": {"a": (4, 1), "b": (1, 4)}, "bilinear": (1, 1)}, "task 'b', columns: rank 3"),
+    ],
+)
+def test_a_warning_names_the_rank_where_a_direction_is_left_out(options, named):
+    tasks = [small_but_telling(seed, 1e-17) for seed in (0, 1)]
+    with pytest.warns(LinAlgWarning, match=f"{named} of 4 directions that vary"):
+        MTDA(**options).fit_tasks(tasks)
+
+
+def test_the_denominators_small_eigenvalues_are_right():
+    """T of features in other units is T with its rows and columns scaled, however far apart the units are."""
+    X, y = make_task(7, n=40, D=5)
+    units = np.array([1.0, 1e-5, 1.0, 1e-7, 1e-3])
+    codes = np.where(np.arange(40) < 25, y, -1)
+    known = X[codes >= 0]
+    plain = np.cov(known.T, bias=True) + 0.5 * np.cov(X.T, bias=True)
+    task = partly_labelled(TaskSamples("", X * units, y, np.arange(4), codes))
+    values, turn = task.denominator(0.5, 0.0, 5)
+    U = task.reduced.lift(X * units - task.reduced.mean, turn)
+    assert values.min() > 0
+    np.testing.assert_allclose(U * values @ U.T / np.outer(units, units), plain, atol=1e-6)
 
 
 # --- bad input -------------------------------------------------------------------------------
