@@ -63,9 +63,7 @@ def compared(n_iterations):
         prepared = SMR(shape).prepare(X, y)
         ranks = (*RANKS, 8) if name == "digits" else RANKS  # 8: no bound
         for p, alpha, rank in product(EXPONENTS, ALPHAS, ranks):
-            penalty = Penalty(
-                alpha * prepared.penalty_unit(p), p, SMR().zeta * prepared.coefficient_unit() ** 2
-            )
+            penalty = Penalty(alpha * prepared.penalty_unit(p), p, SMR().zeta * prepared.coefficient_unit() ** 2)
             started = time.thread_time()
             *_, P = islice(former_start(prepared, shape, rank, penalty), n_iterations)
             former, former_seconds = objective(P, prepared, *penalty), time.thread_time() - started
@@ -76,7 +74,18 @@ def compared(n_iterations):
             ]
             (identity, _), (random, _), (multistart, seconds) = one
             best = min(former, identity, random)
-            yield [name, p, alpha, rank, former, identity, random, multistart, multistart / best, seconds / former_seconds]
+            yield [
+                name,
+                p,
+                alpha,
+                rank,
+                former,
+                identity,
+                random,
+                multistart,
+                multistart / best,
+                seconds / former_seconds,
+            ]
 
 
 def summary(rows):

@@ -56,7 +56,7 @@ class SMR(LinearSelector):
         "multistart" for p = 1 is the solution without a bound on the rank, cut to the rank. For p < 1, where
         the penalty has many local minima, it iterates three starts, two of them with an exponent and a smoothing
         that approach p and zeta (continuation, also called graduated non-convexity), and goes on from that of
-        the lowest objective. These 46 iterations are part of the first one and not counted: ``max_iter`` and
+        the lowest objective. These 43 iterations are part of the first one and not counted: ``max_iter`` and
         ``objective_path_`` are about the chosen start. Where the rank is min(shape), and so no bound, it solves
         the unbounded problem. "identity" is the paper's start V = [I; 0], D = 1. "random" draws an orthonormal
         V a class, D = 1. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as below.

@@ -25,9 +25,9 @@ _LS21_STEPS = 8
 _CONTINUATION_STEPS = 8
 _SMOOTHING = (1e-2, 1e-6)
 # Iterations at the penalty itself after which starts are compared: after continuation, and from [I; 0]. Fewer
-# favour [I; 0], which is the first to settle; 46 in all keep a fit of 50 within twice its time (experiments/smr-start).
-_COMPARED_STEPS = 8
-_IDENTITY_STEPS = 14
+# favour [I; 0], which is the first to settle; 43 in all keep a fit of 50 within twice its time (experiments/smr-start).
+_COMPARED_STEPS = 7
+_IDENTITY_STEPS = 13
 
 
 def unit_weight(data: LeastSquaresData, p: float) -> float:
@@ -106,8 +106,8 @@ def multistart_steps(
         D = l2p_weights((ls21**2).sum(axis=0), penalty.p, penalty.zeta)
         return iterations(data, _leading_rows(ls21, rank), D, endless)
     paper = iterations(data, identity(c, n, rank), np.full((m, n), unit_weight(data, penalty.p)), endless)
-    continued = [iterations(data, _leading_rows(P, rank), flat, chain(smooth, endless)) for P in (ridge, ls21)]
-    return _best([(paper, _IDENTITY_STEPS), *((start, n_continued) for start in continued)], data, penalty)
+    others = [iterations(data, _leading_rows(P, rank), flat, chain(smooth, endless)) for P in (ridge, ls21)]
+    return _best([(paper, _IDENTITY_STEPS), *((start, n_continued) for start in others)], data, penalty)
 
 
 def iterations(
