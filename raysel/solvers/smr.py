@@ -214,9 +214,9 @@ class SMR(LinearSelector):
         return (self.rank, -self.alpha)
 
     def is_null(self, prepared: LeastSquaresData) -> bool:
-        """Whether alpha is at or above alpha_max, and p = 1, for which that proves the solution zero."""
+        """Whether p = 1 and alpha is at or above alpha_max, or no cell is correlated with the classes."""
         alpha = self.alpha * (prepared.alpha_max if self.alpha_scale == "max" else 1.0)
-        return self.p == 1 and alpha >= prepared.alpha_max
+        return prepared.alpha_max == 0.0 or (self.p == 1 and alpha >= prepared.alpha_max)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
         """Centre and, if that saves work, rotate the samples; see `LeastSquaresData`."""

@@ -512,7 +512,7 @@ def test_one_class_is_refused_and_constant_samples_are_borne(digits):
     with pytest.raises(DataError, match="one class"):
         SMR((8, 8)).fit(X, np.zeros(len(X)))
     y = np.arange(10) % 2
-    for parameters in ({"rank": 1}, {"rank": 2}, {"rank": 1, "init": "identity"}):
+    for parameters in ({"rank": 1}, {"rank": 2}, {"rank": 1, "init": "identity"}, {"rank": 1, "p": 0.5}):
         smr = SMR((2, 2), **parameters).fit(np.full((10, 4), 0.1), y)
         assert smr.is_null(smr.prepare(np.full((10, 4), 0.1), y))
         assert_array_equal(smr.scores_, 0)
