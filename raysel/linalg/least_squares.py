@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.errors import DataError
-from raysel.linalg.reweighting import l2p_weights, weighted_ridge
+from raysel.linalg.reweighting import Penalty, l2p_weights, weighted_ridge
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,16 @@ class LeastSquaresData:
     Parameters
     ----------
     X : ndarray of shape (n_features, n_rows)
-        Centred features; n_rows = min(n_samples, n_features), for more samples than features are
-        rotated onto as many rows, which leaves the loss as it is and the array smaller than the data.
+        Centred features divided by ``scale``; n_rows = min(n_samples, n_features), for more samples than
+        features are rotated onto as many rows, which leaves the loss as it is and the array smaller than the data.
     Y : ndarray of shape (n_classes, n_rows)
         Centred one-hot targets, rotated likewise.
     XY : ndarray of shape (n_classes, n_features)
         ``Y X'``.
+    scale : float
+        The power of two that puts the largest deviation of a feature from its mean into [0.5, 1); 1 where no
+        feature varies. Division by it rounds nothing: data times a power of two give the same X. Coefficients P
+        of X are ``P / scale`` of the features as they were given.
     residual : float
         Squared length of the targets that the rotation leaves outside the n_rows.
     X_mean : ndarray of shape (n_features,)
@@ -33,12 +37,14 @@ class LeastSquaresData:
         Features that do not vary over the training set.
     classes : ndarray of shape (n_classes,)
     alpha_max : float
-        The penalty ``alpha sum_f ||P[:, f]||`` makes P zero from this alpha on: ``2 max_f ||XY[:, f]||``.
+        On the features as they were given the penalty ``alpha sum_f ||P[:, f]||`` makes P zero from this alpha on:
+        ``2 scale max_f ||XY[:, f]||``.
     """
 
     X: FloatArray
     Y: FloatArray
     XY: FloatArray
+    scale: float
     residual: float
     X_mean: FloatArray
     Y_mean: FloatArray
@@ -46,9 +52,51 @@ class LeastSquaresData:
     classes: LabelArray
     alpha_max: float
 
+    def penalty_unit(self, p: float) -> float:
+        """The alpha from which on no feature alone is worth its penalty, for X as stored.
+
+        ``||P X - Y||^2 + alpha sum_f ||P[:, f]||^p`` over the coefficients of one feature f, all others zero, is
+        least at zero if and only if ``alpha >= M ||XY[:, f]||^(2-p) ||X[f]||^(2p-2)`` with
+        ``M = max_t (2t - t^2) / t^p``, attained at ``t = 2 (1-p) / (2-p)`` of the feature's least-squares
+        coefficients. The unit is the largest of these bounds: for p = 1 it is ``alpha_max / scale``, for p = 0 the
+        most that one feature can lower the loss.
+
+        Parameters
+        ----------
+        p : float
+            0 <= p <= 1.
+
+        Returns
+        -------
+        float
+            0 where no feature is correlated with the targets.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = least_squares_data(np.array([[0.0], [1.0]]), np.array([0, 1]))  # X = [-1/2, 1/2]
+        >>> data.scale, round(data.penalty_unit(0.0), 12)  # all of ||Y||^2
+        (1.0, 1.0)
+        """
+        correlations = np.sqrt((self.XY**2).sum(axis=0))
+        energies = np.einsum("fi,fi->f", self.X, self.X)
+        varying = energies > 0.0
+        coefficients = np.divide(correlations, energies, out=np.zeros_like(energies), where=varying)
+        t = 2.0 * (1.0 - p) / (2.0 - p)
+        largest = (2.0 * t ** (1.0 - p) - t ** (2.0 - p)) * (correlations * coefficients ** (1.0 - p)).max()
+        return float(largest)
+
+    def coefficient_unit(self) -> float:
+        """``penalty_unit(0) / penalty_unit(1)``, a size of coefficients of X as stored; 1 where both are 0.
+
+        Where the same feature attains both it is half of the length of that feature's least-squares coefficients.
+        """
+        unit = self.penalty_unit(1.0)
+        return self.penalty_unit(0.0) / unit if unit > 0.0 else 1.0
+
 
 def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
-    """Centre, rotate where that saves work, and find alpha_max.
+    """Centre, scale by a power of two, rotate where that saves work, and find alpha_max.
 
     Parameters
     ----------
@@ -79,6 +127,8 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
     X_mean, constant = X.mean(axis=0), X.max(axis=0) == X.min(axis=0)
     centred: FloatArray = X - X_mean
     centred[:, constant] = 0.0  # exactly, though the mean is rounded
+    scale = float(np.ldexp(1.0, np.frexp(max(centred.max(), -centred.min()))[1]))
+    centred /= scale
     targets: FloatArray = np.eye(len(classes))[codes]
     Y_mean = targets.mean(axis=0)
     targets -= Y_mean
@@ -90,28 +140,28 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
         residual = float((R[n_features:, n_features:] ** 2).sum())
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
     XY = targets @ features.T
-    alpha_max = 2.0 * float(np.sqrt((XY**2).sum(axis=0).max()))
-    return LeastSquaresData(features, targets, XY, residual, X_mean, Y_mean, constant, classes, alpha_max)
+    alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
+    return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
 
 
-def ls21_steps(data: LeastSquaresData, alpha: float, p: float, zeta: float) -> Iterator[FloatArray]:
+def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:
     """Coefficients of LS21, ``min_P ||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)``, step by step.
-
-    The first weights are those of the correlations ``XY``, scaled to the targets, so that the steps
-    follow the objective's scale law: X times s is alpha times s^p and zeta over s^2.
 
     Parameters
     ----------
     data : LeastSquaresData
-    alpha, p, zeta : float
+    weights : ndarray of shape (n_features,), positive
+        Of the first step's ridge penalty.
+    penalties : iterable of Penalty
+        One a step; the same throughout for steps that descend.
 
     Yields
     ------
     P : ndarray of shape (n_classes, n_features)
     """
-    fitted = float(((data.XY @ data.X) ** 2).sum())
-    step = float((data.XY**2).sum()) / fitted if fitted > 0.0 else 0.0
-    P = step * data.XY
-    while True:
-        P = weighted_ridge(data.X, data.Y, l2p_weights((P**2).sum(axis=0), p, zeta), alpha)
+    P = None
+    for alpha, p, zeta in penalties:
+        if P is not None:
+            weights = l2p_weights((P**2).sum(axis=0), p, zeta)
+        P = weighted_ridge(data.X, data.Y, weights, alpha)
         yield P

@@ -8,10 +8,29 @@ in ``s`` for ``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import lapack
 
 from raysel.arrays import FloatArray
+
+
+class Penalty(NamedTuple):
+    """``alpha sum_g (s_g + zeta)^(p/2)``.
+
+    Parameters
+    ----------
+    alpha : float, positive
+    p : float
+        0 < p <= 2.
+    zeta : float, positive
+        In units of ``s``.
+    """
+
+    alpha: float
+    p: float
+    zeta: float
 
 
 def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:

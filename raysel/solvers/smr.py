@@ -13,7 +13,7 @@ D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,64 +24,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Layout, Tensor
 from raysel.errors import ConfigError
-from raysel.linalg.least_squares import LeastSquaresData, least_squares_data, ls21_steps
-from raysel.linalg.reweighting import l2p_penalty, l2p_weights
-from raysel.linalg.ridge import left_factors, orthonormal
+from raysel.linalg.least_squares import LeastSquaresData, least_squares_data
+from raysel.linalg.reweighting import Penalty
+from raysel.linalg.ridge import orthonormal
 from raysel.solvers.base import LinearSelector
-
-# LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to 0.3
-# of alpha_max: more make D sharper than matrices of rank k can follow.
-_START_STEPS = 8
-
-
-def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zeta: float) -> float:
-    """J of the coefficients.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n_classes, n_features) or (n_classes, m, n)
-    data : LeastSquaresData
-    alpha, p, zeta : float
-
-    Returns
-    -------
-    float
-    """
-    flat = P.reshape(len(P), -1)
-    error = flat @ data.X - data.Y
-    return float((error**2).sum()) + data.residual + alpha * l2p_penalty((flat**2).sum(axis=0), p, zeta)
-
-
-def alternating_steps(
-    data: LeastSquaresData, V: FloatArray, D: FloatArray, alpha: float, p: float, zeta: float
-) -> Iterator[FloatArray]:
-    """Coefficients after each half-step: U-step, V-step, U-step, ...
-
-    Parameters
-    ----------
-    data : LeastSquaresData
-    V : ndarray of shape (c, n, k)
-    D : ndarray of shape (m, n)
-    alpha, p, zeta : float
-
-    Yields
-    ------
-    P : ndarray of shape (c, m, n)
-    """
-    c, (m, n) = len(data.Y), D.shape
-    X, XY = data.X.reshape(m, n, -1), data.XY.reshape(c, m, n)
-    X_t, XY_t = X.transpose(1, 0, 2), XY.transpose(0, 2, 1)  # views: X is kept once
-    while True:
-        V = orthonormal(V)  # P does not depend on the basis of either factor
-        U = left_factors(X, V, D, data.Y, XY, alpha)
-        P = U @ V.transpose(0, 2, 1)
-        D = l2p_weights((P**2).sum(axis=0), p, zeta)
-        yield P
-        U = orthonormal(U)
-        V = left_factors(X_t, U, D.T, data.Y, XY_t, alpha)
-        P = U @ V.transpose(0, 2, 1)
-        D = l2p_weights((P**2).sum(axis=0), p, zeta)
-        yield P
+from raysel.solvers.smr_start import identity, iterations, multistart_steps, unit_weight
+from raysel.solvers.smr_steps import objective
 
 
 class SMR(LinearSelector):
@@ -102,15 +50,25 @@ class SMR(LinearSelector):
     p : float, default=1.0
         Exponent of the penalty, 0 < p <= 1; the smaller, the sparser.
     zeta : float, default=1e-10
-        Smooths the penalty, > 0; in squared units of the coefficients.
-    init : {"ls21", "identity", "random"}, default="ls21"
-        "ls21" starts from the solution without a bound on the rank, cut to the rank; where the rank is
-        min(shape), and so no bound, it solves that problem instead. "identity" is the paper's start
-        V = [I; 0], D = 1. "random" draws an orthonormal V a class, D = 1.
+        Smooths the penalty, > 0; see ``alpha_scale``. It leaves no exact zeros: the score of every cell that
+        varies is positive.
+    init : {"multistart", "identity", "random"}, default="multistart"
+        "multistart" for p = 1 is the solution without a bound on the rank, cut to the rank. For p < 1, where
+        the penalty has many local minima, it iterates three starts, two of them with an exponent and a smoothing
+        that approach p and zeta (continuation, also called graduated non-convexity), and goes on from that of
+        the lowest objective. These 43 iterations are part of the first one and not counted: ``max_iter`` and
+        ``objective_path_`` are about the chosen start. Where the rank is min(shape), and so no bound, it solves
+        the unbounded problem. "identity" is the paper's start V = [I; 0], D = 1. "random" draws an orthonormal
+        V a class, D = 1. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as below.
     alpha_scale : {"max", "absolute"}, default="max"
-        Whether alpha is in units of the data's alpha_max, from which on (for p = 1) the solution is
-        zero, or is taken as it is.
-    max_iter : int, default=50
+        Whether alpha and zeta are in units of the data, so that no constant factor of X changes the ranking,
+        or are taken as they are. Of a cell f let ``c_f`` be the length of ``sum_i X_i[f] y_i`` over the centred
+        samples and targets, and ``q_f = sum_i X_i[f]^2``. The unit of alpha is
+        ``a(p) = max_f M c_f^(2-p) q_f^(p-1)``, from which on no single cell is worth its penalty, with
+        ``M = 2 t^(1-p) - t^(2-p)``, ``t = 2 (1-p) / (2-p)``: for p = 1 it is alpha_max, ``2 max_f c_f``, from
+        which on the solution is zero. The unit of zeta is ``u^2``, ``u = a(0) / a(1)``: where one cell has both
+        maxima u is half of its least-squares coefficient. In images of values in [0, 1] u is about 0.3 to 1.
+    max_iter : int, default=200
         Iterations at most; one is a U-step and a V-step.
     tol : float, default=1e-4
         Stop when an iteration lowers the objective by less than this share.
@@ -167,7 +125,7 @@ class SMR(LinearSelector):
         "rank": [Interval(Integral, 1, None, closed="left")],
         "p": [Interval(Real, 0, 1, closed="right")],
         "zeta": [Interval(Real, 0, None, closed="neither")],
-        "init": [StrOptions({"ls21", "identity", "random"})],
+        "init": [StrOptions({"multistart", "identity", "random"})],
         "alpha_scale": [StrOptions({"max", "absolute"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -182,9 +140,9 @@ class SMR(LinearSelector):
         rank: int = 1,
         p: float = 1.0,
         zeta: float = 1e-10,
-        init: Literal["ls21", "identity", "random"] = "ls21",
+        init: Literal["multistart", "identity", "random"] = "multistart",
         alpha_scale: Literal["max", "absolute"] = "max",
-        max_iter: int = 50,
+        max_iter: int = 200,
         tol: float = 1e-4,
         n_features_to_select: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -256,14 +214,15 @@ class SMR(LinearSelector):
         return (self.rank, -self.alpha)
 
     def is_null(self, prepared: LeastSquaresData) -> bool:
-        """Whether alpha is at or above alpha_max, and p = 1, for which that proves the solution zero."""
-        alpha_max = prepared.alpha_max  # infinite where the data overflow, which proves nothing
-        return self.p == 1 and np.isfinite(alpha_max) and self._absolute_alpha(prepared) >= alpha_max
+        """Whether p = 1 and alpha is at or above alpha_max, or no cell is correlated with the classes."""
+        alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
+        alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
+        return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
 
     def fit_null(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
         """Set the fitted attributes to the zero solution, which predicts the most frequent class."""
         P = np.zeros((len(prepared.classes), X.shape[1]))
-        self.objective_path_ = np.array([self._keep(P, prepared, self._absolute_alpha(prepared))])
+        self.objective_path_ = np.array([self._keep(P, prepared, self._penalty(prepared))])
         self.n_iter_, self.converged_ = 1, True
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
@@ -273,40 +232,42 @@ class SMR(LinearSelector):
     def _sides(self, n_features: int) -> tuple[int, ...]:
         return (n_features, 1) if self.shape is None else tuple(self.shape)
 
-    def _absolute_alpha(self, prepared: LeastSquaresData) -> float:
-        # Where no feature varies alpha_max is 0 and any alpha gives the zero solution.
-        in_units = self.alpha_scale == "max" and prepared.alpha_max > 0
-        return self.alpha * prepared.alpha_max if in_units else self.alpha
+    def _penalty(self, prepared: LeastSquaresData) -> Penalty:
+        """The penalty on coefficients of the features as ``prepared`` stores them."""
+        if self.alpha_scale == "absolute":
+            alpha, zeta = self.alpha / prepared.scale**self.p, self.zeta * prepared.scale**2
+        else:
+            # Where no feature is correlated with the classes the unit is 0 and any alpha gives the zero solution.
+            alpha = self.alpha * (prepared.penalty_unit(self.p) or 1.0)
+            zeta = self.zeta * prepared.coefficient_unit() ** 2
+        return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
 
-    def _steps(self, data: LeastSquaresData, alpha: float) -> Iterator[FloatArray]:
+    def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[FloatArray]:
         """Coefficients after each iteration."""
         c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
-        D = np.ones((m, n))
-        if self.init == "ls21":
-            unbounded = ls21_steps(data, alpha, self.p, self.zeta)
-            if k >= min(m, n):
-                return unbounded
-            P = next(islice(unbounded, _START_STEPS - 1, None)).reshape(c, m, n)
-            V = np.linalg.svd(P, full_matrices=False)[2][:, :k].transpose(0, 2, 1)
-            D = l2p_weights((P**2).sum(axis=0), self.p, self.zeta)
-        elif self.init == "identity":
-            V = np.tile(np.eye(n, k), (c, 1, 1))
+        if self.init == "multistart":
+            return multistart_steps(data, (m, n), k, penalty)
+        if self.init == "identity":
+            V = identity(c, n, k)
         else:
             V = orthonormal(check_random_state(self.random_state).standard_normal((c, n, k)))
-        return islice(alternating_steps(data, V, D, alpha, self.p, self.zeta), 1, None, 2)
+        # D = 1 belongs to coefficients in a unit of their own: those of the features as given, or of the data.
+        weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
+        return iterations(data, V, np.full((m, n), weight), repeat(penalty))
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
-        alpha = self._absolute_alpha(prepared)
-        for P in self._steps(prepared, alpha):
-            yield self._keep(P, prepared, alpha)
+        penalty = self._penalty(prepared)
+        for P in self._steps(prepared, penalty):
+            yield self._keep(P, prepared, penalty)
 
-    def _keep(self, P: FloatArray, prepared: LeastSquaresData, alpha: float) -> float:
-        """Set the fitted attributes to these coefficients and return their objective."""
-        coef = P.reshape(len(P), -1)
+    def _keep(self, P: FloatArray, prepared: LeastSquaresData, penalty: Penalty) -> float:
+        """Set the fitted attributes to these coefficients of the stored features and return their objective."""
+        stored = P.reshape(len(P), -1)
         self.classes_ = prepared.classes
-        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
+        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale)
+        coef = stored / prepared.scale
         intercept = prepared.Y_mean - coef @ prepared.X_mean
         if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef, intercept
-        return objective(P, prepared, alpha, self.p, self.zeta)
+        return objective(P, prepared, *penalty)

@@ -1,5 +1,7 @@
 """SMR against the paper's equations written out, the laws of its objective, and scikit-learn's contract."""
 
+from itertools import islice, repeat
+
 import numpy as np
 import pytest
 import skops.io
@@ -19,9 +21,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from raysel.data.layouts import Matrix, Tensor
 from raysel.errors import ConfigError, DataError
 from raysel.linalg.least_squares import least_squares_data, ls21_steps
-from raysel.linalg.reweighting import l2p_weights
+from raysel.linalg.reweighting import Penalty, l2p_weights
 from raysel.linalg.ridge import inverse_cholesky
-from raysel.solvers.smr import SMR, alternating_steps, objective
+from raysel.metrics.ranks import ranks
+from raysel.solvers.smr import SMR
+from raysel.solvers.smr_start import continuation
+from raysel.solvers.smr_steps import alternating_steps, objective
 
 
 def images_with_signal(rng, m, n, n_samples, c):
@@ -33,6 +38,12 @@ def images_with_signal(rng, m, n, n_samples, c):
 
 def flat(images):
     return images.reshape(len(images), -1)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:400] / 16, y[:400]
 
 
 # --- the algorithm --------------------------------------------------------------------------------
@@ -55,12 +66,13 @@ def test_every_half_step_has_the_objective_of_the_papers_equations(m, n, n_sampl
     rng = np.random.default_rng(m * n + n_samples)
     images, y = images_with_signal(rng, m, n, n_samples, c)
     data = least_squares_data(flat(images), y)
-    alpha, zeta = 0.1 * data.alpha_max, 1e-8
+    images = images / data.scale
+    alpha, zeta = 0.1 * data.alpha_max / data.scale, 1e-8
     V = np.tile(np.eye(n, rank), (c, 1, 1)) if start == "identity" else rng.standard_normal((c, n, rank))
     D = np.ones((m, n))
 
     expected = reference.half_steps(images, y, V, D, alpha, p, zeta, n_half_steps=12)
-    steps = alternating_steps(data, V, D, alpha, p, zeta)
+    steps = alternating_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
     for P_expected in expected:
         P = next(steps)
         J = reference.objective(P_expected, images, y, alpha, p, zeta)
@@ -91,9 +103,9 @@ def problems(draw):
         "c": c,
         "n_samples": draw(st.integers(c, 3 * m * n + c)),
         "rank": draw(st.integers(1, min(m, n))),
-        "p": draw(st.sampled_from([0.5, 1.0])),
+        "p": draw(st.sampled_from([0.25, 0.5, 1.0])),
         "alpha": 10 ** draw(st.floats(-3, 0.5)),
-        "init": draw(st.sampled_from(["ls21", "identity", "random"])),
+        "init": draw(st.sampled_from(["multistart", "identity", "random"])),
         "constant": draw(st.floats(0, 1)),
         "seed": draw(st.integers(0, 10**6)),
     }
@@ -114,8 +126,10 @@ def test_no_iteration_raises_the_objective(problem):
     # What it reports is J of what it ends with, found anew from the raw samples.
     P = smr.coef_.reshape(-1, m, n)
     P = P if len(P) > 1 else np.concatenate([-P, P]) / 2
-    alpha = problem["alpha"] * (least_squares_data(X, y).alpha_max or 1.0)
-    J = reference.objective(P, X.reshape(-1, m, n), y, alpha, problem["p"], smr.zeta)
+    data, p = least_squares_data(X, y), problem["p"]
+    alpha = problem["alpha"] * (data.penalty_unit(p) * data.scale**p or 1.0)
+    zeta = smr.zeta * (data.coefficient_unit() / data.scale) ** 2
+    J = reference.objective(P, X.reshape(-1, m, n), y, alpha, p, zeta)
     if problem["c"] > 2 or problem["init"] != "random":  # two classes from random starts are not mirror images
         assert path[-1] == pytest.approx(J, rel=1e-9)
 
@@ -150,7 +164,7 @@ def test_below_alpha_max_something_is_selected_and_above_zero_is_optimal():
     prepared = SMR().prepare(flat(images), y)
     # At zero the subgradient condition of every cell, ||2 X_f' Y|| <= alpha, holds from alpha_max on and not before.
     assert prepared.alpha_max == pytest.approx(max(2 * np.linalg.norm(x @ Y) for x in X.T))
-    for init in ("ls21", "identity"):
+    for init in ("multistart", "identity"):
         below, above = solution(0.95, init), solution(1.05, init)
         assert below.objective_path_[-1] < J_zero * (1 - 1e-4)
         assert below.scores_.max() > 1e-3
@@ -176,27 +190,97 @@ def test_batched_inverse_cholesky_whitens():
 @pytest.mark.parametrize("n_samples", [12, 70])
 def test_scale_law(p, n_samples):
     images, y = images_with_signal(np.random.default_rng(1), 5, 4, n_samples, 3)
-    X, scale, zeta, alpha = flat(images), 7.3, 1e-6, 0.8
-    data, scaled = least_squares_data(X, y), least_squares_data(scale * X, y)
+    X, factor, zeta, alpha = flat(images), 7.3, 1e-6, 0.8
+    data, scaled = least_squares_data(X, y), least_squares_data(factor * X, y)
     P = np.random.default_rng(2).standard_normal((3, 20))
-    J = objective(P, data, alpha, p, zeta)
-    assert objective(P / scale, scaled, alpha * scale**p, p, zeta / scale**2) == pytest.approx(J, rel=1e-12)
+    # Of the features as stored and as given: X times s is alpha times s^p and zeta over s^2.
+    stored = Penalty(alpha / data.scale**p, p, zeta * data.scale**2)
+    J = objective(P * data.scale, data, *stored)
     assert reference.objective(P.reshape(3, 5, 4), images, y, alpha, p, zeta) == pytest.approx(J, rel=1e-12)
-    # From the default start the whole trajectory obeys it.
+    by = factor * data.scale / scaled.scale
+    other = objective(P * data.scale / by, scaled, stored.alpha * by**p, p, stored.zeta / by**2)
+    assert other == pytest.approx(J, rel=1e-12)
+    # From the default start the whole trajectory obeys it; 16 and its root round nothing.
     one = SMR((5, 4), alpha, 2, p, zeta, alpha_scale="absolute", tol=0, max_iter=5).fit(X, y)
-    other = SMR((5, 4), alpha * scale**p, 2, p, zeta / scale**2, alpha_scale="absolute", tol=0, max_iter=5)
-    assert_allclose(other.fit(scale * X, y).objective_path_, one.objective_path_, rtol=1e-8)
+    other = SMR((5, 4), alpha * 16**p, 2, p, zeta / 16**2, alpha_scale="absolute", tol=0, max_iter=5)
+    assert_allclose(other.fit(16 * X, y).objective_path_, one.objective_path_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5, 0.75, 1.0])
+def test_the_unit_of_alpha_is_where_no_single_cell_is_worth_its_penalty(p):
+    images, y = images_with_signal(np.random.default_rng(3), 3, 4, 25, 3)
+    data = least_squares_data(flat(images) * np.geomspace(1e-3, 1e3, 12), y)
+    unit = data.penalty_unit(p)
+
+    def least_gain(alpha):
+        """The largest fall of the loss less the penalty, over single cells and the lengths of their coefficients."""
+        gains = []
+        for x, correlation in zip(data.X, np.linalg.norm(data.XY, axis=0), strict=True):
+            length = np.geomspace(1e-9, 2.0, 20001) * correlation / (x @ x)
+            gains.append((2 * correlation * length - (x @ x) * length**2 - alpha * length**p).max())
+        return max(gains)
+
+    assert least_gain(0.999 * unit) > 0
+    assert least_gain(1.001 * unit) < 0
+
+
+def spearman(one, other):
+    return 1 - 6 * ((ranks(one) - ranks(other)).astype(float) ** 2).sum() / (len(one) * (len(one) ** 2 - 1))
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize(("init", "rank"), [("multistart", 2), ("multistart", 8), ("identity", 2), ("random", 2)])
+@settings(max_examples=15, deadline=None)
+@given(power=st.integers(-40, 40), decimal=st.floats(-12, 12))
+def test_no_factor_of_the_data_changes_the_ranking(init, rank, p, power, decimal, digits):
+    X, y = digits[0][:120], digits[1][:120]
+    smr = SMR((8, 8), alpha=0.05, rank=rank, p=p, init=init, random_state=0, tol=0, max_iter=10)
+    one = clone(smr).fit(X, y)
+    # A power of two rounds nothing.
+    two = clone(smr).fit(2.0**power * X, y)
+    assert_array_equal(two.ranking_, one.ranking_)
+    assert_array_equal(two.scores_ * 2.0**power, one.scores_)
+    factor = 10**decimal
+    ten = clone(smr).fit(factor * X, y)
+    assert_allclose(ten.objective_path_, one.objective_path_, rtol=1e-8)
+    assert_allclose(ten.scores_ * factor, one.scores_, rtol=1e-6, atol=1e-9 * one.scores_.max())
+    # Equal but for the order of cells that rounding alone tells apart.
+    distinct = one.scores_ > 1e-4 * one.scores_.max()
+    assert spearman(ten.scores_[distinct], one.scores_[distinct]) > 1 - 1e-9
+
+
+@pytest.mark.parametrize("init", ["multistart", "identity", "random"])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_values_near_the_ends_of_double_precision_are_borne(init, p, digits):
+    X, y = digits[0][:60], digits[1][:60]
+    smr = SMR((8, 8), alpha=0.05, rank=2, p=p, init=init, random_state=0, tol=0, max_iter=3)
+    one = clone(smr).fit(X, y)
+    for power in (-900, 900):  # the squares of such values are 0 or infinite
+        other = clone(smr).fit(2.0**power * X, y)
+        assert_array_equal(other.ranking_, one.ranking_)
+        assert_array_equal(other.objective_path_, one.objective_path_)
+    # Varying cells that tell nothing of the classes have no unit.
+    X = np.tile([[0.0, 1.0], [1.0, 0.0]], (2, 1))
+    smr = SMR((1, 2), p=p, init=init, max_iter=3).fit(X, [0, 0, 1, 1])
+    assert_array_equal(smr.coef_, 0)
+
+
+def test_smoothing_leaves_every_varying_cell_a_positive_score(digits):
+    X, y = digits
+    for p in (1.0, 0.25):
+        smr = SMR((8, 8), alpha=0.5, rank=2, p=p, tol=0, max_iter=30).fit(X, y)
+        assert (smr.scores_[np.ptp(X, axis=0) > 0] > 0).all()
 
 
 def test_transposing_the_images_swaps_the_factors():
     rng = np.random.default_rng(4)
     images, y = images_with_signal(rng, 6, 4, 15, 3)
     data, transposed = least_squares_data(flat(images), y), least_squares_data(flat(images.transpose(0, 2, 1)), y)
-    steps = alternating_steps(data, rng.standard_normal((3, 4, 2)), np.ones((6, 4)), 0.5, 1.0, 1e-8)
+    penalty = Penalty(0.5, 1.0, 1e-8)
+    steps = alternating_steps(data, rng.standard_normal((3, 4, 2)), np.ones((6, 4)), repeat(penalty))
     P = next(steps)
-    swapped = alternating_steps(
-        transposed, np.linalg.svd(P)[0][:, :, :2], l2p_weights((P**2).sum(axis=0), 1.0, 1e-8).T, 0.5, 1.0, 1e-8
-    )
+    V, D = np.linalg.svd(P)[0][:, :, :2], l2p_weights((P**2).sum(axis=0), 1.0, 1e-8).T
+    swapped = alternating_steps(transposed, V, D, repeat(penalty))
     for _ in range(6):
         P, Q = next(steps), next(swapped)
         assert_allclose(Q.transpose(0, 2, 1), P, atol=1e-8)
@@ -204,7 +288,7 @@ def test_transposing_the_images_swaps_the_factors():
 
 
 @pytest.mark.parametrize("n_samples", [12, 70])
-@pytest.mark.parametrize(("rank", "init"), [(2, "ls21"), (2, "identity"), (4, "ls21")])
+@pytest.mark.parametrize(("rank", "init"), [(2, "multistart"), (2, "identity"), (4, "multistart")])
 def test_the_order_of_samples_and_classes_does_not_matter(n_samples, rank, init):
     rng = np.random.default_rng(5)
     images, y = images_with_signal(rng, 5, 4, n_samples, 3)
@@ -220,13 +304,56 @@ def test_the_order_of_samples_and_classes_does_not_matter(n_samples, rank, init)
     assert_allclose(renamed.scores_, fit.scores_, atol=1e-6)
 
 
-# --- the estimator --------------------------------------------------------------------------------
+# --- the start ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:400] / 16, y[:400]
+def small_digits(digits):
+    X, y = digits
+    chosen = np.concatenate([np.flatnonzero(y == digit)[:20] for digit in range(10)])
+    return X[chosen], y[chosen], (8, 8)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    rng = np.random.default_rng(0)
+    images, y = images_with_signal(rng, 12, 10, 60, 6)
+    return flat(images), y, (12, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "p", "alpha", "rank"),
+    [
+        ("small_digits", 0.25, 0.05, 1),
+        ("small_digits", 0.25, 0.05, 2),
+        ("small_digits", 0.5, 0.05, 1),
+        ("small_digits", 0.5, 0.2, 1),
+        ("small_digits", 0.25, 0.05, 8),
+        ("planted", 0.25, 0.05, 2),
+        ("planted", 0.5, 0.05, 2),
+        ("planted", 0.25, 0.2, 1),
+    ],
+)
+def test_the_default_start_ends_within_two_percent_of_the_others(name, p, alpha, rank, request):
+    X, y, shape = request.getfixturevalue(name)
+    smr = SMR(shape, alpha, rank, p, tol=0, max_iter=50, random_state=0)
+    J = {init: clone(smr).set_params(init=init).fit(X, y).objective_path_[-1] for init in ("identity", "random")}
+    assert smr.fit(X, y).objective_path_[-1] <= 1.02 * min(J.values())
+
+
+@pytest.mark.parametrize("zeta", [1e-10, 1e-3, 10.0])
+def test_continuation_leads_to_the_penalty_and_never_below_its_smoothing(zeta):
+    images, y = images_with_signal(np.random.default_rng(1), 5, 4, 30, 3)
+    data = least_squares_data(flat(images), y)
+    penalties = [*continuation(data, end := Penalty(0.1 * data.penalty_unit(0.25), 0.25, zeta)), end]
+    alphas, exponents, smoothing = np.array(penalties).T
+    assert exponents[0] == 1.0
+    assert (np.diff(exponents) < 0).all()
+    assert (np.diff(smoothing) <= 0).all()
+    assert_allclose(alphas, [0.1 * data.penalty_unit(p) for p in exponents])
+
+
+# --- the estimator --------------------------------------------------------------------------------
 
 
 @parametrize_with_checks([SMR(), SMR(p=0.5), SMR(init="random", random_state=0), SMR(init="identity")])
@@ -385,7 +512,7 @@ def test_one_class_is_refused_and_constant_samples_are_borne(digits):
     with pytest.raises(DataError, match="one class"):
         SMR((8, 8)).fit(X, np.zeros(len(X)))
     y = np.arange(10) % 2
-    for parameters in ({"rank": 1}, {"rank": 2}, {"rank": 1, "init": "identity"}):
+    for parameters in ({"rank": 1}, {"rank": 2}, {"rank": 1, "init": "identity"}, {"rank": 1, "p": 0.5}):
         smr = SMR((2, 2), **parameters).fit(np.full((10, 4), 0.1), y)
         assert smr.is_null(smr.prepare(np.full((10, 4), 0.1), y))
         assert_array_equal(smr.scores_, 0)
@@ -419,6 +546,7 @@ def test_on_orl_five_iterations_go_below_thirty_from_the_papers_start(real_data)
 def test_ls21_steps_descend_on_more_samples_than_features_and_fewer(p, digits):
     for n_samples in (50, 400):
         data = least_squares_data(digits[0][:n_samples], digits[1][:n_samples])
-        steps = ls21_steps(data, 0.05 * data.alpha_max, p, 1e-10)
-        path = [objective(next(steps), data, 0.05 * data.alpha_max, p, 1e-10) for _ in range(40)]
+        penalty = Penalty(0.05 * data.penalty_unit(p), p, 1e-10)
+        steps = islice(ls21_steps(data, np.ones(64), repeat(penalty)), 40)
+        path = [objective(P, data, *penalty) for P in steps]
         assert np.all(np.diff(path) <= 1e-10 * np.array(path[1:]))
