@@ -81,6 +81,10 @@ class LDA(TaskProjector):
     def _most_components(self, rank: int, n_classes: int) -> int:
         return min(n_classes - 1, rank)
 
+    def _has_converged(self, path: FloatArray) -> bool:
+        """It is solved in one step."""
+        return True
+
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)
         centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]

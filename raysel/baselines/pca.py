@@ -62,6 +62,10 @@ class PCA(TaskProjector):
         self.n_components = n_components
         self.n_features_to_select = n_features_to_select
 
+    def _has_converged(self, path: FloatArray) -> bool:
+        """It is solved in one step."""
+        return True
+
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)
         centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
