@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from raysel.arrays import FloatArray
 from raysel.linalg.scatter import ScatterRange
 from raysel.solvers.projection import TaskProjector
 from raysel.solvers.task_samples import TaskSamples

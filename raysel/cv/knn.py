@@ -101,17 +101,27 @@ def _vote(
     -------
     ndarray of int, shape (n_test,) or (n_test, n_labels)
     """
+    if n_neighbors > 1:
+        return _shared_vote(distances, rounding, codes, n_classes, n_neighbors)
+    nearest = distances.argmin(axis=1)
+    predicted = codes[nearest]
+    # Few samples have several nearest ones: those that may are found by a bound that is cheaper to compute.
+    limit = distances[np.arange(len(distances)), nearest] + rounding[0] + 2.0 * rounding[1].max()
+    tied = np.count_nonzero(distances <= limit[:, None], axis=1) > 1
+    if tied.any():
+        predicted[tied] = _shared_vote(distances[tied], (rounding[0][tied], rounding[1]), codes, n_classes, 1)
+    return predicted
+
+
+def _shared_vote(
+    distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
+) -> IntArray:
+    """As `_vote`, with the votes of all samples that are tied with the last neighbour."""
     rows = np.arange(len(distances))
-    nearest = (
-        distances.argmin(axis=1)
-        if n_neighbors == 1
-        else np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    )
+    nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
     last = distances[rows, nearest]
     error = (rounding[0] + rounding[1][nearest])[:, None]
     within = distances - rounding[1] <= last[:, None] + error
-    if n_neighbors == 1 and np.count_nonzero(within) == len(within):  # no ties
-        return codes[nearest]
     nearer = within & (distances + rounding[1] < last[:, None] - error)
     n_nearer = nearer.sum(axis=1)
     # The samples at the last neighbour's distance share what the nearer ones leave.
