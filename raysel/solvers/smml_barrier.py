@@ -78,7 +78,9 @@ class DualBarrier:
         self._alpha, self._total = scale * alpha, scale * total
         self._V = np.zeros_like(total) if len(self._groups) == 1 else 0.5 * self._total
         barriers = 2 * self._alpha.size + 2 * sum(group.ratios(total).size for group in self._groups)
-        self._mu = max(self.certificate.objective - self.certificate.bound, 1e-300) / barriers
+        # For this start, whatever is known of the problem: a mu too small for its start takes longer.
+        null = Certificate(self.problem)
+        self._mu = max(null.objective - null.bound, 1e-300) / barriers
 
     def _parts(self) -> list[FloatArray]:
         """The dual variables of each term."""
