@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,11 +63,10 @@ def test_the_barrier_method_alone_certifies_within_few_steps(seed):
     problem = smml.problem(smml.prepare(X, y))
     if problem.is_null:
         return
-    for steps, certificate in enumerate(DualBarrier(problem, Certificate(problem)).rounds()):
+    for certificate in islice(DualBarrier(problem, Certificate(problem)).rounds(), 150):
         if certificate.gap <= 1e-5:
             break
     assert certificate.gap <= 1e-5
-    assert steps <= 150
     found, _ = problem.prepared.coefficients(certificate.solution.W, certificate.solution.bias)
     again = SMML(widths, gamma1, gamma2, tol=1e-5).fit(X, y)  # by ADMM, as a rule
     assert certificate.objective == pytest.approx(again.objective_path_[-1], rel=1.1e-5)
