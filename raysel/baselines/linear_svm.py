@@ -64,6 +64,8 @@ class LinearSVM(OneAgainstRest):
     intercept_ : ndarray of shape (n_classes,), one entry for two classes
     classes_ : ndarray of shape (n_classes,)
         For a multi-label target 0, 1, ..., one a label.
+    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
+        Training samples of each class; without and with each label. Decides where scores are equal.
     multilabel_ : bool
     scores_ : ndarray of shape (n_features,)
         Euclidean norm of each feature's coefficients.
@@ -123,25 +125,52 @@ class LinearSVM(OneAgainstRest):
         """Whether every w is zero: with "l1", where no slope of the loss, b at its best, exceeds 1."""
         if self.penalty == "l2":
             return False
-        (above, below), sums = prepared.counts, prepared.sums
-        # b at w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1].
-        excess = above - below
-        bias = np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
+        bias, sums = self._null_bias(prepared), prepared.sums
         slopes = (1 - bias)[:, None] * sums[0] - (1 + bias)[:, None] * sums[1]
         return bool(2 * self.C * np.abs(slopes).max() <= 1)
 
+    def fit_null(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> None:
+        """Be fitted by w = 0 and its best b, without solving: for training sets on which `is_null` holds.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        prepared : PreparedSVM
+            Of X and y.
+        """
+        self.n_features_in_ = X.shape[1]
+        self.objective_path_, self.n_iter_ = np.array([self._keep_null(X, prepared)]), 1
+        self.converged_ = self._has_converged(self.objective_path_)
+
+    def _null_bias(self, prepared: PreparedSVM) -> FloatArray:
+        """With "l1" b at w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1]."""
+        above, below = prepared.counts
+        excess = above - below
+        bias: FloatArray = np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
+        return bias
+
+    def _keep_null(self, X: FloatArray, prepared: PreparedSVM) -> float:
+        bias = self._null_bias(prepared)
+        return self._keep(X, prepared.target, np.zeros((len(bias), X.shape[1])), bias, 0)
+
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> Iterator[float]:
-        target = prepared.target
-        self.classes_, self.multilabel_ = target.classes, target.multilabel
-        machines = [self._machine(X, sign) for sign in target.signs]
-        self.coef_ = np.stack([w for w, _, _ in machines])
-        self.intercept_ = np.array([b for _, b, _ in machines])
-        self.liblinear_iterations_ = max(steps for _, _, steps in machines)
-        self.scores_ = np.linalg.norm(self.coef_, axis=0)
-        margins = target.signs * (self.coef_ @ X.T + self.intercept_[:, None])
-        weights = np.column_stack([self.coef_, self.intercept_])
+        if self.is_null(prepared):
+            yield self._keep_null(X, prepared)
+            return
+        machines = [self._machine(X, sign) for sign in prepared.target.signs]
+        coef, bias = np.stack([w for w, _, _ in machines]), np.array([b for _, b, _ in machines])
+        yield self._keep(X, prepared.target, coef, bias, max(steps for _, _, steps in machines))
+
+    def _keep(self, X: FloatArray, target: SignedTarget, coef: FloatArray, bias: FloatArray, steps: int) -> float:
+        """Set the fitted attributes; the objective."""
+        self._keep_target(target)
+        self.coef_, self.intercept_, self.liblinear_iterations_ = coef, bias, steps
+        self.scores_ = np.linalg.norm(coef, axis=0)
+        margins = target.signs * (coef @ X.T + bias[:, None])
+        weights = np.column_stack([coef, bias])
         penalty = 0.5 * (weights**2).sum() if self.penalty == "l2" else np.abs(weights).sum()
-        yield float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
+        return float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
 
     def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:
         """w, b and the iterations of one machine; a label that all samples have, or none, needs b alone."""

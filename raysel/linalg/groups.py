@@ -8,6 +8,7 @@ proximal step of ``t ||group||``; capping at t, the projection on the ball, is w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,8 +30,16 @@ class GroupNorm(ABC):
     weights: FloatArray
 
     @abstractmethod
+    def sums(self, W: FloatArray) -> FloatArray:
+        """Sum of each group of W (c, d): (c, n_modalities) for blocks, (d,) for rows."""
+
+    @abstractmethod
+    def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
+        """Rows and columns of each group's entries in a W of this shape."""
+
     def norms(self, W: FloatArray) -> FloatArray:
         """Norm of each group of W (c, d): (c, n_modalities) for blocks, (d,) for rows."""
+        return np.sqrt(self.sums(W * W))
 
     @abstractmethod
     def spread(self, factors: FloatArray) -> FloatArray:
@@ -66,9 +75,18 @@ class RowNorm(GroupNorm):
     15.0
     """
 
+    def sums(self, W: FloatArray) -> FloatArray:
+        """Sum of each column, shape (d,)."""
+        return W.sum(axis=0)
+
     def norms(self, W: FloatArray) -> FloatArray:
         """Norm of each column, shape (d,)."""
         return np.sqrt(np.einsum("jr,jr->r", W, W))
+
+    def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
+        """Each column's entries."""
+        rows = np.arange(shape[0])
+        return ((rows, np.full_like(rows, r)) for r in range(shape[1]))
 
     def spread(self, factors: FloatArray) -> FloatArray:
         """The factors themselves: they multiply columns."""
@@ -95,9 +113,14 @@ class BlockNorm(GroupNorm):
     def _starts(self) -> IntArray:
         return np.cumsum(self.widths) - self.widths
 
-    def norms(self, W: FloatArray) -> FloatArray:
-        """Norm of each class's part in each modality, shape (c, n_modalities)."""
-        return np.sqrt(np.add.reduceat(W * W, self._starts, axis=1))
+    def sums(self, W: FloatArray) -> FloatArray:
+        """Sum of each class's part in each modality, shape (c, n_modalities)."""
+        return np.add.reduceat(W, self._starts, axis=1)
+
+    def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
+        """Each class's entries in each modality."""
+        blocks = [np.arange(a, a + width) for a, width in zip(self._starts, self.widths, strict=True)]
+        return ((np.full_like(columns, j), columns) for j in range(shape[0]) for columns in blocks)
 
     def spread(self, factors: FloatArray) -> FloatArray:
         """Repeat each modality's factor over its columns."""

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.errors import DataError
 from raysel.solvers.base import LinearSelector
 
@@ -31,6 +31,15 @@ class SignedTarget:
     signs: FloatArray
     classes: LabelArray
     multilabel: bool
+
+    @property
+    def counts(self) -> IntArray:
+        """Samples of each class, (n_classes,), or without and with each label, (n_labels, 2)."""
+        above = np.count_nonzero(self.signs > 0, axis=1)
+        if len(self.classes) > 2 and not self.multilabel:
+            return above
+        sides = np.column_stack([self.signs.shape[1] - above, above])
+        return sides if self.multilabel else sides[0]
 
 
 def signed_target(y: ArrayLike) -> SignedTarget:
@@ -82,10 +91,17 @@ class OneAgainstRest(LinearSelector):
     ----------
     classes_ : ndarray of shape (n_classes,)
         For a multi-label target 0, 1, ..., one a label.
+    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
+        Training samples of each class; without and with each label.
     multilabel_ : bool
     """
 
+    class_count_: IntArray
     multilabel_: bool
+
+    def _keep_target(self, target: SignedTarget) -> None:
+        """Set the fitted attributes that the labels alone determine."""
+        self.classes_, self.multilabel_, self.class_count_ = target.classes, target.multilabel, target.counts
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
         shape = np.asarray(y).shape
@@ -100,6 +116,9 @@ class OneAgainstRest(LinearSelector):
     def predict(self, X: ArrayLike) -> LabelArray:
         """The class of largest score, or for a multi-label target each label whose score is positive.
 
+        Among equal scores the most frequent class of the training set wins, the first of equally frequent ones; a
+        label (or the second of two classes) whose score is 0 is given where more training samples have it than not.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -108,9 +127,14 @@ class OneAgainstRest(LinearSelector):
         -------
         ndarray of shape (n_samples,), or (n_samples, n_labels) of 0 and 1
         """
-        if getattr(self, "multilabel_", False):
-            return (self.decision_function(X) > 0).astype(np.int64)
-        return super().predict(X)
+        values = self.decision_function(X)
+        if values.ndim == 2 and not self.multilabel_:
+            order = np.argsort(-self.class_count_, kind="stable")
+            chosen: LabelArray = self.classes_[order[values[:, order].argmax(axis=1)]]
+            return chosen
+        majority = self.class_count_[..., 1] > self.class_count_[..., 0]
+        positive = np.where(values == 0, majority, values > 0).astype(np.int64)
+        return positive if self.multilabel_ else self.classes_[positive]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Layout, Modalities
 from raysel.errors import ConfigError, DataError
-from raysel.solvers.one_against_rest import OneAgainstRest, signed_target
-from raysel.solvers.smml_admm import ConsensusADMM
+from raysel.solvers.one_against_rest import OneAgainstRest, SignedTarget, signed_target
 from raysel.solvers.smml_certificate import Certificate
 from raysel.solvers.smml_problem import MultimodalProblem, PreparedModalities, prepare_modalities
 from raysel.solvers.smml_reweighted import Reweighted
+from raysel.solvers.smml_rounds import solving_rounds
 
 
 class SMML(OneAgainstRest):
@@ -41,8 +41,9 @@ class SMML(OneAgainstRest):
         "max": gamma1 and gamma2 are fractions of g1max and g2max, found on the training set, with which W = 0
         wherever gamma1 + gamma2 >= 1.
     method : {"admm", "reweighted"}, default="admm"
-        "admm": consensus ADMM, an iteration is 10 updates. "reweighted": Algorithm 1 of the paper, an iteration is
-        one SVM (LIBSVM) a class; slower, and the same optimum.
+        "admm": consensus ADMM, an iteration is 10 updates; where that is slow and there are at most 5000
+        coefficients, a barrier method goes on, an iteration is a Newton step. "reweighted": Algorithm 1 of the
+        paper, an iteration is one SVM (LIBSVM) a class; slower, and the same optimum.
     tol : float, default=1e-4
         The relative duality gap at which to stop.
     max_iter : int, default=2000
@@ -56,6 +57,8 @@ class SMML(OneAgainstRest):
     intercept_ : ndarray of shape (n_classes,), one entry for two classes
     classes_ : ndarray of shape (n_classes,)
         For a multi-label target 0, 1, ..., one a label.
+    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
+        Training samples of each class; without and with each label. Decides where scores are equal.
     multilabel_ : bool
     scores_ : ndarray of shape (n_features,)
         ||w^r|| of each feature.
@@ -190,10 +193,26 @@ class SMML(OneAgainstRest):
         """Whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0."""
         return self.problem(prepared).is_null
 
+    def fit_null(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
+        """Be fitted by W = 0 and its best intercept, without solving: for training sets on which `is_null` holds.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        prepared : PreparedModalities
+            Of X and y.
+        """
+        self.keep(X, Certificate(self.problem(prepared)))
+
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> Iterator[float]:
         problem = self.problem(prepared)
-        if self.method == "admm":
-            for certificate in ConsensusADMM(problem).rounds():
+        if problem.is_null:
+            certificate = Certificate(problem)
+            self._keep(certificate, 0)
+            yield certificate.objective
+        elif self.method == "admm":
+            for certificate in solving_rounds(problem):
                 self._keep(certificate, 0)
                 yield certificate.objective
         else:
@@ -206,9 +225,11 @@ class SMML(OneAgainstRest):
         """Set the fitted attributes to the best model so far."""
         problem, prepared, solution = certificate.problem, certificate.problem.prepared, certificate.solution
         self.coef_, self.intercept_ = prepared.coefficients(solution.W, solution.bias)
-        self.classes_, self.multilabel_ = prepared.classes, prepared.multilabel
+        self._keep_target(SignedTarget(prepared.signs, prepared.classes, prepared.multilabel))
         self.gamma1_, self.gamma2_ = problem.gamma1, problem.gamma2
-        self.dual_gap_, self.n_subproblems_ = certificate.gap, n_subproblems
+        # Where W = 0 is proved, the certificate knows it but for rounding.
+        self.dual_gap_ = 0.0 if problem.is_null else certificate.gap
+        self.n_subproblems_ = n_subproblems
         self.scores_ = np.linalg.norm(self.coef_, axis=0)
         layout = Modalities(self.modalities or {"all": self.coef_.shape[1]})
         self.modality_names_ = list(layout.modalities)

@@ -10,7 +10,6 @@ by the residuals of their own splits (Boyd et al., Found. Trends Mach. Learn. 20
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,44 +28,20 @@ _TAU = 2.0
 _HINGE_BALANCE, _PENALTY_BALANCE = 1.0, 2.0
 
 
-@dataclass(frozen=True)
-class WarmStart:
-    """Where a solver left off; another pair of gammas may go on from there.
-
-    Attributes
-    ----------
-    scores, score_duals : ndarray of shape (c, n)
-    W : ndarray of shape (c, d)
-    block_duals, row_duals : ndarray of shape (c, d)
-        Zero where the term was absent.
-    """
-
-    scores: FloatArray
-    score_duals: FloatArray
-    W: FloatArray
-    block_duals: FloatArray
-    row_duals: FloatArray
-
-
 class ConsensusADMM:
     """Solves one problem; each round is ``UPDATES`` updates and a look at the certificate.
 
     Parameters
     ----------
     problem : MultimodalProblem
-    start : WarmStart, optional
-    certificate : Certificate, optional
-        What is known of the problem already.
 
     Attributes
     ----------
     certificate : Certificate
     """
 
-    def __init__(
-        self, problem: MultimodalProblem, start: WarmStart | None = None, certificate: Certificate | None = None
-    ) -> None:
-        self.problem, self.certificate = problem, certificate or Certificate(problem)
+    def __init__(self, problem: MultimodalProblem) -> None:
+        self.problem, self.certificate = problem, Certificate(problem)
         self._penalties = problem.penalties
         X, signs = problem.prepared.X, problem.prepared.signs
         self._shapes = [signs.shape] + [(len(signs), X.shape[1])] * len(self._penalties)
@@ -75,15 +50,7 @@ class ConsensusADMM:
         self._anderson = Anderson(len(self._s))
         # Measured: rho ends near this, and tau between 1 and 10, in the units that X was given.
         self.rho = float(np.clip(4.0 * problem.fractions.sum(), 1e-6, 0.5))
-        # A start brings no tau along: one that a solve has driven far off can stall the next for good.
         self.tau = _TAU
-        if start is not None:
-            duals = [start.block_duals] if problem.blocks else []
-            duals += [start.row_duals] if problem.rows else []
-            parts = self._parts(self._s)
-            np.add(start.scores, start.score_duals / self.rho, out=parts[0])
-            for part, dual in zip(parts[1:], duals, strict=True):
-                np.add(start.W, dual / (self.rho * self.tau), out=part)
         self._factor()
 
     def rounds(self) -> Iterator[Certificate]:
@@ -101,16 +68,6 @@ class ConsensusADMM:
             if count & (count - 1) == 0:  # rounds 1, 2, 4, 8, ...: ever rarer, so that it still converges
                 self._balance(ahead)
             yield self.certificate
-
-    def state(self) -> WarmStart:
-        """Where the solver is."""
-        self._proximal(self._s, self._z)
-        s, z = self._parts(self._s), self._parts(self._z)
-        duals = [self.rho * self.tau * (part - point) for part, point in zip(s[1:], z[1:], strict=True)]
-        absent = np.zeros(self._shapes[1])
-        blocks = duals[0] if self.problem.blocks else absent
-        rows = duals[-1] if self.problem.rows else absent
-        return WarmStart(z[0].copy(), self.rho * (s[0] - z[0]), z[-1].copy(), blocks, rows)
 
     def _parts(self, flat: FloatArray) -> list[FloatArray]:
         """The splits' views of a flat vector: (c, n), then (c, d) a penalty."""
