@@ -81,13 +81,14 @@ def main(output: Path) -> None:
                 won = manifest["winners"][f"outer{i}"]
                 shown = " ".join(f"{k}={won[k]:g}" for k in ("gamma1", "gamma2", "C") if k in won)
                 writer.writerow((*key, i, shown, f"{inner:.6f}", f"{test:.6f}"))
-    print("| setting | method | inner accuracy | test accuracy | test less that of full, fold by fold | stability |")
-    print("|---|---|---|---|---|---|")
+    print("| setting | method | inner accuracy | test accuracy | test less that of full | features | stability |")
+    print("|---|---|---|---|---|---|---|")
     for (setting, method), manifest in found.items():
         inner, test = (np.array(manifest["scores"][key]) for key in ("inner", "test"))
         less = "" if method == "full" else spread(test - np.array(found[setting, "full"]["scores"]["test"]))
-        stability = manifest["stability"]["value"]
-        print(f"| {setting} | {method} | {spread(inner)} | {spread(test)} | {less} | {stability:.2f} |")
+        scored = [n for fold, n in manifest["features_with_score"].items() if fold != "final"]
+        features, stability = f"{min(scored)} to {max(scored)}", manifest["stability"]["value"]
+        print(f"| {setting} | {method} | {spread(inner)} | {spread(test)} | {less} | {features} | {stability:.2f} |")
 
 
 if __name__ == "__main__":

@@ -325,7 +325,7 @@ class Outcome:
 def _empty_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]
     if n_scored[FINAL] == 0:
-        yield "The final model selects no feature: no configuration did better than the most frequent class."
+        yield "The final model selects no feature: it predicts the most frequent class."
     if empty:
         yield f"The winners of {len(empty)} of {len(n_scored) - 1} outer folds select no feature: {', '.join(empty)}."
     fewer = {fold: n for fold, n in n_scored.items() if 0 < n < top}
