@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         markup=False,
     )
     out.print(f"stability {outcome.stability_in_words(arguments.top)}", markup=False)
-    out.print(f"{found.n_converged} of {found.n_fits} winners converged, the model among them", markup=False)
+    if found.n_fits:  # not recorded by version 0.1
+        out.print(f"{found.n_converged} of {found.n_fits} winners converged, the model among them", markup=False)
     for remark in outcome.remarks(arguments.top):
         out.print(remark, markup=False, style="yellow")
     if names:

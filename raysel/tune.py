@@ -208,7 +208,8 @@ def report(finished: Finished, out: Console) -> None:
         f"{outcome.n_scored[result.final.fold]} of {n_features} features have a score",
         markup=False,
     )
-    out.print(f"converged  {found.n_converged} of {found.n_fits} winners, the model among them", markup=False)
+    if found.n_fits:  # not recorded by version 0.1
+        out.print(f"converged  {found.n_converged} of {found.n_fits} winners, the model among them", markup=False)
     out.print(f"stability  {outcome.stability_in_words()}", markup=False)
     out.print(f"ranking    {outcome.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)", markup=False)
     out.print(f"study      {outcome.directory.path}", markup=False)

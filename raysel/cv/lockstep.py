@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from raysel.cv.convergence import convergence_of
 from raysel.cv.evaluation import Evaluation
 from raysel.cv.folds import FoldData
 from raysel.cv.records import FoldTrace, InnerTrace
@@ -74,20 +75,3 @@ def run_in_lockstep(
         if running:
             iteration += 1
             yield iteration
-
-
-def convergence_of(solver: IterativeEstimator) -> tuple[bool, float | None]:
-    """Whether a fitted solver met its ``tol``, and its relative duality gap.
-
-    Parameters
-    ----------
-    solver : IterativeEstimator
-
-    Returns
-    -------
-    converged : bool
-    gap : float or None
-        None where the solver certifies none, or the gap is not finite.
-    """
-    gap = getattr(solver, "dual_gap_", None)
-    return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None

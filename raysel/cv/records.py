@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 
 
@@ -26,40 +27,6 @@ class InnerTrace:
     source: str = "solved"
     converged: bool | None = None
     gap: float | None = None
-
-
-@dataclass(frozen=True)
-class Convergence:
-    """How many fits met their ``tol``.
-
-    Parameters
-    ----------
-    n_fits : int
-        Fits that ended.
-    n_converged : int
-    gap : float, optional
-        The largest relative duality gap; None where the solver has none.
-    """
-
-    n_fits: int
-    n_converged: int
-    gap: float | None
-
-    @classmethod
-    def of(cls, fits: Iterable[Any]) -> Convergence:
-        """Count fits.
-
-        Parameters
-        ----------
-        fits : iterable of InnerTrace or RefitRecord
-
-        Returns
-        -------
-        Convergence
-        """
-        ended = [fit for fit in fits if fit.converged is not None]
-        gaps = [fit.gap for fit in ended if fit.gap is not None]
-        return cls(len(ended), sum(fit.converged for fit in ended), max(gaps, default=None))
 
 
 @dataclass

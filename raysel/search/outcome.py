@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from raysel.arrays import BoolArray
-from raysel.cv.plan import FINAL
-from raysel.cv.records import Convergence, RefitRecord, TrialRecord
+from raysel.cv.convergence import Convergence
+from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.results import StudyResult
 from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError
 from raysel.ranking import FeatureRanking, ranking_figure, write_figure, write_manifest, write_ranking
 from raysel.search.kept import Kept
+from raysel.search.remarks import convergence_remarks, search_remarks, selection_remarks
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -117,36 +118,10 @@ class Outcome:
         list of str
         """
         return [
-            *self._search_remarks(),
-            *_empty_remarks(self.n_scored, top or self.default_top),
-            *self._convergence_remarks(),
+            *search_remarks(self.trials, self.search),
+            *selection_remarks(self.n_scored, top or self.default_top),
+            *convergence_remarks(self.trials, self.result.refits),
         ]
-
-    def _search_remarks(self) -> Iterator[str]:
-        if self.cut:
-            tried, planned = self.search["n_tried"], self.search["n_planned"]
-            yield f"search.time_budget ended the search: {tried} of {planned} trials were made."
-        failed = [record for record in self.trials if record.status == "failed"]
-        if failed:
-            partly = [record for record in failed if any(not trace.error for trace in record.folds.values())]
-            where = f", {len(partly)} of them on some outer folds only" if partly else ""
-            yield f"{len(failed)} of {len(self.trials)} trials failed{where}; their errors are in the journal."
-
-    def _convergence_remarks(self) -> Iterator[str]:
-        missed = [refit for refit in self.result.refits if refit.converged is False]
-        if missed:
-            gap = Convergence.of(missed).gap
-            size = "" if gap is None else f", largest relative duality gap {gap:.1e}"
-            yield (
-                f"{len(missed)} of {len(self.result.refits)} winners did not reach tol in max_iter iterations "
-                f"({', '.join(refit.fold for refit in missed)}{size})."
-            )
-        fits = [record.convergence() for record in self.trials if record.status != "stopped"]
-        n_fits, n_converged = sum(c.n_fits for c in fits), sum(c.n_converged for c in fits)
-        if n_converged < n_fits:
-            gaps = [c.gap for c in fits if c.gap is not None]
-            size = f"; largest relative duality gap {max(gaps):.1e}" if gaps else ""
-            yield f"{n_fits - n_converged} of {n_fits} inner fits did not reach tol{size}."
 
     @property
     def layout(self) -> Layout:
@@ -320,18 +295,6 @@ class Outcome:
         except OSError as error:
             raise StudyError(f"the ranking cannot be written to {folder}: {error.strerror}.") from error
         return [folder / name for name in EXPORTED]
-
-
-def _empty_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
-    empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]
-    if n_scored[FINAL] == 0:
-        yield "The final model selects no feature: it predicts the most frequent class."
-    if empty:
-        yield f"The winners of {len(empty)} of {len(n_scored) - 1} outer folds select no feature: {', '.join(empty)}."
-    fewer = {fold: n for fold, n in n_scored.items() if 0 < n < top}
-    if fewer:
-        counts = ", ".join(f"{fold} {n}" for fold, n in fewer.items())
-        yield f"Fewer features than the top {top} have a score, and only those are selected: {counts}."
 
 
 def _tried(record: TrialRecord) -> dict[str, Any]:

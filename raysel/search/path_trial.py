@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from raysel.cv.lockstep import convergence_of
+from raysel.cv.convergence import convergence_of
 from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
 from raysel.registry import path_fitter
 from raysel.search.study import Study

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.records import Convergence, FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
+from raysel.cv.convergence import Convergence
+from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
 from raysel.cv.results import StudyResult
 from raysel.cv.traces import trace_table
 

@@ -1,0 +1,83 @@
+"""What limits a study's result, in sentences that stand wherever the result is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from raysel.cv.convergence import Convergence
+from raysel.cv.plan import FINAL
+from raysel.cv.records import RefitRecord, TrialRecord
+
+
+def search_remarks(trials: Sequence[TrialRecord], search: Mapping[str, Any]) -> Iterator[str]:
+    """Whether all trials were made, and how many failed.
+
+    Parameters
+    ----------
+    trials : sequence of TrialRecord
+    search : mapping
+        ``n_tried``, ``n_planned`` and ``cut``; may be empty.
+
+    Yields
+    ------
+    str
+    """
+    if search.get("cut"):
+        yield f"search.time_budget ended the search: {search['n_tried']} of {search['n_planned']} trials were made."
+    failed = [record for record in trials if record.status == "failed"]
+    if failed:
+        partly = [record for record in failed if any(not trace.error for trace in record.folds.values())]
+        where = f", {len(partly)} of them on some outer folds only" if partly else ""
+        yield f"{len(failed)} of {len(trials)} trials failed{where}; their errors are in the journal."
+
+
+def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
+    """Which winners select nothing, or fewer features than asked for.
+
+    Parameters
+    ----------
+    n_scored : mapping of str to int
+        How many features have a score in each fold's winner, the final one among them.
+    top : int
+        How many features count as selected at most.
+
+    Yields
+    ------
+    str
+    """
+    if n_scored[FINAL] == 0:
+        yield "The final model selects no feature: it predicts the most frequent class."
+    empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]
+    if empty:
+        yield f"The winners of {len(empty)} of {len(n_scored) - 1} outer folds select no feature: {', '.join(empty)}."
+    fewer = [f"{fold} {n}" for fold, n in n_scored.items() if 0 < n < top]
+    if fewer:
+        yield f"Fewer features than the top {top} have a score, and only those are selected: {', '.join(fewer)}."
+
+
+def convergence_remarks(trials: Sequence[TrialRecord], refits: Sequence[RefitRecord]) -> Iterator[str]:
+    """Which winners, and how many inner fits, did not reach ``tol``.
+
+    Parameters
+    ----------
+    trials : sequence of TrialRecord
+        Those that were stopped early are not counted.
+    refits : sequence of RefitRecord
+
+    Yields
+    ------
+    str
+    """
+    missed = [refit for refit in refits if refit.converged is False]
+    if missed:
+        gap = Convergence.of(missed).gap
+        size = "" if gap is None else f", largest relative duality gap {gap:.1e}"
+        folds = ", ".join(refit.fold for refit in missed)
+        yield f"{len(missed)} of {len(refits)} winners did not reach tol in max_iter iterations ({folds}{size})."
+    ended = [record.convergence() for record in trials if record.status != "stopped"]
+    n_fits, n_converged = sum(found.n_fits for found in ended), sum(found.n_converged for found in ended)
+    if n_converged < n_fits:
+        gaps = [found.gap for found in ended if found.gap is not None]
+        size = f"; largest relative duality gap {max(gaps):.1e}" if gaps else ""
+        yield f"{n_fits - n_converged} of {n_fits} inner fits did not reach tol{size}."
