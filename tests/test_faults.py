@@ -613,10 +613,14 @@ OF_A_FINISHED_STUDY = [
 
 OF_TRIALS = [
     Fault(
-        "every alpha above collapse",
-        few("solver.space.alpha=[2.0, 3.0]", arguments="--output null"),
+        "every configuration fails",
+        few(
+            "solver.params={alpha_scale: absolute, p: 0.5, zeta: 1e+300}",
+            "solver.space.alpha=[1e+250, 2e+250]",
+            arguments="--output failing",
+        ),
         1,
-        "no configuration has a score on outer0...zero solution...Widen solver.space",
+        "no configuration has a score on outer0: ...failed...the objective became inf...Change solver.space",
     ),
     Fault(
         "an MLflow that does not answer",

@@ -128,10 +128,10 @@ def _header(
     left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
     title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
     facts = (
-        f"over {ranking.n_folds} outer folds, whose training sets overlap: {metric.replace('_', ' ')} "
+        f"over {ranking.n_folds} overlapping outer folds: {metric.replace('_', ' ')} "
         f"on unseen samples {mean_and_sd(test_scores)}   ·   stability {ranking.stability}"
     )
-    rows = [(title, 0.16, 14.0, "bold", "0"), (facts, 0.49, 10.0, "normal", "0.25")]
+    rows = [(title, 0.16, 14.0, "bold", "0"), (facts, 0.49, 9.5, "normal", "0.25")]
     rows += [(remark, 0.72 + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
     for text, drop, size, weight, colour in rows:
         y = 1 - drop / height

@@ -122,8 +122,8 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
 
 
 def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
-    # Image 0 alone has a value in feature 0, so large that its square overflows: only training sets with it
-    # fail, and outer0 trains on it in its refit but in none of its inner fits.
+    # One image holds infinity: only training sets with it fail, and outer0 trains on it in its refit but in none of
+    # its inner fits.
     study = make_study(digits)
     fold = study.plan.folds[0]
     sample = int(fold.train[0])
@@ -133,7 +133,7 @@ def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
     ]
     folds = (dataclasses.replace(fold, inner=tuple(inner)), *study.plan.folds[1:])
     X = study.dataset.X.copy()
-    X[sample] = 1e200
+    X[sample] = np.inf
     data = dataclasses.replace(study.dataset, X=X)
     broken = Study(
         study.config.model_copy(update={"dataset": study.config.dataset.model_copy(update={"scaling": "none"})}),
