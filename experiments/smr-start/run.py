@@ -1,4 +1,4 @@
-"""SMR's starts compared by the objective they end at. Run: python experiments/smr-start/run.py [iterations]"""
+"""SMR's starts compared by the objective they end at. Run: python experiments/smr-start/run.py [draw]"""
 
 import csv
 import os
@@ -8,6 +8,7 @@ from itertools import islice, product, repeat
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
@@ -18,12 +19,17 @@ from raysel.solvers.smr_start import iterations
 from raysel.solvers.smr_steps import objective
 
 EXPONENTS, ALPHAS, RANKS = (0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)
+ITERATIONS = (50, 200)
 HERE = Path(__file__).parent
-COLUMNS = ["data", "p", "alpha", "rank", "ls21", "identity", "random", "multistart", "ratio", "cost"]
+COLUMNS = ["data", "p", "alpha", "rank", "iterations", "ls21", "identity", "random", "multistart", "ratio", "cost"]
 
 
-def data_sets():
-    """Name, X in [0, 1], y and shape: 10 classes of 10 samples each, 20 of the digits."""
+def data_sets(draw):
+    """Name, X in [0, 1], y and shape: 10 classes of 10 samples each, 20 of the digits.
+
+    Draw 0 takes the first classes and samples, any other draws at random from the samples left over, and from the
+    classes left over where there are enough.
+    """
     X, y = load_digits(return_X_y=True)
     sets = {"digits": (X.reshape(-1, 8, 8) / 16, y, 20)}
     for name in ("USPS", "UMIST", "ORL"):
@@ -31,7 +37,17 @@ def data_sets():
             X, y = file["X"].astype(float), file["y"]
         sets[name] = ((X - X.min()) / (X.max() - X.min()), y, 10)
     for name, (X, y, per_class) in sets.items():
-        chosen = np.concatenate([np.flatnonzero(y == label)[:per_class] for label in np.unique(y)[:10]])
+        classes, skipped = np.unique(y), 0
+        rng = np.random.default_rng(draw)
+        if draw:
+            left_over = classes[10:]
+            if len(left_over) < 10:
+                left_over, skipped = classes, per_class
+            classes = rng.permutation(left_over)
+        members = [np.flatnonzero(y == label)[skipped:] for label in np.sort(classes[:10])]
+        if draw:
+            members = [rng.permutation(member) for member in members]
+        chosen = np.concatenate([member[:per_class] for member in members])
         yield name, X[chosen].reshape(len(chosen), -1), y[chosen], X.shape[1:]
 
 
@@ -48,68 +64,66 @@ def former_start(data, shape, rank, penalty):
     return iterations(data, V, l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta), repeat(penalty))
 
 
-def last_objective(X, y, prepared, n_iterations, **parameters):
-    """The objective after so many iterations, and the CPU seconds they took."""
-    smr = SMR(**parameters, tol=0, max_iter=n_iterations)
+def followed(objectives):
+    """Objectives and CPU seconds after each of ITERATIONS, of the last where there are fewer."""
     started = time.thread_time()
-    for _ in smr.iterate(X, y, prepared):
-        pass
-    return smr.objective_path_[-1], time.thread_time() - started
+    path = [(J, time.thread_time() - started) for J in islice(objectives, ITERATIONS[-1])]
+    return np.array([path[min(n, len(path)) - 1] for n in ITERATIONS])
 
 
-def compared(n_iterations):
-    """One row a data set, p, alpha and rank."""
-    for name, X, y, shape in data_sets():
+def compared(draw):
+    """One row a data set, p, alpha, rank and number of iterations."""
+    for name, X, y, shape in data_sets(draw):
         prepared = SMR(shape).prepare(X, y)
         ranks = (*RANKS, 8) if name == "digits" else RANKS  # 8: no bound
         for p, alpha, rank in product(EXPONENTS, ALPHAS, ranks):
-            penalty = Penalty(alpha * prepared.penalty_unit(p), p, SMR().zeta * prepared.coefficient_unit() ** 2)
-            started = time.thread_time()
-            *_, P = islice(former_start(prepared, shape, rank, penalty), n_iterations)
-            former, former_seconds = objective(P, prepared, *penalty), time.thread_time() - started
-            settings = {"shape": shape, "alpha": alpha, "rank": rank, "p": p}
-            one = [
-                last_objective(X, y, prepared, n_iterations, **settings, init=init, random_state=0)
-                for init in ("identity", "random", "multistart")
-            ]
-            (identity, _), (random, _), (multistart, seconds) = one
-            best = min(former, identity, random)
-            yield [
-                name,
-                p,
-                alpha,
-                rank,
-                former,
-                identity,
-                random,
-                multistart,
-                multistart / best,
-                seconds / former_seconds,
-            ]
+            smr = SMR(shape, alpha, rank, p, max_iter=ITERATIONS[-1], tol=0, random_state=draw)
+            penalty = Penalty(alpha * prepared.penalty_unit(p), p, smr.zeta * prepared.coefficient_unit() ** 2)
+            steps = former_start(prepared, shape, rank, penalty)
+            former = followed(objective(P, prepared, *penalty) for P in steps)
+            ours = [clone(smr).set_params(init=init) for init in ("identity", "random", "multistart")]
+            found = [former, *(followed(one.iterate(X, y, prepared)) for one in ours)]
+            for n, one in zip(ITERATIONS, np.stack(found, axis=1), strict=True):
+                J, seconds = one.T
+                yield [name, p, alpha, rank, n, *J, J[-1] / J[:-1].min(), seconds[-1] / seconds[0]]
 
 
 def summary(rows):
     """Print one line a data set and p: how often and how far above the best of the others, and the cost."""
     for name, p in dict.fromkeys((row[0], row[1]) for row in rows):
         ratios, costs = np.array([row[-2:] for row in rows if (row[0], row[1]) == (name, p)]).T
-        others = np.array([row[4:7] for row in rows if (row[0], row[1]) == (name, p)])
+        others = np.array([row[5:8] for row in rows if (row[0], row[1]) == (name, p)])
         worst = (others / others.min(axis=1, keepdims=True)).max(axis=0)
         print(
             f"| {name} | {p} | {' | '.join(f'{w:.2f}' for w in worst)} | {ratios.max():.3f} | {ratios.mean():.3f}"
             f" | {(ratios > 1.02).sum()} of {len(ratios)} | {np.median(costs):.1f} |"
         )
+    for title, chosen in (
+        ("p < 1", [row for row in rows if row[1] < 1]),
+        ("p = 1", [row for row in rows if row[1] == 1]),
+    ):
+        others = np.array([row[5:8] for row in chosen])
+        misses = (others > 1.02 * others.min(axis=1, keepdims=True)).sum(axis=0)
+        ratios, costs = np.array([row[-2:] for row in chosen]).T
+        print(
+            f"{title}: above 1.02 in {(ratios > 1.02).sum()} of {len(ratios)} (ls21, identity, random: {misses}),"
+            f" largest {ratios.max():.3f}, mean {ratios.mean():.3f};"
+            f" CPU time {np.median(costs):.2f} in the median, {costs.max():.1f} at most"
+        )
 
 
-def main(n_iterations):
+def main(draw):
     """Write the rows and print their summary."""
-    rows = list(compared(n_iterations))
-    with (HERE / f"objectives-{n_iterations}.csv").open("w", newline="") as file:
+    rows = list(compared(draw))
+    with (HERE / f"objectives-{draw}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*row[:4], *(f"{value:.6g}" for value in row[4:])] for row in rows)
-    summary(rows)
+        writer.writerows([*row[:5], *(f"{value:.6g}" for value in row[5:])] for row in rows)
+    for n in ITERATIONS:
+        print(f"draw {draw}, {n} iterations")
+        summary([row for row in rows if row[4] == n])
 
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
