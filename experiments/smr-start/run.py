@@ -1,4 +1,4 @@
-"""SMR's starts compared by the objective they end at. Run: python experiments/smr-start/run.py [draw]"""
+"""SMR's starts compared by the objective they end at. Run: python experiments/smr-start/run.py [draw] [iterations]"""
 
 import csv
 import os
@@ -19,9 +19,8 @@ from raysel.solvers.smr_start import iterations
 from raysel.solvers.smr_steps import objective
 
 EXPONENTS, ALPHAS, RANKS = (0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)
-ITERATIONS = (50, 200)
 HERE = Path(__file__).parent
-COLUMNS = ["data", "p", "alpha", "rank", "iterations", "ls21", "identity", "random", "multistart", "ratio", "cost"]
+COLUMNS = ["data", "p", "alpha", "rank", "ls21", "identity", "random", "multistart", "ratio", "cost"]
 
 
 def data_sets(draw):
@@ -64,35 +63,34 @@ def former_start(data, shape, rank, penalty):
     return iterations(data, V, l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta), repeat(penalty))
 
 
-def followed(objectives):
-    """Objectives and CPU seconds after each of ITERATIONS, of the last where there are fewer."""
+def followed(objectives, n_iterations):
+    """The objective after so many iterations, or the last where there are fewer, and the CPU seconds they took."""
     started = time.thread_time()
-    path = [(J, time.thread_time() - started) for J in islice(objectives, ITERATIONS[-1])]
-    return np.array([path[min(n, len(path)) - 1] for n in ITERATIONS])
+    *_, last = islice(objectives, n_iterations)
+    return last, time.thread_time() - started
 
 
-def compared(draw):
-    """One row a data set, p, alpha, rank and number of iterations."""
+def compared(draw, n_iterations):
+    """One row a data set, p, alpha and rank."""
     for name, X, y, shape in data_sets(draw):
         prepared = SMR(shape).prepare(X, y)
         ranks = (*RANKS, 8) if name == "digits" else RANKS  # 8: no bound
         for p, alpha, rank in product(EXPONENTS, ALPHAS, ranks):
-            smr = SMR(shape, alpha, rank, p, max_iter=ITERATIONS[-1], tol=0, random_state=draw)
+            smr = SMR(shape, alpha, rank, p, max_iter=n_iterations, tol=0, random_state=draw)
             penalty = Penalty(alpha * prepared.penalty_unit(p), p, smr.zeta * prepared.coefficient_unit() ** 2)
             steps = former_start(prepared, shape, rank, penalty)
-            former = followed(objective(P, prepared, *penalty) for P in steps)
+            former = followed((objective(P, prepared, *penalty) for P in steps), n_iterations)
             ours = [clone(smr).set_params(init=init) for init in ("identity", "random", "multistart")]
-            found = [former, *(followed(one.iterate(X, y, prepared)) for one in ours)]
-            for n, one in zip(ITERATIONS, np.stack(found, axis=1), strict=True):
-                J, seconds = one.T
-                yield [name, p, alpha, rank, n, *J, J[-1] / J[:-1].min(), seconds[-1] / seconds[0]]
+            found = [former, *(followed(one.iterate(X, y, prepared), n_iterations) for one in ours)]
+            J, seconds = np.transpose(found)
+            yield [name, p, alpha, rank, *J, J[-1] / J[:-1].min(), seconds[-1] / seconds[0]]
 
 
 def summary(rows):
     """Print one line a data set and p: how often and how far above the best of the others, and the cost."""
     for name, p in dict.fromkeys((row[0], row[1]) for row in rows):
         ratios, costs = np.array([row[-2:] for row in rows if (row[0], row[1]) == (name, p)]).T
-        others = np.array([row[5:8] for row in rows if (row[0], row[1]) == (name, p)])
+        others = np.array([row[4:7] for row in rows if (row[0], row[1]) == (name, p)])
         worst = (others / others.min(axis=1, keepdims=True)).max(axis=0)
         print(
             f"| {name} | {p} | {' | '.join(f'{w:.2f}' for w in worst)} | {ratios.max():.3f} | {ratios.mean():.3f}"
@@ -102,7 +100,7 @@ def summary(rows):
         ("p < 1", [row for row in rows if row[1] < 1]),
         ("p = 1", [row for row in rows if row[1] == 1]),
     ):
-        others = np.array([row[5:8] for row in chosen])
+        others = np.array([row[4:7] for row in chosen])
         misses = (others > 1.02 * others.min(axis=1, keepdims=True)).sum(axis=0)
         ratios, costs = np.array([row[-2:] for row in chosen]).T
         print(
@@ -112,18 +110,17 @@ def summary(rows):
         )
 
 
-def main(draw):
+def main(draw, n_iterations):
     """Write the rows and print their summary."""
-    rows = list(compared(draw))
-    with (HERE / f"objectives-{draw}.csv").open("w", newline="") as file:
+    rows = list(compared(draw, n_iterations))
+    with (HERE / f"objectives-{draw}-{n_iterations}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows([*row[:5], *(f"{value:.6g}" for value in row[5:])] for row in rows)
-    for n in ITERATIONS:
-        print(f"draw {draw}, {n} iterations")
-        summary([row for row in rows if row[4] == n])
+        writer.writerows([*row[:4], *(f"{value:.6g}" for value in row[4:])] for row in rows)
+    summary(rows)
 
 
 if __name__ == "__main__":
+    draw, n_iterations = (*map(int, sys.argv[1:]), *(0, 50)[len(sys.argv) - 1 :])
     with threadpool_limits(1):
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+        main(draw, n_iterations)

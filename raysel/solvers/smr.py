@@ -57,10 +57,12 @@ class SMR(LinearSelector):
         vectors of each class in the ridge solution and in the solution for p = 1 without a bound on the rank, both
         followed by iterations with an exponent and a smoothing that approach p and zeta (continuation, also called
         graduated non-convexity); a random V that is the same at every call, whatever ``random_state``; and [I; 0].
-        After 10 iterations the two of the lowest objectives go on, after 2 more the lowest. These 44 iterations are
-        part of the first one and not counted: ``max_iter`` and ``objective_path_`` are about the chosen start. Its
-        iterations begin at an extrapolated V (Nesterov's, with restart where J would rise), which takes fewer of
-        them to the same J. Where the rank is min(shape), and so no bound, it solves the unbounded problem, which
+        After 10 iterations the two of the lowest objectives go on, after 2 more the lowest. These 44 iterations
+        precede the first one and are not counted: ``max_iter`` and ``objective_path_`` are about the chosen start.
+        For p = 1 the second start, without continuation, is iterated first and counted, and the others' iterations,
+        42 as the last two starts get 6 more, come uncounted after its tenth. All iterations begin at an
+        extrapolated V (Nesterov's, with restart where J would rise), which takes fewer of them to the same J.
+        Where the rank is min(shape), and so no bound, it solves the unbounded problem, which
         for p = 1 is convex. "identity" is the paper's start V = [I; 0], D = 1, "random" draws an orthonormal V a
         class, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of D becomes
         ``(p/2) u^(p-2)``, u as below.

@@ -76,11 +76,12 @@ def alternating_steps(
 def accelerated_steps(
     data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Coefficients after each iteration, and their J, which never rises: `alternating_steps` with extrapolated V.
+    """Coefficients and J after each iteration; `alternating_steps` from extrapolated V, which takes fewer.
 
     With U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right factor of P_{t-1} projected on U_t.
     An iteration begins at ``V_t + t / (t + 3) (V_t - V_{t-1} R')``, Nesterov's extrapolation; where it ends above
-    the last J, and where the penalty changes, it begins at V_t instead and t is counted anew.
+    the last J, and where the penalty changes, it begins at V_t instead and t is counted anew. So J never rises
+    under one penalty.
 
     Parameters
     ----------
