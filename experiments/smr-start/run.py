@@ -1,4 +1,4 @@
-"""SMR's starts compared by the objective they end at. Run: python experiments/smr-start/run.py [iterations]"""
+"""SMR's starts compared by the objective they end at. Run: python experiments/smr-start/run.py [draw] [iterations]"""
 
 import csv
 import os
@@ -8,6 +8,7 @@ from itertools import islice, product, repeat
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
@@ -22,8 +23,12 @@ HERE = Path(__file__).parent
 COLUMNS = ["data", "p", "alpha", "rank", "ls21", "identity", "random", "multistart", "ratio", "cost"]
 
 
-def data_sets():
-    """Name, X in [0, 1], y and shape: 10 classes of 10 samples each, 20 of the digits."""
+def data_sets(draw):
+    """Name, X in [0, 1], y and shape: 10 classes of 10 samples each, 20 of the digits.
+
+    Draw 0 takes the first classes and samples, any other draws at random from the samples left over, and from the
+    classes left over where there are enough.
+    """
     X, y = load_digits(return_X_y=True)
     sets = {"digits": (X.reshape(-1, 8, 8) / 16, y, 20)}
     for name in ("USPS", "UMIST", "ORL"):
@@ -31,7 +36,17 @@ def data_sets():
             X, y = file["X"].astype(float), file["y"]
         sets[name] = ((X - X.min()) / (X.max() - X.min()), y, 10)
     for name, (X, y, per_class) in sets.items():
-        chosen = np.concatenate([np.flatnonzero(y == label)[:per_class] for label in np.unique(y)[:10]])
+        classes, skipped = np.unique(y), 0
+        rng = np.random.default_rng(draw)
+        if draw:
+            left_over = classes[10:]
+            if len(left_over) < 10:
+                left_over, skipped = classes, per_class
+            classes = rng.permutation(left_over)
+        members = [np.flatnonzero(y == label)[skipped:] for label in np.sort(classes[:10])]
+        if draw:
+            members = [rng.permutation(member) for member in members]
+        chosen = np.concatenate([member[:per_class] for member in members])
         yield name, X[chosen].reshape(len(chosen), -1), y[chosen], X.shape[1:]
 
 
@@ -48,44 +63,27 @@ def former_start(data, shape, rank, penalty):
     return iterations(data, V, l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta), repeat(penalty))
 
 
-def last_objective(X, y, prepared, n_iterations, **parameters):
-    """The objective after so many iterations, and the CPU seconds they took."""
-    smr = SMR(**parameters, tol=0, max_iter=n_iterations)
+def followed(objectives, n_iterations):
+    """The objective after so many iterations, or the last where there are fewer, and the CPU seconds they took."""
     started = time.thread_time()
-    for _ in smr.iterate(X, y, prepared):
-        pass
-    return smr.objective_path_[-1], time.thread_time() - started
+    *_, last = islice(objectives, n_iterations)
+    return last, time.thread_time() - started
 
 
-def compared(n_iterations):
+def compared(draw, n_iterations):
     """One row a data set, p, alpha and rank."""
-    for name, X, y, shape in data_sets():
+    for name, X, y, shape in data_sets(draw):
         prepared = SMR(shape).prepare(X, y)
         ranks = (*RANKS, 8) if name == "digits" else RANKS  # 8: no bound
         for p, alpha, rank in product(EXPONENTS, ALPHAS, ranks):
-            penalty = Penalty(alpha * prepared.penalty_unit(p), p, SMR().zeta * prepared.coefficient_unit() ** 2)
-            started = time.thread_time()
-            *_, P = islice(former_start(prepared, shape, rank, penalty), n_iterations)
-            former, former_seconds = objective(P, prepared, *penalty), time.thread_time() - started
-            settings = {"shape": shape, "alpha": alpha, "rank": rank, "p": p}
-            one = [
-                last_objective(X, y, prepared, n_iterations, **settings, init=init, random_state=0)
-                for init in ("identity", "random", "multistart")
-            ]
-            (identity, _), (random, _), (multistart, seconds) = one
-            best = min(former, identity, random)
-            yield [
-                name,
-                p,
-                alpha,
-                rank,
-                former,
-                identity,
-                random,
-                multistart,
-                multistart / best,
-                seconds / former_seconds,
-            ]
+            smr = SMR(shape, alpha, rank, p, max_iter=n_iterations, tol=0, random_state=draw)
+            penalty = Penalty(alpha * prepared.penalty_unit(p), p, smr.zeta * prepared.coefficient_unit() ** 2)
+            steps = former_start(prepared, shape, rank, penalty)
+            former = followed((objective(P, prepared, *penalty) for P in steps), n_iterations)
+            ours = [clone(smr).set_params(init=init) for init in ("identity", "random", "multistart")]
+            found = [former, *(followed(one.iterate(X, y, prepared), n_iterations) for one in ours)]
+            J, seconds = np.transpose(found)
+            yield [name, p, alpha, rank, *J, J[-1] / J[:-1].min(), seconds[-1] / seconds[0]]
 
 
 def summary(rows):
@@ -98,12 +96,24 @@ def summary(rows):
             f"| {name} | {p} | {' | '.join(f'{w:.2f}' for w in worst)} | {ratios.max():.3f} | {ratios.mean():.3f}"
             f" | {(ratios > 1.02).sum()} of {len(ratios)} | {np.median(costs):.1f} |"
         )
+    for title, chosen in (
+        ("p < 1", [row for row in rows if row[1] < 1]),
+        ("p = 1", [row for row in rows if row[1] == 1]),
+    ):
+        others = np.array([row[4:7] for row in chosen])
+        misses = (others > 1.02 * others.min(axis=1, keepdims=True)).sum(axis=0)
+        ratios, costs = np.array([row[-2:] for row in chosen]).T
+        print(
+            f"{title}: above 1.02 in {(ratios > 1.02).sum()} of {len(ratios)} (ls21, identity, random: {misses}),"
+            f" largest {ratios.max():.3f}, mean {ratios.mean():.3f};"
+            f" CPU time {np.median(costs):.2f} in the median, {costs.max():.1f} at most"
+        )
 
 
-def main(n_iterations):
+def main(draw, n_iterations):
     """Write the rows and print their summary."""
-    rows = list(compared(n_iterations))
-    with (HERE / f"objectives-{n_iterations}.csv").open("w", newline="") as file:
+    rows = list(compared(draw, n_iterations))
+    with (HERE / f"objectives-{draw}-{n_iterations}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows([*row[:4], *(f"{value:.6g}" for value in row[4:])] for row in rows)
@@ -111,5 +121,6 @@ def main(n_iterations):
 
 
 if __name__ == "__main__":
+    draw, n_iterations = (*map(int, sys.argv[1:]), *(0, 50)[len(sys.argv) - 1 :])
     with threadpool_limits(1):
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+        main(draw, n_iterations)

@@ -28,7 +28,7 @@ from raysel.linalg.least_squares import LeastSquaresData, least_squares_data
 from raysel.linalg.reweighting import Penalty
 from raysel.linalg.ridge import orthonormal
 from raysel.solvers.base import LinearSelector
-from raysel.solvers.smr_start import identity, iterations, multistart_steps, unit_weight
+from raysel.solvers.smr_start import identity, iterations, multistart_steps, unit_weight, with_objective
 from raysel.solvers.smr_steps import objective
 
 
@@ -53,13 +53,19 @@ class SMR(LinearSelector):
         Smooths the penalty, > 0; see ``alpha_scale``. It leaves no exact zeros: the score of every cell that
         varies is positive.
     init : {"multistart", "identity", "random"}, default="multistart"
-        "multistart" for p = 1 is the solution without a bound on the rank, cut to the rank. For p < 1, where
-        the penalty has many local minima, it iterates three starts, two of them with an exponent and a smoothing
-        that approach p and zeta (continuation, also called graduated non-convexity), and goes on from that of
-        the lowest objective. These 43 iterations are part of the first one and not counted: ``max_iter`` and
-        ``objective_path_`` are about the chosen start. Where the rank is min(shape), and so no bound, it solves
-        the unbounded problem. "identity" is the paper's start V = [I; 0], D = 1. "random" draws an orthonormal
-        V a class, D = 1. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as below.
+        J has many local minima, and starts decide between them. "multistart" takes four: the leading right singular
+        vectors of each class in the ridge solution and in the solution for p = 1 without a bound on the rank, both
+        followed by iterations with an exponent and a smoothing that approach p and zeta (continuation, also called
+        graduated non-convexity); a random V that is the same at every call, whatever ``random_state``; and [I; 0].
+        After 10 iterations the two of the lowest objectives go on, after 2 more the lowest. These 44 iterations
+        precede the first one and are not counted: ``max_iter`` and ``objective_path_`` are about the chosen start.
+        For p = 1 the second start, without continuation, is iterated first and counted, and the others' iterations,
+        42 as the last two starts get 6 more, come uncounted after its tenth. All iterations begin at an
+        extrapolated V (Nesterov's, with restart where J would rise), which takes fewer of them to the same J.
+        Where the rank is min(shape), and so no bound, it solves the unbounded problem, which
+        for p = 1 is convex. "identity" is the paper's start V = [I; 0], D = 1, "random" draws an orthonormal V a
+        class, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of D becomes
+        ``(p/2) u^(p-2)``, u as below.
     alpha_scale : {"max", "absolute"}, default="max"
         Whether alpha and zeta are in units of the data, so that no constant factor of X changes the ranking,
         or are taken as they are. Of a cell f let ``c_f`` be the length of ``sum_i X_i[f] y_i`` over the centred
@@ -222,7 +228,8 @@ class SMR(LinearSelector):
     def fit_null(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
         """Set the fitted attributes to the zero solution, which predicts the most frequent class."""
         P = np.zeros((len(prepared.classes), X.shape[1]))
-        self.objective_path_ = np.array([self._keep(P, prepared, self._penalty(prepared))])
+        self._keep(P, prepared)
+        self.objective_path_ = np.array([objective(P, prepared, *self._penalty(prepared))])
         self.n_iter_, self.converged_ = 1, True
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
@@ -242,8 +249,8 @@ class SMR(LinearSelector):
             zeta = self.zeta * prepared.coefficient_unit() ** 2
         return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
 
-    def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[FloatArray]:
-        """Coefficients after each iteration."""
+    def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[tuple[FloatArray, float]]:
+        """Coefficients after each iteration, and their objective."""
         c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
             return multistart_steps(data, (m, n), k, penalty)
@@ -253,15 +260,15 @@ class SMR(LinearSelector):
             V = orthonormal(check_random_state(self.random_state).standard_normal((c, n, k)))
         # D = 1 belongs to coefficients in a unit of their own: those of the features as given, or of the data.
         weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
-        return iterations(data, V, np.full((m, n), weight), repeat(penalty))
+        return with_objective(iterations(data, V, np.full((m, n), weight), repeat(penalty)), data, penalty)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
-        penalty = self._penalty(prepared)
-        for P in self._steps(prepared, penalty):
-            yield self._keep(P, prepared, penalty)
+        for P, J in self._steps(prepared, self._penalty(prepared)):
+            self._keep(P, prepared)
+            yield J
 
-    def _keep(self, P: FloatArray, prepared: LeastSquaresData, penalty: Penalty) -> float:
-        """Set the fitted attributes to these coefficients of the stored features and return their objective."""
+    def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
+        """Set the fitted attributes to these coefficients of the stored features."""
         stored = P.reshape(len(P), -1)
         self.classes_ = prepared.classes
         self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale)
@@ -270,4 +277,3 @@ class SMR(LinearSelector):
         if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef, intercept
-        return objective(P, prepared, *penalty)

@@ -26,7 +26,7 @@ from raysel.linalg.ridge import inverse_cholesky
 from raysel.metrics.ranks import ranks
 from raysel.solvers.smr import SMR
 from raysel.solvers.smr_start import continuation
-from raysel.solvers.smr_steps import alternating_steps, objective
+from raysel.solvers.smr_steps import accelerated_steps, alternating_steps, objective
 
 
 def images_with_signal(rng, m, n, n_samples, c):
@@ -78,6 +78,55 @@ def test_every_half_step_has_the_objective_of_the_papers_equations(m, n, n_sampl
         J = reference.objective(P_expected, images, y, alpha, p, zeta)
         assert objective(P, data, alpha, p, zeta) == pytest.approx(J, rel=1e-10)
         assert_allclose(P, P_expected, atol=1e-6 * np.abs(P).max())
+
+
+@pytest.mark.parametrize(("p", "n_samples", "rank"), [(1.0, 60, 2), (0.5, 60, 2), (0.5, 9, 3), (1.0, 9, 1)])
+def test_accelerated_iterations_are_the_papers_from_the_extrapolated_coefficients(p, n_samples, rank):
+    images, y = images_with_signal(np.random.default_rng(rank), 6, 5, n_samples, 3)
+    data = least_squares_data(flat(images), y)
+    images = images / data.scale
+    alpha, zeta = 0.05 * data.penalty_unit(p), 1e-6
+    V, D = np.tile(np.eye(5, rank), (3, 1, 1)), np.ones((6, 5))
+
+    def iteration(P):
+        """The paper's from the right factor and the weights of P, and J after it."""
+        P = reference.half_steps(images, y, right(P), reference.weights(P, p, zeta), alpha, p, zeta, 2)[-1]
+        return np.array(P), reference.objective(P, images, y, alpha, p, zeta)
+
+    def right(P):
+        return np.linalg.svd(P)[2][:, :rank].transpose(0, 2, 1)
+
+    first = np.array(reference.half_steps(images, y, V, D, alpha, p, zeta, 2)[-1])
+    now, J, before, t = first, reference.objective(first, images, y, alpha, p, zeta), first, 1
+    steps = accelerated_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    for _ in range(25):
+        P, reported = next(steps)
+        assert reported == pytest.approx(J, rel=1e-7)
+        assert_allclose(P, now, atol=1e-4 * np.abs(now).max())
+        U = np.linalg.svd(P)[0][:, :, :rank]
+        extrapolated = P + t / (t + 3) * (P - U @ U.transpose(0, 2, 1) @ before)
+        candidate, J_candidate = iteration(extrapolated)
+        if J_candidate > reported:
+            (candidate, J_candidate), t = iteration(P), 0
+        before, now, J, t = P, candidate, J_candidate, t + 1
+        if abs(J - reported) < 1e-9 * J:  # rounding decides from here on
+            break
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_extrapolation_saves_iterations_and_never_raises_the_objective(p, digits):
+    X, y = digits[0][:150], digits[1][:150]
+    data = least_squares_data(X, y)
+    penalty = Penalty(0.01 * data.penalty_unit(p), p, 1e-10)
+    V, D = np.tile(np.eye(8, 2), (10, 1, 1)), np.ones((8, 8))
+    plain = [objective(P, data, *penalty) for P in islice(alternating_steps(data, V, D, repeat(penalty)), 1, 60, 2)]
+    path = []
+    for P, J in islice(accelerated_steps(data, V, D, repeat(penalty)), 60):
+        assert objective(P, data, *penalty) == J
+        path.append(J)
+    assert path[0] == plain[0]
+    assert np.all(np.diff(path) <= 1e-12 * np.array(path[1:]))
+    assert path[24] <= plain[29]
 
 
 @pytest.mark.parametrize("rank", [1, 3, 5])
@@ -288,11 +337,12 @@ def test_transposing_the_images_swaps_the_factors():
 
 
 @pytest.mark.parametrize("n_samples", [12, 70])
+@pytest.mark.parametrize("p", [1.0, 0.5])
 @pytest.mark.parametrize(("rank", "init"), [(2, "multistart"), (2, "identity"), (4, "multistart")])
-def test_the_order_of_samples_and_classes_does_not_matter(n_samples, rank, init):
+def test_the_order_of_samples_and_classes_does_not_matter(n_samples, rank, init, p):
     rng = np.random.default_rng(5)
     images, y = images_with_signal(rng, 5, 4, n_samples, 3)
-    fit = SMR((5, 4), rank=rank, init=init, max_iter=8, tol=0).fit(flat(images), y)
+    fit = SMR((5, 4), rank=rank, p=p, init=init, max_iter=8, tol=0).fit(flat(images), y)
     shuffle = rng.permutation(n_samples)
     shuffled = clone(fit).fit(flat(images)[shuffle], y[shuffle])
     assert_allclose(shuffled.objective_path_, fit.objective_path_, rtol=1e-9)
@@ -314,6 +364,14 @@ def small_digits(digits):
     return X[chosen], y[chosen], (8, 8)
 
 
+@pytest.fixture
+def small_orl(real_data):
+    with np.load(real_data("ORL.npz")) as file:
+        X, y = file["X"].astype(float) / 255.0, file["y"]
+    chosen = np.concatenate([np.flatnonzero(y == person)[:10] for person in np.unique(y)[:10]])
+    return flat(X[chosen]), y[chosen], X.shape[1:]
+
+
 @pytest.fixture(scope="module")
 def planted():
     rng = np.random.default_rng(0)
@@ -332,6 +390,9 @@ def planted():
         ("planted", 0.25, 0.05, 2),
         ("planted", 0.5, 0.05, 2),
         ("planted", 0.25, 0.2, 1),
+        ("planted", 1.0, 0.01, 1),
+        ("small_orl", 0.5, 0.05, 2),
+        ("small_orl", 1.0, 0.003, 1),
     ],
 )
 def test_the_default_start_ends_within_two_percent_of_the_others(name, p, alpha, rank, request):
@@ -339,6 +400,16 @@ def test_the_default_start_ends_within_two_percent_of_the_others(name, p, alpha,
     smr = SMR(shape, alpha, rank, p, tol=0, max_iter=50, random_state=0)
     J = {init: clone(smr).set_params(init=init).fit(X, y).objective_path_[-1] for init in ("identity", "random")}
     assert smr.fit(X, y).objective_path_[-1] <= 1.02 * min(J.values())
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_the_default_start_draws_nothing_from_outside(p, digits):
+    fits = []
+    for seed in (0, 1):
+        np.random.seed(seed)  # noqa: NPY002 - the global state is what must not matter
+        smr = SMR((8, 8), rank=2, p=p, max_iter=3, tol=0, random_state=seed)
+        fits.append(smr.fit(digits[0][:100], digits[1][:100]))
+    assert_array_equal(fits[0].coef_, fits[1].coef_)
 
 
 @pytest.mark.parametrize("zeta", [1e-10, 1e-3, 10.0])
