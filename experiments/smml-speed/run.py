@@ -84,7 +84,7 @@ def path(tol: float, fold: int) -> None:
     whole = smml_path(X, y, GRID, GRID, modalities=widths, gamma_scale="absolute", tol=tol, prepared=prepared)
     by_path = time.thread_time() - start
     points = [point for row in whole.points for point in row]
-    print(f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_updates} updates, {by_path:.2f} s;", end=" ")
+    print(f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_rounds} iterations, {by_path:.2f} s;", end=" ")
     for source in ("solved", "diagonal", "negligible", "zero"):
         print(f"{sum(point.source == source for point in points)} {source}", end=", ")
     print(f"largest gap {max(point.dual_gap for point in points):.1e}", flush=True)
