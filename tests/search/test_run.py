@@ -122,18 +122,18 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
 
 
 def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
-    # One image holds infinity: only training sets with it fail, and outer0 trains on it in its refit but in none of
-    # its inner fits.
+    # Two images whose sum overflows: only training sets with both fail, and outer0 trains on them in its refit but in
+    # none of its inner fits.
     study = make_study(digits)
     fold = study.plan.folds[0]
-    sample = int(fold.train[0])
+    samples = fold.train[:2]
     inner = [
-        dataclasses.replace(i, train=i.train[i.train != sample], validation=i.validation[i.validation != sample])
+        dataclasses.replace(i, train=np.setdiff1d(i.train, samples), validation=np.setdiff1d(i.validation, samples))
         for i in fold.inner
     ]
     folds = (dataclasses.replace(fold, inner=tuple(inner)), *study.plan.folds[1:])
     X = study.dataset.X.copy()
-    X[sample] = np.inf
+    X[samples] = 1.7e308
     data = dataclasses.replace(study.dataset, X=X)
     broken = Study(
         study.config.model_copy(update={"dataset": study.config.dataset.model_copy(update={"scaling": "none"})}),
