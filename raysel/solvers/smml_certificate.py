@@ -1,7 +1,7 @@
 """A solution and a lower bound, and the relative duality gap between the best of each.
 
 Both are kept in parts that do not depend on the gammas, so what was found for one pair of gammas may certify another:
-the same W along a diagonal, W = 0 beyond the collapse, or the solution without a term that has become negligible.
+the same W along a diagonal, or the solution without a term that has become negligible.
 """
 
 from __future__ import annotations
