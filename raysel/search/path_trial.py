@@ -1,4 +1,4 @@
-"""One Ray Tune trial: all configurations on one inner training set, along a path of warm starts and certificates."""
+"""One Ray Tune trial: all configurations on one inner training set, along a path of certificates."""
 
 from __future__ import annotations
 
