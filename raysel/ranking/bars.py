@@ -41,8 +41,13 @@ class Bars:
         area : Figure or SubFigure
         """
         ranking, shown = self._ranking, self._shown
+        if not len(shown):
+            axes = area.subplots()
+            axes.set_axis_off()
+            axes.text(0.5, 0.5, "the final model selects no feature", ha="center", va="center", color="0.35")
+            return
         scores_axes, ranks_axes = area.subplots(1, 2, sharey=True)
-        scores_axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
+        scores_axes.set_ylim(len(shown) - 0.4, -0.6)
         _score_bars(ranking, shown, scores_axes)
         _fold_ranks(ranking, shown, ranks_axes)
         for axes in (scores_axes, ranks_axes):
@@ -63,9 +68,7 @@ def _score_bars(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     names = [short(ranking.feature_names[i], 32) for i in shown]
     axes.set_yticks(places, names, parse_math=False)
     axes.set_xlabel("score of the final model")
-    if not len(shown):
-        axes.set_title("the final model selects no feature", fontsize=10)
-    elif len(shown) < min(ranking.n_selected, ranking.n_scored):
+    if len(shown) < min(ranking.n_selected, ranking.n_scored):
         axes.set_title(f"the best {len(shown)} are shown", fontsize=10)
 
 
@@ -79,7 +82,7 @@ def _fold_ranks(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     axes.axvline(
         ranking.n_selected + 0.5, color=OUTLINE, linewidth=1, linestyle="--", label=f"top {ranking.n_selected}"
     )
-    if max(of_folds.max(initial=1), ranking.n_selected) > 100:
+    if max(of_folds.max(), ranking.n_selected) > 100:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
     else:

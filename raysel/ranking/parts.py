@@ -103,6 +103,7 @@ class ModalityBars:
         sums_axes.barh(np.arange(len(parts)), sums, height=0.62, color=BLUE)
         labels = [f"{short(name, 24)} ({len(features)})" for name, features in parts.items()]
         sums_axes.set_yticks(np.arange(len(parts)), labels, parse_math=False)
+        sums_axes.set_xlim(left=0)
         sums_axes.set_xlabel("summed score of the modality's features")
         self._counts(counts_axes)
         for axes in (sums_axes, counts_axes):
