@@ -16,7 +16,10 @@ from sklearn.datasets import load_digits
 from raysel.config import config_from_dict
 from raysel.cv.records import RefitRecord
 from raysel.cv.selection import select_winner
+from raysel.search.executor import Executor
+from raysel.search.serial import SerialExecutor
 from raysel.search.study import Study
+from raysel.search.work import work_of
 from raysel.tracking.journal import Journal, read_journal
 from raysel.tracking.progress import Progress
 
@@ -97,27 +100,39 @@ class Refit(NamedTuple):
     model: Any
 
 
-def compute(study: Study, journal: Journal, progress: Progress, kept: list[Any] = ()) -> tuple[list[Any], list[Refit]]:
-    """Trials, winners and refits on the Ray that is up."""
-    from raysel.search.engine import hold, run_refits, run_trials  # noqa: PLC0415 - Ray only for who needs it
-    from raysel.search.work import work_of  # noqa: PLC0415
-
-    work, held = work_of(study, kept), hold(study)
-    run_trials(study, held, work, journal, progress)
-    records = work.finish(journal)
-    simplicity = study.simplicity(records)
-    winners = [(fold, select_winner(records, fold.name, simplicity)) for fold in study.plan.folds]
-    return records, [Refit(*refit) for refit in run_refits(study, held, winners)]
+def compute(
+    executor: Executor, study: Study, journal: Journal, progress: Progress, kept: list[Any] = ()
+) -> tuple[list[Any], list[Refit]]:
+    """Trials, winners and refits."""
+    work = work_of(study, kept)
+    with executor:
+        executor.run_trials(work, journal, progress)
+        records = work.finish(journal)
+        simplicity = study.simplicity(records)
+        winners = [(fold, select_winner(records, fold.name, simplicity)) for fold in study.plan.folds]
+        return records, [Refit(*refit) for refit in executor.run_refits(winners)]
 
 
 def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
+    from raysel.search.ray_executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
+
+    return run_by(RayExecutor(study, None), study, folder)
+
+
+def run_serially(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
+    """The same in this process."""
+    return run_by(SerialExecutor(study), study, folder)
+
+
+def run_by(executor: Executor, study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
+    """Run the study without MLflow: trials by id, refits, the journal's records in order."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "journal.jsonl"
     with Journal(path) as journal:
-        records, refits = compute(study, journal, quiet_progress(folder, study))
+        records, refits = compute(executor, study, journal, quiet_progress(folder, study))
     kept = list(read_journal(path))
-    assert sorted(r["id"] for r in kept) == sorted(record.id for record in records)
+    assert sorted(r["id"] for r in kept if r["kind"] == "trial") == sorted(record.id for record in records)
     return {record.id: timeless(record.to_json()) for record in records}, refits, kept
 
 

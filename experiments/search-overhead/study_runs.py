@@ -16,7 +16,7 @@ from raysel.config.schema import StudyConfig
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.cv.selection import select_winner
-from raysel.search.engine import _refit
+from raysel.search.computing import refit as refit_here
 from raysel.search.study import Study
 from raysel.tracking.journal import read_journal
 from raysel.tracking.progress import Progress
@@ -84,7 +84,6 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
     refit = time.time()
     simplicity = study.simplicity(records)
     winners = [select_winner(records, fold.name, simplicity) for fold in study.plan.folds]
-    refit_here = _refit._function  # noqa: SLF001 - what Ray's task does, without Ray
     refits = pool(delayed(refit_here)(study, *pair) for pair in zip(study.plan.folds, winners, strict=True))
     return {
         "prepare": prepare,

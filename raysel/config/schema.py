@@ -180,6 +180,9 @@ class SearchConfig(_Section):
     synchronous : bool, default=False
         A search that learns or stops early does so from whole batches: the same numbers for any number of workers.
     batch_size : int, default=8
+    executor : {"ray", "serial"}, default="ray"
+        ``serial`` computes in the command's own process, one trial after the other and without Ray: the same numbers,
+        for debugging and for studies of seconds.
     max_concurrent : int, optional
         The most trials that run at once.
     cpus_per_trial : int, default=1
@@ -199,6 +202,7 @@ class SearchConfig(_Section):
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3
     synchronous: Annotated[bool, Field(strict=True)] = False
     batch_size: Count = 8
+    executor: Literal["ray", "serial"] = "ray"
     max_concurrent: Count | None = None
     cpus_per_trial: Count = 1
     time_budget: Seconds | None = None
@@ -265,7 +269,7 @@ class StudyConfig(_Section):
         described = self.to_dict()
         for key in ("name", "output", "tracking"):
             described.pop(key, None)
-        for key in ("max_concurrent", "time_budget", "trial_timeout", "max_failures"):
+        for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):
             described["dataset"]["modalities"] = list(modalities.items())  # their order tells whose a column is

@@ -1,35 +1,26 @@
-"""Ray Tune's events become records in the journal and counts on the progress line."""
+"""Ray Tune's events, told to the recorder."""
 
 from __future__ import annotations
 
 import json
-import math
-import time
 from typing import Any
 
 from ray import tune
 from ray.tune.experiment import Trial
 
-from raysel.cv.records import PathRecord, TrialRecord
 from raysel.errors import StudyError
-from raysel.search.memory import machine_memory, process_memory
+from raysel.search.recorder import Recorder
 from raysel.search.work import Work
-from raysel.tracking.journal import Journal
-from raysel.tracking.progress import Progress
-
-#: Share of the machine's memory from which on the process says what it uses.
-_MEMORY_SHARE = 0.5
 
 
-class JournalCallback(tune.Callback):
-    """Writes down each trial as it ends.
+class RecorderCallback(tune.Callback):
+    """Tells the recorder of each trial as it starts and ends.
 
     Parameters
     ----------
     work : Work
         What the trials are pieces of.
-    journal : Journal
-    progress : Progress
+    recorder : Recorder
 
     Attributes
     ----------
@@ -37,11 +28,10 @@ class JournalCallback(tune.Callback):
         Why the study cannot go on; Tune passes on the text only.
     """
 
-    def __init__(self, work: Work, journal: Journal, progress: Progress) -> None:
-        self._work, self._journal, self._progress = work, journal, progress
+    def __init__(self, work: Work, recorder: Recorder) -> None:
+        self._work, self._recorder = work, recorder
         self._running: set[str] = set()
         self.error: StudyError | None = None
-        self._memory_limit = _MEMORY_SHARE * machine_memory()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune pickles its callbacks for a restore that raysel does not use; open files stay here.
@@ -51,46 +41,29 @@ class JournalCallback(tune.Callback):
         """Count a trial that runs."""
         if trial.trial_id not in self._running:  # a trial whose worker died starts again
             self._running.add(trial.trial_id)
-            self._progress.update(running=1)
+            self._recorder.start()
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
     ) -> None:
-        """Keep a trial's record as soon as it is whole, or left off."""
+        """Keep a trial's record as soon as it is whole, or stopped."""
         box = result.get("box")
         record = self._work.read(json.loads(box.pop("record"))) if box else None
         if record is None or not result["done"]:
-            self._progress.refresh()
+            self._recorder.refresh()
             return
-        if "rung" in result:
-            record.status, record.ended = "stopped", time.time()
-        self._keep(trial, record)
+        self._running.discard(trial.trial_id)
+        self._tell(self._recorder.stop if "rung" in result else self._recorder.keep, record)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         """Record a trial whose workers died as often as may be."""
-        record = self._work.blank(trial.config)
-        record.status, record.started, record.ended = "failed", time.time(), time.time()
-        record.error = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
-        self._keep(trial, record)
+        self._running.discard(trial.trial_id)
+        reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
+        self._tell(self._recorder.lose, trial.config, reason)
 
-    def _watch_memory(self) -> None:
-        """Say once that this process takes up much of the machine's memory."""
-        used = process_memory()
-        if used > self._memory_limit:
-            self._memory_limit = math.inf
-            self._progress.say(
-                f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the machine's memory: "
-                "if it is killed, --resume goes on; fewer configurations a study need less"
-            )
-
-    def _keep(self, trial: Trial, record: TrialRecord | PathRecord) -> None:
+    def _tell(self, method: Any, *arguments: Any) -> None:
         try:
-            self._journal.append(self._work.entry(record))
+            method(*arguments)
         except StudyError as error:
             self.error = error
             raise
-        self._work.keep(record)
-        self._running.discard(trial.trial_id)
-        self._watch_memory()
-        failed = record.status == "failed"
-        self._progress.update(finished=not failed, failed=failed, running=-1, score=self._work.score(record))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from ray.tune import Stopper
-
+from raysel.errors import StudyError
 from raysel.search.work import Work
 
 
-class Limits(Stopper):
-    """Stops the trials of a study, all at once.
+class Limits:
+    """The limits of a search that starts now.
 
     Parameters
     ----------
@@ -32,25 +30,22 @@ class Limits(Stopper):
         self._max_failures, self._work = max_failures, work
         self.out_of_time = False
 
-    @property
-    def failures(self) -> list[str]:
-        """What the failed trials said."""
+    def reached(self) -> bool:
+        """Whether to stop all trials."""
+        self.out_of_time |= self._until is not None and time.monotonic() > self._until
+        return self.out_of_time or self._too_many_failures()
+
+    def check_failures(self) -> None:
+        """Raise StudyError if more trials have failed than may."""
+        if self._too_many_failures():
+            failures = self._failures()
+            raise StudyError(
+                f"{len(failures)} trials failed, more than search.max_failures={self._max_failures}; "
+                f"the last said: {failures[-1].strip().rpartition(chr(10))[2]}"
+            )
+
+    def _failures(self) -> list[str]:
         return [self._work.failure(record) for record in self._work.records if record.status == "failed"]
 
-    @property
-    def too_many_failures(self) -> bool:
-        """Whether more trials have failed than may."""
-        return self._max_failures is not None and len(self.failures) > self._max_failures
-
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """No trial is stopped by itself."""
-        return False
-
-    def stop_all(self) -> bool:
-        """Whether to stop them all."""
-        self.out_of_time |= self._until is not None and time.monotonic() > self._until
-        return self.out_of_time or self.too_many_failures
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Tune pickles it for a restore that raysel does not use.
-        return {}
+    def _too_many_failures(self) -> bool:
+        return self._max_failures is not None and len(self._failures()) > self._max_failures

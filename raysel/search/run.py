@@ -8,9 +8,8 @@ import socket
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,13 @@ from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.metrics.ranks import selection_ranks
 from raysel.ranking import save_model
 from raysel.search.entries import end_entry, refit_entry, search_entry, study_entry
+from raysel.search.executor import Executor
 from raysel.search.kept import Kept
 from raysel.search.outcome import Outcome
+from raysel.search.serial import SerialExecutor
 from raysel.search.study import Study
-from raysel.search.termination import heed_sigterm, was_terminated
+from raysel.search.termination import was_terminated
+from raysel.search.work import work_of
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.files import write_atomically
 from raysel.tracking.follower import Follower
@@ -163,6 +165,8 @@ def resume(study: Study, kept: Kept, *, address: str | None, console: Console) -
 
 
 def _check_resources(study: Study, address: str | None) -> None:
+    if address is not None and study.config.search.executor == "serial":
+        raise ConfigError(f"search.executor serial computes in this process and takes no cluster ({address}): use ray.")
     if address is None:
         wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
         if wanted > there:
@@ -249,23 +253,12 @@ def _compute(
     address: str | None,
     progress: Progress,
 ) -> None:
-    progress.enter("starting Ray")
-    from raysel.search.runtime import ray_session  # noqa: PLC0415, I001 - Ray only once all is checked
-
-    from raysel.search.engine import hold, run_refits, run_trials  # noqa: PLC0415
-    from raysel.search.work import work_of  # noqa: PLC0415
-
     work = work_of(study, kept.trials if kept else ())
     progress.begin(work.records)
-    with ExitStack() as stack:
-
-        @cache
-        def held() -> Any:
-            stack.enter_context(ray_session(address))
-            heed_sigterm()
-            return hold(study)
-
-        cut = run_trials(study, held(), work, journal, progress) if work.n_left else False
+    with _executor(study, address) as executor:
+        cut = executor.run_trials(work, journal, progress) if work.n_left else False
+        if cut:
+            progress.say(f"search.time_budget is used up: {work.n_left} of {study.n_trials} trials were not made")
         journal.append(search_entry(study, len(work.records), cut))
         records = work.finish(journal)
         progress.enter("refitting the winners")
@@ -273,13 +266,22 @@ def _compute(
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
-            for record, model in run_refits(study, held(), winners) if winners else ():
+            for record, model in executor.run_refits(winners) if winners else ():
                 if not record.test_scores:
                     save_model(model, directory.model)
                 pa.csv.write_csv(_fold_table(study, record), directory.fold_table(record.fold))
                 journal.append(refit_entry(study, directory, record))
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
+
+
+def _executor(study: Study, address: str | None) -> Executor:
+    if study.config.search.executor == "serial":
+        return SerialExecutor(study)
+    # Ray is imported once everything is checked, for it takes seconds.
+    from raysel.search.ray_executor import RayExecutor  # noqa: PLC0415
+
+    return RayExecutor(study, address)
 
 
 def _winners(

@@ -1,30 +1,26 @@
-"""How a study's work is cut into Tune trials: by configuration, by inner training set, or by outer fold as well."""
+"""How a study's work is cut into trials: by configuration, by inner training set, or by outer fold as well."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from ray.tune.schedulers import TrialScheduler
-from ray.tune.search import Searcher
 
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.cv.seeds import derived_seed
 from raysel.errors import StudyError
-from raysel.search.adaptive import FoldsHalving, FoldsSearcher
 from raysel.search.fold_search import FoldSearch
-from raysel.search.keep_actors import KeepActors
-from raysel.search.listed import ListedTrials
-from raysel.search.path_trial import PathTrial, trial_records
+from raysel.search.path_records import trial_records
+from raysel.search.pieces import ConfigurationPiece, FoldPiece, PathPiece, Piece, Rung
 from raysel.search.study import Study
-from raysel.search.trial import FoldsTrial, FoldTrial, SolverTrial
 from raysel.tracking.journal import Journal
 
 
 class Work(ABC):
-    """The pieces of a study's work, each one Tune trial with one record.
+    """The pieces of a study's work, each one trial with one record.
 
     Parameters
     ----------
@@ -33,12 +29,13 @@ class Work(ABC):
         Entries of the journal that an earlier run of the study has left: what they hold is not done again.
     """
 
-    trainable: type[FoldsTrial]
+    piece: type[Piece]
     #: The kind of journal entry that a piece ends with.
     kind = "trial"
 
     def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
         self.study = study
+        self._all_proposed = False
         self.records: list[Any] = [self.read(entry) for entry in kept if entry["kind"] == self.kind]
 
     @property
@@ -75,18 +72,33 @@ class Work(ABC):
         return str(record.error)
 
     @abstractmethod
-    def searcher(self) -> Searcher:
-        """What proposes the trials; each config holds a ``name`` that is fit for a folder."""
+    def _configs(self) -> Iterator[dict[str, Any]]:
+        """What each piece that is left is given, for a list that is known at the start."""
 
-    def scheduler(self) -> TrialScheduler:
-        """Who may end a trial early."""
-        return KeepActors()
+    @cached_property
+    def _listed(self) -> Iterator[dict[str, Any]]:
+        return self._configs()
+
+    def propose(self) -> dict[str, Any] | None:
+        """The next piece's configuration, with a ``name`` that is fit for a folder; None while there is none."""
+        config = next(self._listed, None)
+        self._all_proposed = config is None
+        return config
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to propose."""
+        return self._all_proposed
+
+    def goes_on(self, config: Mapping[str, Any], rung: Rung) -> bool:
+        """Whether a trial that has come to a rung may go on."""
+        return True
 
 
 class ByConfiguration(Work):
     """A piece is one configuration on all folds."""
 
-    trainable = SolverTrial
+    piece = ConfigurationPiece
 
     @property
     def n_left(self) -> int:
@@ -100,9 +112,9 @@ class ByConfiguration(Work):
         seed = derived_seed(self.study.config.seed, "trial order")
         return [i for i in np.random.default_rng(seed).permutation(len(found)).tolist() if found[i].id not in done]
 
-    def searcher(self) -> Searcher:
+    def _configs(self) -> Iterator[dict[str, Any]]:
         """The configurations' positions."""
-        return ListedTrials({"piece": i, "name": self.study.configurations[i].id} for i in self._left())
+        return ({"piece": i, "name": self.study.configurations[i].id} for i in self._left())
 
     def blank(self, config: Mapping[str, Any]) -> TrialRecord:
         """An empty record of a configuration."""
@@ -136,7 +148,7 @@ class ByConfiguration(Work):
 class ByTrainingSet(Work):
     """A piece is one inner training set with all configurations that it has not solved before."""
 
-    trainable = PathTrial
+    piece = PathPiece
     kind = "path"
 
     def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -164,13 +176,11 @@ class ByTrainingSet(Work):
         missing = (self._missing(self._found.get((fold.name, i))) for fold, i in self.study.training_sets)
         return [{"set": n, "configurations": lacking} for n, lacking in enumerate(missing) if lacking]
 
-    def searcher(self) -> Searcher:
+    def _configs(self) -> Iterator[dict[str, Any]]:
         """The training sets' positions, each with those of the configurations that it lacks."""
-        sets = self.study.training_sets
-        return ListedTrials(
-            {"piece": piece, "name": f"{sets[piece['set']][0].name}-inner{sets[piece['set']][1]}"}
-            for piece in self._left()
-        )
+        for piece in self._left():
+            fold, inner = self.study.training_sets[piece["set"]]
+            yield {"piece": piece, "name": f"{fold.name}-inner{inner}"}
 
     def blank(self, config: Mapping[str, Any]) -> PathRecord:
         """An empty record of a training set."""
@@ -215,7 +225,7 @@ class ByTrainingSet(Work):
 class ByFold(ByConfiguration):
     """A piece is one configuration on one outer fold, in a search that learns or stops early."""
 
-    trainable = FoldTrial
+    piece = FoldPiece
 
     def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
         super().__init__(study, kept)
@@ -242,13 +252,23 @@ class ByFold(ByConfiguration):
         super().keep(record)
         self._searches[record.fold].settle(record)
 
-    def searcher(self) -> Searcher:
-        """Every outer fold's own."""
-        return FoldsSearcher(self._searches)
+    def propose(self) -> dict[str, Any] | None:
+        """A configuration for the outer fold that has asked least, of those that may ask; none hears of another."""
+        for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
+            record = search.next()
+            if record is not None:
+                return {"fold": fold, "params": record.params, "name": record.id}
+        return None
 
-    def scheduler(self) -> TrialScheduler:
-        """Every outer fold's own rungs."""
-        return FoldsHalving(self.study, self._searches) if self.study.config.search.early_stopping else KeepActors()
+    @property
+    def exhausted(self) -> bool:
+        """Whether no outer fold has anything left to propose."""
+        return all(search.exhausted for search in self._searches.values())
+
+    def goes_on(self, config: Mapping[str, Any], rung: Rung) -> bool:
+        """Whether a trial that has come to a rung of its own outer fold may go on."""
+        record = self.blank(config)
+        return self._searches[config["fold"]].goes_on(record, rung.level, rung.score)
 
 
 def work_of(study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> Work:

@@ -11,6 +11,7 @@ from small_studies import compute, make_study, quiet_progress, run_on_ray, write
 from raysel.cv.records import TrialRecord
 from raysel.errors import ConfigError
 from raysel.search.fold_search import FoldSearch
+from raysel.search.ray_executor import RayExecutor
 from raysel.tracking.journal import Journal, read_journal
 
 pytestmark = pytest.mark.usefixtures("ray_here")
@@ -94,7 +95,7 @@ def test_a_resumed_search_goes_on_as_if_it_had_not_stopped(learnt, tmp_path):
     study, records, _, kept = learnt
     n_kept = 7
     with Journal(tmp_path / "journal.jsonl") as journal:
-        found, _ = compute(study, journal, quiet_progress(tmp_path, study), kept[:n_kept])
+        found, _ = compute(RayExecutor(study, None), study, journal, quiet_progress(tmp_path, study), kept[:n_kept])
     assert {r.id: json.loads(json.dumps(r.to_json()))["folds"] for r in found} == {
         key: record["folds"] for key, record in records.items()
     }

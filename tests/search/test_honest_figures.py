@@ -14,10 +14,11 @@ from small_studies import make_study, run_on_ray, write_digits, write_yaml
 from raysel import select, tune
 from raysel.config import config_from_dict, load_config
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.search import callback, engine
+from raysel.search import ray_executor, recorder
 from raysel.search.limits import Limits
 from raysel.search.outcome import Outcome
 from raysel.search.study import Study
+from raysel.search.tune_search import WorkScheduler, WorkSearcher
 from raysel.search.work import work_of
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
@@ -86,7 +87,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     uri = f"sqlite:///{here}/mlflow.db"
     write_yaml(here / "few.yaml", solver__space=space, search={"max_concurrent": 1, "time_budget": 1000.0})
     with monkeypatch.context() as context:
-        context.setattr(Limits, "stop_all", after_three)
+        context.setattr(Limits, "reached", after_three)
         assert tune.main(["few.yaml", "--output", "study", "--set", f"tracking.uri={uri}"]) == 0
     for text in shown(here / "study", capsys):
         assert "search.time_budget ended the search: 3 of 8 trials were made." in text
@@ -183,13 +184,13 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
     assert study.dataset.X.nbytes > 10_000
     for found in (study, adaptive):
         work = work_of(found)
-        for pickled in (engine._trial_name, work.searcher(), work.scheduler()):
+        for pickled in (ray_executor._trial_name, WorkSearcher(work), WorkScheduler(work)):
             assert len(cloudpickle.dumps(pickled)) < 1000
 
 
 def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
-    monkeypatch.setattr(callback, "machine_memory", lambda: 2**20)
+    monkeypatch.setattr(recorder, "machine_memory", lambda: 2**20)
     said = []
     monkeypatch.setattr("raysel.tracking.progress.Progress.say", lambda _, sentence: said.append(sentence))
     run_on_ray(make_study(tmp_path / "few.npz"), tmp_path / "run")

@@ -15,7 +15,7 @@ from small_studies import compute, make_study, quiet_progress, run_on_ray, timel
 
 from raysel.data import load_dataset
 from raysel.errors import ConfigError, DirectoryError, StudyError
-from raysel.search import engine
+from raysel.search import ray_executor
 from raysel.search.run import run
 from raysel.search.study import Study
 from raysel.tracking.journal import Journal
@@ -42,7 +42,7 @@ def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, mon
     two = make_study(digits, search={}, **changes)
     turned = dataclasses.replace(two, configurations=two.configurations[::-1])
     # None of the store's memory for prepared folds: every trial makes its own.
-    monkeypatch.setattr(engine, "_STORE_SHARE", 0.0)
+    monkeypatch.setattr(ray_executor, "_STORE_SHARE", 0.0)
     other_records, other_refits, other_kept = run_on_ray(turned, tmp_path / "two")
 
     assert sorted(r["id"] for r in kept) == sorted(c.id for c in study.configurations)
@@ -115,7 +115,7 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
         pytest.skip("needs /dev/full, which refuses every byte as a full disk does")
     study = make_study(digits, solver__space={"alpha": [0.1]})
     with Journal(Path("/dev/full")) as journal, pytest.raises(StudyError) as ended:
-        compute(study, journal, quiet_progress(tmp_path, study))
+        compute(ray_executor.RayExecutor(study, None), study, journal, quiet_progress(tmp_path, study))
     assert str(ended.value) == (
         "the journal /dev/full cannot be written: No space left on device. What it held before is kept."
     )
