@@ -57,7 +57,8 @@ def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: 
 def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
     """A small study of a file as plain data; a change is named section__key, or by a section's name.
 
-    One trial at a time, for each worker that starts imports for seconds; ``search={}`` runs as many as there are cores.
+    A command runs it in this process; on Ray it is one trial at a time, for each worker imports for seconds.
+    ``search={}`` runs on Ray, as many as there are cores.
     """
     raw: dict[str, Any] = {
         "name": "few",
@@ -66,7 +67,7 @@ def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
         "solver": {"name": "smr", "params": {"max_iter": 6}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}},
         "evaluation": {"classifier": "knn", "n_features": [4, 8]},
         "cv": {"outer": 2, "inner": 2},
-        "search": {"max_concurrent": 1},
+        "search": {"executor": "serial", "max_concurrent": 1},
     }
     for name, value in changes.items():
         *sections, key = name.split("__")

@@ -126,6 +126,7 @@ def test_the_studys_directory_holds_what_was_promised(finished_study):
     assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "end"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_labels_without_meaning_give_chance_through_the_whole_command(here, capsys):
     write_digits(here / "chance.npz", classes=2, each=60, permute=1)

@@ -81,6 +81,7 @@ def announce(study: Study, path: Path, kept: Kept | None) -> Iterator[str]:
 def _in_words(study: Study, cost: Cost) -> str:
     slots = max(1, len(os.sched_getaffinity(0)) // study.config.search.cpus_per_trial)
     slots = min(slots, study.config.search.max_concurrent or slots)
+    slots = 1 if study.config.search.executor == "serial" else slots
     about = "at most about" if cost.at_most else "about"
     return (
         f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "

@@ -83,6 +83,7 @@ def test_a_serial_study_starts_no_ray(tmp_path):
     assert (tmp_path / "study/ranking/ranking.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_a_serial_study_is_resumed_on_ray_and_the_other_way_round(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

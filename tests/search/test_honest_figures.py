@@ -78,6 +78,7 @@ def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
         assert entry["metrics"]["converged_share"] == pytest.approx(np.mean(own))
 
 
+@pytest.mark.slow
 def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, capsys, monkeypatch):
     def after_three(limits):
         limits.out_of_time = len(limits._work.records) >= 3

@@ -75,6 +75,7 @@ def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_pa
     assert {status for _, status, _ in logged.values()} == {"FINISHED"}
 
 
+@pytest.mark.slow
 def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
@@ -137,6 +138,7 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
         assert path.read_bytes() == b""
 
 
+@pytest.mark.slow
 def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -148,6 +150,7 @@ def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_pat
     assert sum(r["kind"] == "trial" for r in journal(tmp_path / "study")) == 5
 
 
+@pytest.mark.slow
 def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -164,6 +167,7 @@ def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")

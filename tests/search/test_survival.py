@@ -26,6 +26,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, search={})
@@ -36,6 +37,7 @@ def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     assert "2 kills: the same trials, refits, scores, ranking and picture to the last bit" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_node_that_comes_and_goes_changes_no_number(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 300, "tol": 0.0}, search={})
@@ -44,6 +46,7 @@ def test_a_node_that_comes_and_goes_changes_no_number(tmp_path):
     assert "6 trials, each once, with the numbers of one machine" in done.stdout
 
 
+@pytest.mark.slow
 def test_ten_seconds_of_grace_are_enough(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "long.yaml", solver=ENDLESS, search={})
@@ -69,6 +72,7 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
     assert kinds == [("study", None), ("trial", "null"), ("end", "interrupted")]
 
 
+@pytest.mark.slow
 def test_two_studies_at_once_do_not_disturb_each_other(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
@@ -89,6 +93,7 @@ print(len(found), len(keys), *{run.info.status for run in found})
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -84,6 +84,7 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
     assert refit.feature_scores == pytest.approx(model.scores_.tolist(), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_commands_tell_each_task_from_the_mean(tmp_path, ray_here, monkeypatch, capsys):  # noqa: ARG001
     """tune and select on a joined file, with lists of numbers as values; every figure is one of the journal's."""
     monkeypatch.chdir(tmp_path)

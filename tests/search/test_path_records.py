@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raysel.cv.records import InnerTrace, PathRecord
-from raysel.search.path_trial import trial_records
+from raysel.search.path_records import trial_records
 from raysel.search.space import Configuration
 from raysel.tracking.journal import read_journal
 from raysel.tune import main
