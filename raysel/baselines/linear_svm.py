@@ -111,6 +111,11 @@ class LinearSVM(OneAgainstRest):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
 
+    @property
+    def max_steps(self) -> int:
+        """One: ``max_iter`` is LinearSVC's own."""
+        return 1
+
     def simplicity(self) -> tuple[float, ...]:
         """The sparse penalty first, then smaller C."""
         return (float(self.penalty == "l2"), float(self.C))

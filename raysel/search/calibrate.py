@@ -72,8 +72,8 @@ def calibrate(study: Study, n_done: int = 0) -> Cost:
             try:
                 for iteration in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
                     elapsed = time.perf_counter() - begun
-                    if elapsed > _PATIENCE_SECONDS and iteration < solver.max_iter:
-                        spent.append(elapsed / iteration * solver.max_iter)
+                    if elapsed > _PATIENCE_SECONDS and iteration < solver.max_steps:
+                        spent.append(elapsed / iteration * solver.max_steps)
                         at_most = True
                         break
                 else:

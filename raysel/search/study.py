@@ -149,7 +149,7 @@ class Study:
     def rungs(self) -> Rungs:
         """Where early stopping judges; fresh, without any score."""
         search = self.config.search
-        max_iter = max(self.solver(c.params).max_iter for c in self.examples)
+        max_iter = max(self.solver(c.params).max_steps for c in self.examples)
         batch = search.batch_size if search.synchronous else None
         return Rungs(search.grace_period, search.reduction_factor, max_iter, batch)
 

@@ -59,6 +59,11 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         """Build the solver for data of this layout; solvers with structure override it."""
         return cls(**params)
 
+    @property
+    def max_steps(self) -> int:
+        """The most iterations that `iterate` yields: ``max_iter``, unless that counts a library's within one."""
+        return self.max_iter
+
     def check(self, n_features: int) -> None:
         """Refuse parameters that are wrong in themselves or for data of this width.
 

@@ -11,6 +11,7 @@ import pytest
 from small_studies import make_study, write_digits
 
 from raysel.errors import ConfigError
+from raysel.search import calibrate
 from raysel.search.describe import describe
 from raysel.solvers.smr import SMR
 
@@ -80,8 +81,17 @@ import sys
 sys.path.insert(0, {str(__file__.rpartition("/search/")[0])!r})
 from pathlib import Path
 from small_studies import make_study
+from raysel.search import calibrate
 from raysel.search.describe import describe
 list(describe(make_study(Path({str(digits)!r}))))
 assert not {{"ray", "mlflow"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monkeypatch):
+    """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that is timed."""
+    monkeypatch.setattr(calibrate, "_PATIENCE_SECONDS", 0.0)
+    solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
+    cost = calibrate.calibrate(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
+    assert not cost.at_most
