@@ -582,8 +582,15 @@ DIRECTORIES = [
 ]
 
 ELSEWHERE = [
-    Fault("a Ray that is not there", few(arguments="--address 127.0.0.1:1"), 2, "no Ray answers there ...HOST:PORT"),
-    Fault("an address that is none", few(arguments="--address me:ray"), 2, "--address me:ray: ...HOST:PORT"),
+    Fault(
+        "a Ray that is not there",
+        few("search={}", arguments="--address 127.0.0.1:1"),
+        2,
+        "no Ray answers there ...HOST:PORT",
+    ),
+    Fault(
+        "an address that is none", few("search={}", arguments="--address me:ray"), 2, "--address me:ray: ...HOST:PORT"
+    ),
     Fault("an MLflow of no kind", few("tracking.uri=ftp://host"), 2, "tracking.uri: ...'ftp' ...e.g. sqlite"),
     Fault(
         "a replay to no MLflow",

@@ -28,7 +28,8 @@ evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], metric: accura
 cv: {outer: 3, inner: 4, repeats: 2, groups: subject, plan: plan.json}
 search:
   {method: sobol, num_samples: 16, early_stopping: asha, grace_period: 2, reduction_factor: 4, synchronous: true,
-   batch_size: 3, max_concurrent: 2, cpus_per_trial: 2, time_budget: 60.0, trial_timeout: 9.5, max_failures: 1}
+   batch_size: 3, executor: ray, max_concurrent: 2, cpus_per_trial: 2, time_budget: 60.0,
+   trial_timeout: 9.5, max_failures: 1}
 tracking: {uri: "sqlite:///a.db", experiment: trying}
 output: somewhere
 """
@@ -329,7 +330,14 @@ DIFFERENT = [
     "search.batch_size=4",
 ]
 SAME = [
-    *("name=other", "output=null", "tracking=null", "tracking.uri=x", "search.max_concurrent=null"),
+    *(
+        "name=other",
+        "output=null",
+        "tracking=null",
+        "tracking.uri=x",
+        "search.max_concurrent=null",
+        "search.executor=serial",
+    ),
     *("search.time_budget=61", "search.trial_timeout=null", "search.max_failures=0"),
 ]
 
