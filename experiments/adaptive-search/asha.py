@@ -14,7 +14,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 ASHA = ("search.early_stopping=asha", "search.synchronous=true", "search.batch_size=4")
 
@@ -40,7 +39,7 @@ def test_scores(journal: list[dict]) -> np.ndarray:
 
 
 def main() -> None:
-    """Print the share of iterations saved, and the difference of the test scores with its 95 % interval."""
+    """Print the share of iterations saved, and the difference of the test scores with its SD over the outer folds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study")
     parser.add_argument("--set", action="append", default=[], help="passed on to both sides")
@@ -55,11 +54,10 @@ def main() -> None:
     trials = sum(record["kind"] == "trial" for record in early)
     a, b = test_scores(full), test_scores(early)
     d = b - a
-    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / len(d) ** 0.5
     print(
         f"{arguments.study}: {iterations(full)} solver iterations -> {iterations(early)}, saved {saved:.1%}; "
         f"{stopped} of {trials} trials stopped; test {a.mean():.4f} -> {b.mean():.4f}, "
-        f"difference {d.mean():+.4f} [{d.mean() - half:+.4f}, {d.mean() + half:+.4f}] over {len(d)} outer folds; "
+        f"difference {d.mean():+.4f} ± {d.std(ddof=1):.4f} (SD) over {len(d)} overlapping outer folds; "
         f"{int((d == 0).sum())} of {len(d)} winners score the same"
     )
 

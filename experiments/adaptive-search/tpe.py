@@ -10,7 +10,6 @@ import csv
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from raysel.config import config_from_dict, load_config
@@ -74,7 +73,7 @@ def search(study: Study) -> tuple[list[float], list[float]]:
 
 
 def main() -> None:
-    """Write a row a seed, and print the paired differences with their 95 % intervals."""
+    """Write a row a seed, and print the paired differences with their SD over the seeds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budget", type=int, default=16, help="configurations an outer fold")
@@ -95,9 +94,8 @@ def main() -> None:
         writer.writerows(rows)
     for score in ("inner", "test"):
         d = np.array([row[f"tpe_{score}"] - row[f"random_{score}"] for row in rows])
-        half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / len(d) ** 0.5
         print(
-            f"{score}: tpe - random {d.mean():+.4f} [{d.mean() - half:+.4f}, {d.mean() + half:+.4f}], "
+            f"{score}: tpe - random {d.mean():+.4f} ± {d.std(ddof=1):.4f} (SD), "
             f"better in {int((d > 0).sum())} of {len(d)}"
         )
 
