@@ -68,7 +68,7 @@ class LinearSVM(OneAgainstRest):
         Training samples of each class; without and with each label. Decides where scores are equal.
     multilabel_ : bool
     scores_ : ndarray of shape (n_features,)
-        Euclidean norm of each feature's coefficients.
+        Euclidean norm of each feature's coefficients; 0 for features that are constant in the training set.
     liblinear_iterations_ : int
         The most that a machine took; ``converged_`` says whether all stayed below ``max_iter``.
     objective_path_ : ndarray of shape (1,)
@@ -160,9 +160,6 @@ class LinearSVM(OneAgainstRest):
         return self._keep(X, prepared.target, np.zeros((len(bias), X.shape[1])), bias, 0)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> Iterator[float]:
-        if self.is_null(prepared):
-            yield self._keep_null(X, prepared)
-            return
         machines = [self._machine(X, sign) for sign in prepared.target.signs]
         coef, bias = np.stack([w for w, _, _ in machines]), np.array([b for _, b, _ in machines])
         yield self._keep(X, prepared.target, coef, bias, max(steps for _, _, steps in machines))
@@ -171,7 +168,8 @@ class LinearSVM(OneAgainstRest):
         """Set the fitted attributes; the objective."""
         self._keep_target(target)
         self.coef_, self.intercept_, self.liblinear_iterations_ = coef, bias, steps
-        self.scores_ = np.linalg.norm(coef, axis=0)
+        # A feature of one value acts as a second intercept: it tells nothing, whatever its coefficient.
+        self.scores_ = np.where((X[0] == X).all(axis=0), 0.0, np.linalg.norm(coef, axis=0))
         margins = target.signs * (coef @ X.T + bias[:, None])
         weights = np.column_stack([coef, bias])
         penalty = 0.5 * (weights**2).sum() if self.penalty == "l2" else np.abs(weights).sum()

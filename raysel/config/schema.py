@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
 
+from raysel.config.manifest import tried_configurations
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
 
 
@@ -169,9 +170,10 @@ class SearchConfig(_Section):
         outer fold by itself.
     num_samples : int, optional
         The most configurations that are tried; with ``tpe``, on each outer fold. At most 100000.
-    configurations : str, optional
-        A study's ``manifest.json``: only the configurations that it lists as tried are tried. Re-creates a search
-        that its time budget ended; for ``grid``, ``random`` and ``sobol`` without early stopping.
+    configurations : str or list of str, optional
+        A study's ``manifest.json``, or the ids that it lists as tried: only these configurations are tried. Re-creates
+        a search that its time budget ended; for ``grid``, ``random`` and ``sobol`` without early stopping. The study's
+        own ``config.yaml`` holds the ids.
     early_stopping : {"asha"}, optional
         Successive halving on the solver's iterations: a trial that is not among the best
         1 / reduction_factor of its outer fold after grace_period, grace_period * reduction_factor, ...
@@ -189,14 +191,17 @@ class SearchConfig(_Section):
     time_budget : float, optional
         Seconds after which no more configurations are tried. The order of trials is drawn from the seed.
     trial_timeout : float, optional
-        Seconds for a configuration on one outer fold, after which it is ended and counted as failed there.
+        Seconds for a configuration on one outer fold, after which it is ended and counted as failed there; with
+        ``path``, for all configurations on one inner training set. What does not return to Python is ended with its
+        process, half as much later again; a trial whose process ends, for this or any other reason, is tried twice
+        more and then counts as failed on all of its outer folds.
     max_failures : int, optional
         A study with more failed trials than this is aborted; a trial counts that failed on any outer fold.
     """
 
     method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
     num_samples: Annotated[Count, Field(le=MOST_CONFIGURATIONS)] | None = None
-    configurations: str | None = None
+    configurations: Annotated[tuple[str, ...] | None, BeforeValidator(tried_configurations)] = None
     early_stopping: Literal["asha"] | None = None
     grace_period: Count = 3
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3

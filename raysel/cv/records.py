@@ -253,6 +253,8 @@ class RefitRecord:
         Whether the refit met its ``tol``; None where it was not recorded.
     gap : float, optional
         Its relative duality gap, where the solver has one.
+    warnings : list of str
+        What the fit warned of, besides convergence.
     """
 
     fold: str
@@ -267,6 +269,7 @@ class RefitRecord:
     ended: float = 0.0
     converged: bool | None = None
     gap: float | None = None
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def test_score(self) -> float | None:

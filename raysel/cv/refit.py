@@ -55,8 +55,8 @@ def refit_winner(
     started = time.time()
     # Step by step, not by the pipeline's fit: the samples before scaling are then not held beside those after.
     X_train = np.ascontiguousarray(scaler.fit_transform(X[fold.train]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # recorded below, and shown with the result
+    with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
+        warnings.simplefilter("always")
         model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
     test_scores: list[float] = []
     if len(fold.test):
@@ -84,5 +84,12 @@ def refit_winner(
         ended=time.time(),
         converged=converged,
         gap=gap,
+        warnings=_told(caught),
     )
     return record, model
+
+
+def _told(caught: list[warnings.WarningMessage]) -> list[str]:
+    """What was warned of, each once, but for convergence and what concerns developers."""
+    silent = (ConvergenceWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
+    return list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, silent)))

@@ -52,8 +52,8 @@ def ranks(scores: FloatArray) -> IntArray:
 def selection_ranks(scores: FloatArray) -> FloatArray:
     """Rank of each feature, where features without a score share the mean of the last ranks.
 
-    A score of 0 or less says that a method did not use the feature: among such features there is no order, and none
-    of them is selected. Equal scores above 0 are ranked by their index.
+    A score of 0 or less counts as none: among such features there is no order, and none of them is selected. Equal
+    scores above 0 are ranked by their index.
 
     Parameters
     ----------

@@ -103,11 +103,11 @@ def warnings(study: Study) -> Iterator[str]:
     layout = study.dataset.layout
     table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
     if table and study.config.dataset.scaling == "unit":
-        spreads = study.dataset.X.std(axis=0)
-        ratio = spreads.max() / spreads[spreads > 0].min(initial=np.inf)
+        spreads = study.dataset.X[:, ~study.dataset.constant].std(axis=0)
+        ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
         if ratio > _SPREADS:
             yield (
-                f"note      the columns' standard deviations differ by a factor of {ratio:.0f}, which dataset.scaling "
+                f"note      the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
                 "unit does not change: for columns of different units set it to zscore."
             )
     if study.dataset.is_multilabel:

@@ -19,7 +19,7 @@ from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError
 from raysel.ranking import FeatureRanking, ranking_figure, write_figure, write_manifest, write_ranking
 from raysel.search.kept import Kept
-from raysel.search.remarks import convergence_remarks, search_remarks, selection_remarks
+from raysel.search.remarks import convergence_remarks, fit_remarks, search_remarks, selection_remarks
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -121,6 +121,7 @@ class Outcome:
             *search_remarks(self.trials, self.search),
             *selection_remarks(self.n_scored, top or self.default_top),
             *convergence_remarks(self.trials, self.result.refits),
+            *fit_remarks(self.result.refits),
         ]
 
     @property
@@ -220,9 +221,10 @@ class Outcome:
             Ready for JSON.
         """
         ranking, result = self.ranking(top), self.result
-        command = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
-        if self.cut and self._is_listed:
-            command += " --set search.time_budget=null --set search.configurations=ranking/manifest.json"
+        command: str | None = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
+        if self.cut:
+            again = f"{command} --set search.time_budget=null --set search.configurations=ranking/manifest.json"
+            command = again if self._is_listed else None  # what a search has learnt by then depends on the clock
         return {
             "name": self.study["name"],
             "command": command,

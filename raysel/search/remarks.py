@@ -81,3 +81,22 @@ def convergence_remarks(trials: Sequence[TrialRecord], refits: Sequence[RefitRec
         gaps = [found.gap for found in ended if found.gap is not None]
         size = f"; largest relative duality gap {max(gaps):.1e}" if gaps else ""
         yield f"{n_fits - n_converged} of {n_fits} inner fits did not reach tol{size}."
+
+
+def fit_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
+    """What the winners' fits warned of, with the folds.
+
+    Parameters
+    ----------
+    refits : sequence of RefitRecord
+
+    Yields
+    ------
+    str
+    """
+    folds: dict[str, list[str]] = {}
+    for refit in refits:
+        for message in refit.warnings:
+            folds.setdefault(message, []).append(refit.fold)
+    for message, where in folds.items():
+        yield f"The fit of {', '.join(where)} warned: {message}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ class SerialExecutor(Executor):
         search = self._study.config.search
         limits, recorder = Limits(search.time_budget, search.max_failures, work), Recorder(work, journal, progress)
         progress.enter("")
-        with threadpool_limits(search.cpus_per_trial):
+        with threadpool_limits(search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
             while not limits.reached():
                 config = work.propose()
                 if config is None:

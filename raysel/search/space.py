@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,15 +97,13 @@ def configurations(
     return [Configuration({**params, **point}, searched) for point in points]
 
 
-def read_tried(path: Path, found: Sequence[Configuration]) -> list[Configuration]:
-    """Those configurations that a study's manifest lists as tried.
+def restrict_to(found: Sequence[Configuration], ids: Collection[str]) -> list[Configuration]:
+    """Those configurations that have one of the ids.
 
     Parameters
     ----------
-    path : Path
-        A ``manifest.json``.
     found : sequence of Configuration
-        The study's.
+    ids : collection of str
 
     Returns
     -------
@@ -116,19 +113,15 @@ def read_tried(path: Path, found: Sequence[Configuration]) -> list[Configuration
     Raises
     ------
     ConfigError
-        If the file is no manifest, or lists a configuration that the study does not have.
+        If an id is none of theirs.
     """
-    try:
-        tried = {str(entry["id"]) for entry in json.loads(path.read_text(encoding="utf-8"))["tried"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError(f"search.configurations: {path} is no manifest.json of a study ({error!r}).") from error
-    missing = tried - {configuration.id for configuration in found}
-    if missing or not tried:
-        which = (
-            f"{len(missing)} of its {len(tried)} configurations are not in solver.space" if tried else "it lists none"
+    missing = set(ids) - {configuration.id for configuration in found}
+    if missing:
+        raise ConfigError(
+            f"search.configurations: {len(missing)} of its {len(ids)} configurations are not in solver.space; "
+            "use it with the config.yaml of the study that it is of."
         )
-        raise ConfigError(f"search.configurations: {path}: {which}; use it with the config.yaml beside its folder.")
-    return [configuration for configuration in found if configuration.id in tried]
+    return [configuration for configuration in found if configuration.id in ids]
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:

@@ -24,7 +24,7 @@ from raysel.errors import ConfigError, DirectoryError
 from raysel.metrics.classification import classification_metric
 from raysel.registry import SOLVERS, build_solver, check_multilabel, path_fitter, solver_class
 from raysel.search.rungs import Rungs
-from raysel.search.space import Configuration, configurations, corners, read_tried
+from raysel.search.space import Configuration, configurations, corners, restrict_to
 from raysel.solvers.base import IterativeEstimator
 
 
@@ -80,7 +80,7 @@ class Study:
             seed=config.seed,
         )
         if config.search.configurations:
-            found = read_tried(Path(config.search.configurations), found)
+            found = restrict_to(found, config.search.configurations)
         if plan:
             try:
                 folds = NestedPlan.load(plan, dataset.y, dataset.groups)

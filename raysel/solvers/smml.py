@@ -207,11 +207,7 @@ class SMML(OneAgainstRest):
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> Iterator[float]:
         problem = self.problem(prepared)
-        if problem.is_null:
-            certificate = Certificate(problem)
-            self._keep(certificate, 0)
-            yield certificate.objective
-        elif self.method == "admm":
+        if self.method == "admm":
             for certificate in solving_rounds(problem):
                 self._keep(certificate, 0)
                 yield certificate.objective
@@ -220,6 +216,9 @@ class SMML(OneAgainstRest):
             for certificate in machines.rounds():
                 self._keep(certificate, machines.n_subproblems)
                 yield machines.smoothed_objective
+
+    def _shortfall(self) -> str:
+        return f" (relative duality gap {self.dual_gap_:.1e})"
 
     def _keep(self, certificate: Certificate, n_subproblems: int) -> None:
         """Set the fitted attributes to the best model so far."""

@@ -168,6 +168,6 @@ def _lowest(values: list[float], n: int) -> list[int]:
     lowest: list[int] = []
     for _ in range(n):
         bound = (1.0 + 1e-6) * min(values[i] for i in left)
-        lowest.append(next(i for i in left if values[i] <= bound))
+        lowest.append(next((i for i in left if values[i] <= bound), left[0]))  # none where an objective is NaN
         left.remove(lowest[-1])
     return lowest

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mlflow.tracking import MlflowClient
 from ray import cloudpickle
-from small_studies import make_study, run_on_ray, write_digits, write_yaml
+from small_studies import make_study, run_on_ray, run_serially, write_digits, write_yaml
 
 from raysel import select, tune
 from raysel.config import config_from_dict, load_config
@@ -104,7 +104,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     monkeypatch.chdir(here / "study")
     command = manifest["command"].split()
     assert command[:3] == ["python", "-m", "raysel.tune"]
-    output = ["--output", "../again", "--set", "dataset.path=../few.npz"]
+    output = ["--output", "../again", "--set", f"dataset.path={here}/few.npz"]
     assert tune.main([*command[3:], *output]) == 0
     again = json.loads((here / "again/ranking/manifest.json").read_text())
     assert not again["search"]["cut_by_time_budget"]
@@ -112,8 +112,12 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     for key in ("tried", "winners", "scores", "stability", "convergence"):
         assert again[key] == manifest[key]
 
-    # Resumed without the limit it is the whole study, and no longer marked.
+    # It names the configurations itself: neither the directory nor what becomes of the manifest matters.
     monkeypatch.chdir(here)
+    (here / "study/ranking/manifest.json").write_text("{}")
+    assert tune.main(["--resume", "again"]) == 0
+
+    # Resumed without the limit it is the whole study, and no longer marked.
     assert tune.main(["--resume", "study"]) == 0
     whole = json.loads((here / "study/ranking/manifest.json").read_text())
     assert whole["search"] == {"cut_by_time_budget": False, "n_tried": 8, "n_planned": 8}
@@ -124,7 +128,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     [
         (None, "missing.json is no manifest.json of a study"),
         ("{}", "is no manifest.json of a study"),
-        ('{"tried": []}', "it lists none"),
+        ('{"tried": []}', "it lists no configuration"),
         ('{"tried": [{"id": "0123456789abcdef"}]}', "1 of its 1 configurations are not in solver.space"),
     ],
 )
@@ -138,6 +142,9 @@ def test_configurations_of_no_such_study_are_refused(here, text, message):
 
 def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    constant = np.random.default_rng(0).normal(size=(40, 3))
+    constant[:, 2] = 0.1  # whose standard deviation rounds to 1e-17
+    np.savez("constant.npz", X=constant, y=np.arange(40) % 2)
     changes = ["--dry-run", "--set", "solver.name=linear_svm", "--set", "solver.space={C: [1.0]}"]
     changes += ["--set", "solver.params={}", "--set", "evaluation={classifier: native}"]
     for source, scaling, said in (
@@ -145,8 +152,9 @@ def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypa
         ("wine", "zscore", False),
         ("iris", "unit", False),
         ("digits", "unit", False),
+        ("constant.npz", "unit", False),
     ):
-        dataset = f"dataset={{source: {source}, scaling: {scaling}}}"
+        dataset = f"dataset={{{'path' if '.' in source else 'source'}: {source}, scaling: {scaling}}}"
         assert tune.main([*changes, "--set", dataset]) == 0
         assert ("standard deviations differ by a factor of" in capsys.readouterr().out) == said
 
@@ -178,6 +186,60 @@ def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
     assert all(score is not None for score in alone.values())
 
 
+def test_a_feature_of_one_value_is_neither_ranked_nor_scored_with(tmp_path):
+    """Under scaling none a constant column is a second intercept of the SVM, with the largest coefficient of all."""
+    y = np.repeat([0, 1], [10, 50])
+    X = np.column_stack([np.full(60, 3.0), y + np.linspace(0, 0.1, 60)])
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    raw = {
+        "name": "few",
+        "dataset": {"path": str(tmp_path / "data.npz"), "scaling": "none"},
+        "solver": {"name": "linear_svm", "params": {"C": 0.001}},
+        "evaluation": {"classifier": "knn", "n_features": [1]},
+        "cv": {"outer": 2, "inner": 2},
+    }
+    _, refits, _ = run_serially(Study.prepare(config_from_dict(raw)), tmp_path / "run")
+    for refit in refits:
+        assert refit.record.feature_scores[0] == 0
+        assert refit.record.feature_scores[1] > 0
+        assert refit.record.inner_score == 1.0
+        assert refit.record.test_scores in ([1.0], [])
+
+
+def test_what_a_winners_fit_warned_of_stands_beside_the_result(here, capsys):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 4)) + y[:, None]
+    X[:, 3] *= 1e-18  # below the rounding of the others
+    np.savez(here / "data.npz", X=X, y=y)
+    solver = {"name": "mtda"}
+    write_yaml(
+        here / "few.yaml",
+        dataset={"path": "data.npz", "scaling": "none"},
+        solver=solver,
+        evaluation={"classifier": "native"},
+    )
+    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    for text in shown(here / "study", capsys):
+        assert "The fit of outer0, outer1, final warned: " in text
+        assert "rank 3 of 4 directions that vary" in text
+
+
+def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monkeypatch):
+    def after_four(limits):
+        limits.out_of_time = len(limits._work.records) >= 4
+        return limits.out_of_time
+
+    search = {"executor": "serial", "early_stopping": "asha", "synchronous": True, "time_budget": 1000.0}
+    space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1]}
+    write_yaml(here / "few.yaml", solver__space=space, search=search)
+    monkeypatch.setattr(Limits, "reached", after_four)
+    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    manifest = json.loads((here / "study/ranking/manifest.json").read_text())
+    assert manifest["search"]["cut_by_time_budget"]
+    assert manifest["command"] is None
+
+
 def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz")
@@ -200,7 +262,7 @@ def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
 
 def test_configurations_of_a_manifest_are_another_study_by_hash(here):
     write_yaml(here / "few.yaml")
-    plain, limited = (load_config("few.yaml", more) for more in ([], ["search.configurations=manifest.json"]))
+    plain, limited = (load_config("few.yaml", more) for more in ([], ["search.configurations=[0123456789abcdef]"]))
     assert plain.hash != limited.hash
     with pytest.raises(tune.ConfigError, match="`configurations` is for method grid, random or sobol"):
-        load_config("few.yaml", ["search.configurations=m.json", "search.early_stopping=asha"])
+        load_config("few.yaml", ["search.configurations=[a]", "search.early_stopping=asha"])
