@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 from raysel.config import config_from_dict, load_config
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.records import FoldTrace
-from raysel.cv.refit import refit_winner
 from raysel.cv.selection import select_winner
+from raysel.search.computing import refit
 from raysel.search.fold_search import FoldSearch
 from raysel.search.study import Study
 
@@ -56,19 +56,9 @@ def search(study: Study) -> tuple[list[float], list[float]]:
             else:
                 break
         winner = select_winner(records, fold.name, study.simplicity(records))
-        state = fold.random_state(study.config.seed)
-        refit, _ = refit_winner(
-            study.dataset.X,
-            study.dataset.y,
-            fold,
-            winner,
-            study.solver(winner.params, state),
-            scaler=study.scaler(),
-            evaluation=study.evaluation,
-            random_state=state,
-        )
-        inner_scores.append(refit.inner_score)
-        test_scores.append(float(np.mean(refit.test_scores)))
+        record, _ = refit(study, fold, winner)
+        inner_scores.append(record.inner_score)
+        test_scores.append(float(np.mean(record.test_scores)))
     return inner_scores, test_scores
 
 
