@@ -32,8 +32,8 @@ class Rung(NamedTuple):
     score: float
 
 
-def _nobody(_: float) -> None:
-    """Where nobody needs to know of a time limit."""
+def _ignore(_: float) -> None:
+    """Default of ``on_limit``."""
 
 
 class Piece(ABC):
@@ -61,7 +61,7 @@ class Piece(ABC):
         study: Study,
         config: Mapping[str, Any],
         fold_data: FoldSource,
-        on_limit: Callable[[float], None] = _nobody,
+        on_limit: Callable[[float], None] = _ignore,
     ) -> None:
         self._study, self._fold_data, self._on_limit = study, fold_data, on_limit
         self._due = math.inf
