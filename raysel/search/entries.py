@@ -155,7 +155,7 @@ def end_entry(status: str, started: float, outcome: Outcome | None = None) -> di
         f"test_{metric}_std": summary["test_std"],
         **{f"test_{metric}_{name}": float(np.mean(own)) for name, own in outcome.task_scores.items()},
         f"inner_{metric}": float(np.mean(summary["inner"])),
-        **({"stability": stability} if np.isfinite(stability) else {}),
+        "stability": stability if np.isfinite(stability) else None,  # so that a former value does not stay
         **({"winners_converged_share": found.n_converged / found.n_fits} if found.n_fits else {}),
         "cut_by_time_budget": float(outcome.cut),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import getpass
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -174,13 +175,14 @@ class MLflowRuns:
         self,
         run_id: str,
         params: Mapping[str, Any] | None = None,
-        metrics: Mapping[str, float] | None = None,
+        metrics: Mapping[str, float | None] | None = None,
         curves: Mapping[str, list[float]] | None = None,
         tags: Mapping[str, str] | None = None,
         times: Mapping[str, Any] | None = None,
     ) -> None:
         started, ended = (int(times[k] * 1000) for k in ("started", "ended")) if times else (0, 0)
-        points = [Metric(key, value, ended, 0) for key, value in (metrics or {}).items()]
+        values = {key: math.nan if value is None else value for key, value in (metrics or {}).items()}
+        points = [Metric(key, value, ended, 0) for key, value in values.items()]
         for key, curve in (curves or {}).items():
             step = (ended - started) / len(curve)
             points += [Metric(key, value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -158,3 +159,17 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
     failed = runs[f"trial:{record['id']}"]
     assert failed.info.run_name == record["name"][:250]
     assert failed.data.tags["raysel.error"].endswith("FloatingPointError: the objective became inf")
+
+
+def test_a_stability_that_is_undefined_now_does_not_stay_as_it_was(logged, tmp_path):
+    """A study may grow into one whose winners select nothing."""
+    _, records, client, _ = logged
+    grown = StudyDirectory(tmp_path)
+    end = {"kind": "end", "status": "finished", "started": 1.0, "artifacts": [], "model_artifacts": [], "note": "ended"}
+    with Journal(grown.journal) as journal:
+        for ended, stability in ((2.0, 0.75), (3.0, None)):
+            journal.append({**records[0], "id": "grown", "experiment": "grown"})
+            journal.append({**end, "ended": ended, "metrics": {"stability": stability}})
+    assert follow(grown, None)
+    (run,) = client.search_runs([client.get_experiment_by_name("grown").experiment_id])
+    assert math.isnan(run.data.metrics["stability"])
