@@ -15,7 +15,7 @@ from raysel.ranking.maps import Maps
 from raysel.ranking.parts import ModalityBars, TaskRow
 from raysel.ranking.style import WARNING, mean_and_sd, short
 
-_HEADER = 0.85  # inches, as all sizes here
+_HEADER = 1.05  # inches, as all sizes here
 _LINE = 0.2  # of a remark
 _LETTERS = 13  # of a remark, an inch
 _WIDTH = 10.4
@@ -132,7 +132,15 @@ def _header(
         f"on unseen samples {mean_and_sd(test_scores)}   ·   stability {ranking.stability}"
     )
     rows = [(title, 0.16, 14.0, "bold", "0"), (facts, 0.49, 9.5, "normal", "0.25")]
-    rows += [(remark, 0.72 + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
+    rows += [(_scored_in_words(ranking), 0.71, 9.5, "normal", "0.25")]
+    rows += [(remark, 0.92 + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
     for text, drop, size, weight, colour in rows:
         y = 1 - drop / height
         figure.text(left, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)
+
+
+def _scored_in_words(ranking: FeatureRanking) -> str:
+    """How many features have a score, and so can be selected."""
+    least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
+    folds = f"{least}" if least == most else f"{least} to {most}"
+    return f"features with a score: {ranking.n_scored} in the final model, {folds} in the outer folds' winners"

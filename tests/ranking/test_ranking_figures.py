@@ -110,7 +110,8 @@ def test_the_pixels_tell_the_best_cell_from_the_worst_and_from_a_constant_one():
 def test_the_head_states_name_top_stability_and_honest_accuracy(layout):
     ranking = make(layout, 4)
     figure, _ = draw(ranking, layout, name="pixels", metric="balanced_accuracy")
-    title, facts = texts(figure)
+    title, facts, scored = texts(figure)
+    assert scored == "features with a score: 16 in the final model, 16 in the outer folds' winners"
     assert title == "pixels: top 4 of 16 features"
     assert str(ranking.stability) in facts
     assert "balanced accuracy on unseen samples 0.900 ± 0.100 (SD)" in facts
@@ -123,7 +124,7 @@ def test_the_head_states_what_limits_the_result(layout):
     remarks = ["2 of 5 winners did not reach tol.", "The final model selects no feature: " + "word " * 60]
     plain, _ = draw(make(layout, 4), layout)
     figure, _ = draw(make(layout, 4), layout, remarks=remarks)
-    shown = texts(figure)[2:]
+    shown = texts(figure)[3:]
     assert " ".join(" ".join(shown).split()) == " ".join(" ".join(remarks).split())
     assert figure.get_figheight() == pytest.approx(plain.get_figheight() + 0.2 * len(shown))
     canvas = FigureCanvasAgg(figure)
@@ -147,6 +148,7 @@ def test_features_without_a_score_are_neither_drawn_nor_outlined():
             coordinates=layout.coordinates(),
         )
         figure, _ = draw(ranking, layout)
+        assert texts(figure)[2] == "features with a score: 1 in the final model, 0 to 1 in the outer folds' winners"
         if isinstance(layout, Tensor) and len(layout.shape) == 2:
             count = figure.axes[2].images[0].get_array()
             assert count.ravel().tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0]
