@@ -38,14 +38,13 @@ class Limits:
     def check_failures(self) -> None:
         """Raise StudyError if more trials have failed than may."""
         if self._too_many_failures():
-            failures = self._failures()
+            failed = [record for record in self._work.records if record.status == "failed"]
+            last = self._work.failure(failed[-1]).strip().rpartition("\n")[2]
             raise StudyError(
-                f"{len(failures)} trials failed, more than search.max_failures={self._max_failures}; "
-                f"the last said: {failures[-1].strip().rpartition(chr(10))[2]}"
+                f"{len(failed)} trials failed, more than search.max_failures={self._max_failures}; "
+                f"the last said: {last}"
             )
 
-    def _failures(self) -> list[str]:
-        return [self._work.failure(record) for record in self._work.records if record.status == "failed"]
-
     def _too_many_failures(self) -> bool:
-        return self._max_failures is not None and len(self._failures()) > self._max_failures
+        allowed = self._max_failures
+        return allowed is not None and sum(record.status == "failed" for record in self._work.records) > allowed

@@ -13,6 +13,7 @@ import numpy as np
 
 from raysel.arrays import BoolArray
 from raysel.cv.convergence import Convergence
+from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.results import StudyResult
 from raysel.data.layouts import Layout, Tasks, layout_from_json
@@ -103,7 +104,8 @@ class Outcome:
     @cached_property
     def n_scored(self) -> dict[str, int]:
         """How many features have a score in each fold's winner, the model's among them, by fold."""
-        return {r.fold: int(((np.array(r.feature_scores) > 0) & ~self.constant).sum()) for r in self.result.refits}
+        ranking = self.ranking()
+        return dict(zip(ranking.fold_names, ranking.fold_n_scored.tolist(), strict=True)) | {FINAL: ranking.n_scored}
 
     def remarks(self, top: int | None = None) -> list[str]:
         """What limits the result, a sentence each; empty where nothing does.

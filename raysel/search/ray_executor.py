@@ -56,7 +56,7 @@ class RayExecutor(Executor):
         self._session.close()
 
     @cached_property
-    def _held(self) -> Any:
+    def _study_ref(self) -> Any:
         """The study in Ray's object store, where all workers read it."""
         self._session.enter_context(ray_session(self._address))
         heed_sigterm()
@@ -65,7 +65,7 @@ class RayExecutor(Executor):
     def run_trials(self, work: Work, journal: Journal, progress: Progress) -> bool:
         """Do what is left of a study's work as trials of Ray Tune."""
         progress.enter("starting Ray")
-        held, study, search = self._held, self._study, self._study.config.search
+        study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.ERROR)
         limits = Limits(search.time_budget, search.max_failures, work)
         callback = RecorderCallback(work, Recorder(work, journal, progress))
@@ -85,7 +85,7 @@ class RayExecutor(Executor):
         with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
-                    tune.with_parameters(PieceTrial, shared=SharedFolds(held, prepared), piece=work.piece),
+                    tune.with_parameters(PieceTrial, shared=SharedFolds(study_ref, prepared), piece=work.piece),
                     {"cpu": search.cpus_per_trial},
                 ),
                 tune_config=tune.TuneConfig(
@@ -122,7 +122,7 @@ class RayExecutor(Executor):
         prepare = _prepare.options(num_cpus=study.config.search.cpus_per_trial)
         fold, number = study.largest
         largest = fold.inner[number]
-        first = prepare.remote(self._held, largest)
+        first = prepare.remote(self._study_ref, largest)
         try:
             n_bytes = ray.get(first).nbytes  # read where it lies, not copied
         except RayError as error:
@@ -130,14 +130,14 @@ class RayExecutor(Executor):
         if n_bytes * study.n_largest > _STORE_SHARE * _store_bytes():
             return None
         return {
-            fold.name: [first if inner is largest else prepare.remote(self._held, inner) for inner in fold.inner]
+            fold.name: [first if inner is largest else prepare.remote(self._study_ref, inner) for inner in fold.inner]
             for fold in study.plan.folds
         }
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, at once, and score each once."""
         cpus = self._study.config.search.cpus_per_trial
-        running = [_refit.options(num_cpus=cpus).remote(self._held, fold, winner) for fold, winner in winners]
+        running = [_refit.options(num_cpus=cpus).remote(self._study_ref, fold, winner) for fold, winner in winners]
         for (fold, winner), found in zip(winners, running, strict=True):
             try:
                 yield ray.get(found)
