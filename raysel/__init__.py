@@ -7,16 +7,16 @@ __version__ = "0.1.0"
 
 # Loaded when first used: a worker that needs a solver does not pay for figures and model files.
 _HOME = {
-    "MTDA": "raysel.solvers.mtda",
-    "SMML": "raysel.solvers.smml",
-    "SMR": "raysel.solvers.smr",
-    "Dataset": "raysel.data",
+    "MTDA": "raysel.solvers.mtda.mtda",
+    "SMML": "raysel.solvers.smml.smml",
+    "SMR": "raysel.solvers.smr.smr",
+    "Dataset": "raysel.data.dataset",
     "ModalityScaler": "raysel.data.modality_scaler",
-    "load_dataset": "raysel.data",
-    "save_dataset": "raysel.data",
-    "smml_path": "raysel.solvers.smml_path",
-    "FeatureRanking": "raysel.ranking",
-    "load_model": "raysel.ranking",
+    "load_dataset": "raysel.data.loading",
+    "save_dataset": "raysel.data.formats.writers",
+    "smml_path": "raysel.solvers.smml.path",
+    "FeatureRanking": "raysel.ranking.feature_ranking",
+    "load_model": "raysel.base.models",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.errors import RayselError
-from raysel.search.outcome import Outcome
+from raysel.study.result import Outcome
 from raysel.tracking.directory import StudyDirectory, newest_study
 
 

@@ -13,15 +13,15 @@ from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
+from raysel.cli.plan import announce, describe
 from raysel.config import load_config
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
-from raysel.search.describe import announce, describe
-from raysel.search.kept import Kept, unfinished
-from raysel.search.run import Finished, check_start, resume, run
-from raysel.search.study import Study
-from raysel.search.termination import heed_sigterm, was_terminated
+from raysel.execution.runner import Finished, check_start, resume, run
+from raysel.execution.signals import install_sigterm_handler, was_terminated
+from raysel.study.definition import Study
+from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.follower import replay
+from raysel.tracking.uploader import replay
 from raysel.tracking.uri import absolute_uri
 
 BUILTIN = "digits-smr"
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     path: Path | None = None
-    heed_sigterm()
+    install_sigterm_handler()
     try:
         if arguments.replay:
             path = Path(arguments.replay)
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for line in describe(study):
                 out.print(line, markup=False)
             return 0
-        kept = Kept.read(directory) if directory else _offer(study, arguments.output or config.output, out)
+        kept = StoredStudy.read(directory) if directory else _offer(study, arguments.output or config.output, out)
         path = kept.directory.path if kept else Path(arguments.output or config.output or _default(study))
         check_start(study, path, kept, address=arguments.address)
         for line in announce(study, path, kept):
@@ -110,15 +110,15 @@ def _default(study: Study) -> Path:
     return StudyDirectory.default(study.config.name)
 
 
-def _offer(study: Study, output: str | None, out: Console) -> Kept | None:
+def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None:
     """An interrupted run of this very study that the person at the terminal wants to go on with."""
     if output:
         directory = StudyDirectory(Path(output))
-        found = Kept.read(directory) if directory.journal.exists() and not directory.is_running() else None
+        found = StoredStudy.read(directory) if directory.journal.exists() and not directory.is_running() else None
         if found is None or not found.is_of(study) or found.status == "finished":
             return None
     else:
-        found = unfinished(study, StudyDirectory.default(study.config.name).parent)
+        found = newest_unfinished(study, StudyDirectory.default(study.config.name).parent)
     if found is None:
         return None
     place = found.directory.path
@@ -132,7 +132,7 @@ def _offer(study: Study, output: str | None, out: Console) -> Kept | None:
 def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     """Tell MLflow all that a journal says; what it knows already stays as it is."""
     directory = StudyDirectory(path)
-    study = Kept.read(directory).study
+    study = StoredStudy.read(directory).study
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
     uri = settings.pop("tracking.uri", None) or study["uri"]
     if settings or arguments.config:
@@ -152,7 +152,7 @@ def _kept(path: Path | None) -> str:
     """What an interrupted study leaves behind, in a sentence."""
     if path is None or not StudyDirectory(path).journal.exists():
         return "Nothing was begun."
-    n = Kept.read(StudyDirectory(path)).n_trials
+    n = StoredStudy.read(StudyDirectory(path)).n_trials
     return (
         f"{n} trial{'' if n == 1 else 's'} had ended and {'is' if n == 1 else 'are'} kept; "
         f"go on with: python -m raysel.tune --resume {shlex.quote(str(path))}"

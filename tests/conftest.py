@@ -31,7 +31,7 @@ def real_data() -> Callable[[str], Path]:
 @pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
     """Ray started once; every study of the tests that ask for it joins it."""
-    from raysel.search.runtime import ray_session  # noqa: PLC0415 - takes seconds: only for who needs it
+    from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds: only for who needs it
 
     with ray_session(None):
         yield

@@ -16,10 +16,10 @@ from sklearn.datasets import load_digits
 from raysel.config import config_from_dict
 from raysel.cv.records import RefitRecord
 from raysel.cv.selection import select_winner
-from raysel.search.executor import Executor
-from raysel.search.serial import SerialExecutor
-from raysel.search.study import Study
-from raysel.search.work import work_of
+from raysel.execution.executor import Executor
+from raysel.execution.serial import SerialExecutor
+from raysel.execution.trial_plan import trial_plan
+from raysel.study.definition import Study
 from raysel.tracking.journal import Journal, read_journal
 from raysel.tracking.progress import Progress
 
@@ -105,18 +105,18 @@ def compute(
     executor: Executor, study: Study, journal: Journal, progress: Progress, kept: list[Any] = ()
 ) -> tuple[list[Any], list[Refit]]:
     """Trials, winners and refits."""
-    work = work_of(study, kept)
+    work = trial_plan(study, kept)
     with executor:
         executor.run_trials(work, journal, progress)
         records = work.finish(journal)
-        simplicity = study.simplicity(records)
-        winners = [(fold, select_winner(records, fold.name, simplicity)) for fold in study.plan.folds]
+        complexity_key = study.complexity_key(records)
+        winners = [(fold, select_winner(records, fold.name, complexity_key)) for fold in study.plan.folds]
         return records, [Refit(*refit) for refit in executor.run_refits(winners)]
 
 
 def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
-    from raysel.search.ray_executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
+    from raysel.distributed.executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
 
     return run_by(RayExecutor(study, None), study, folder)
 

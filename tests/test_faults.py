@@ -24,10 +24,12 @@ from small_studies import write_digits, write_yaml
 from raysel import select, tune
 from raysel.config import load_config
 from raysel.cv.records import TrialRecord
-from raysel.data import load_dataset, make_multimodal_classification, save_dataset
-from raysel.search.entries import study_entry
-from raysel.search.run import _begin
-from raysel.search.study import Study
+from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import load_dataset
+from raysel.data.synthetic import make_multimodal_classification
+from raysel.execution.runner import _begin
+from raysel.study.definition import Study
+from raysel.study.entries import study_entry
 from raysel.tracking.directory import StudyDirectory
 
 

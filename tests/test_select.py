@@ -16,7 +16,7 @@ import pytest
 
 import raysel
 from raysel.config import load_config
-from raysel.data import load_dataset
+from raysel.data.loading import load_dataset
 from raysel.select import main
 from raysel.tracking.journal import read_journal
 

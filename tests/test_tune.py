@@ -24,11 +24,11 @@ from small_studies import CLASSES, EACH, ENDLESS, raw_config, write_digits, writ
 from raysel.config import load_config
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, TrialRecord
-from raysel.cv.results import StudyResult
-from raysel.data import load_dataset
-from raysel.search.outcome import Outcome
-from raysel.search.run import Finished
+from raysel.data.loading import load_dataset
+from raysel.execution.runner import Finished
 from raysel.select import main as select_main
+from raysel.study.result import Outcome
+from raysel.study.scores import StudyResult
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 from raysel.tune import main, report

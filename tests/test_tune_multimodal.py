@@ -10,9 +10,10 @@ import sklearn.metrics
 import yaml
 
 from raysel.cv.plan import NestedPlan
-from raysel.data import load_dataset, make_multimodal_classification
+from raysel.data.loading import load_dataset
 from raysel.data.modality_scaler import ModalityScaler
-from raysel.solvers.smml import SMML
+from raysel.data.synthetic import make_multimodal_classification
+from raysel.solvers.smml.smml import SMML
 from raysel.tune import main
 
 WIDTHS = {"image": 6, "sound": 5}

@@ -16,9 +16,9 @@ from raysel.config import config_from_dict, load_config
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.records import FoldTrace
 from raysel.cv.selection import select_winner
-from raysel.search.computing import refit
-from raysel.search.fold_search import FoldSearch
-from raysel.search.study import Study
+from raysel.execution.computing import refit
+from raysel.search.nested import FoldSearch
+from raysel.study.definition import Study
 
 SPACE = {"alpha": {"loguniform": [1e-4, 1.0]}, "rank": {"randint": [1, 8]}}
 
@@ -55,7 +55,7 @@ def search(study: Study) -> tuple[list[float], list[float]]:
                 records, batch = records + batch, []
             else:
                 break
-        winner = select_winner(records, fold.name, study.simplicity(records))
+        winner = select_winner(records, fold.name, study.complexity_key(records))
         record, _ = refit(study, fold, winner)
         inner_scores.append(record.inner_score)
         test_scores.append(float(np.mean(record.test_scores)))

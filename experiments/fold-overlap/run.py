@@ -9,7 +9,8 @@ from scipy.special import stdtrit
 from sklearn.model_selection import StratifiedKFold
 
 from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.metrics import nogueira_stability, selection_ranks
+from raysel.metrics.ranks import selection_ranks
+from raysel.metrics.stability import nogueira_stability
 
 D, INFORMATIVE, TOP = 20, 5, 5
 

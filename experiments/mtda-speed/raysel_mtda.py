@@ -1,8 +1,8 @@
-"""raysel.solvers.mtda.MTDA, fit included in full: scatter, projections, embeddings and feature scores."""
+"""raysel.solvers.mtda.mtda.MTDA, fit included in full: scatter, projections, embeddings and feature scores."""
 
 from __future__ import annotations
 
-from raysel.solvers.mtda import MTDA
+from raysel.solvers.mtda.mtda import MTDA
 
 
 def run(tasks, size, _iterations):

@@ -11,8 +11,8 @@ from joblib import Parallel, delayed, parallel_config
 from study_runs import check_same_work, run_joblib, run_raysel
 
 from raysel.config import load_config
-from raysel.search.runtime import ray_session
-from raysel.search.study import Study
+from raysel.distributed.session import ray_session
+from raysel.study.definition import Study
 
 CONFIG = Path(__file__).parents[2] / "conf" / "orl-smr.yaml"
 N_PROCESSES = 2

@@ -12,7 +12,7 @@ from joblib import Parallel, parallel_config
 from study_runs import check_same_work, make_study, run_joblib, run_raysel
 
 from raysel.data.synthetic import make_matrix_classification
-from raysel.search.runtime import ray_session
+from raysel.distributed.session import ray_session
 
 N_PROCESSES = 2
 

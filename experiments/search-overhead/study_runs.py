@@ -10,14 +10,14 @@ from typing import ClassVar
 from joblib import Parallel, delayed
 from rich.console import Console
 
-import raysel.search.run as raysel_run
-import raysel.search.runtime  # noqa: F401 - sets what Ray reads when it is imported
+import raysel.distributed.session  # noqa: F401 - sets what Ray reads when it is imported
+import raysel.execution.runner as raysel_run
 from raysel.config.schema import StudyConfig
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.cv.selection import select_winner
-from raysel.search.computing import refit as refit_here
-from raysel.search.study import Study
+from raysel.execution.computing import refit as refit_here
+from raysel.study.definition import Study
 from raysel.tracking.journal import read_journal
 from raysel.tracking.progress import Progress
 
@@ -82,8 +82,8 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
     trials = time.time()
     records = pool(delayed(_trial)(study, folds, number) for number in range(len(study.configurations)))
     refit = time.time()
-    simplicity = study.simplicity(records)
-    winners = [select_winner(records, fold.name, simplicity) for fold in study.plan.folds]
+    complexity_key = study.complexity_key(records)
+    winners = [select_winner(records, fold.name, complexity_key) for fold in study.plan.folds]
     refits = pool(delayed(refit_here)(study, *pair) for pair in zip(study.plan.folds, winners, strict=True))
     return {
         "prepare": prepare,

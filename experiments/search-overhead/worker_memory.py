@@ -13,7 +13,7 @@ import numpy as np
 from processes import below
 from study_runs import make_study, run_raysel
 
-from raysel.search.runtime import ray_session
+from raysel.distributed.session import ray_session
 
 SHAPE, N_CLASSES, N_PROCESSES = (128, 100), 4, 2
 MIB = 2**20

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from raysel.baselines.linear_svm import LinearSVM
+from raysel.baselines.classifiers.linear_svm import LinearSVM
 from raysel.cv.splitters import split
-from raysel.data import make_multimodal_classification
 from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.synthetic import make_multimodal_classification
 from raysel.metrics.classification import classification_metric
 from raysel.metrics.ranks import descending_order
-from raysel.solvers.smml import SMML
+from raysel.solvers.smml.smml import SMML
 
 HERE = Path(__file__).parent
 WIDTHS = {"a": 30, "b": 40, "noise": 150, "also noise": 30}
@@ -56,7 +56,7 @@ def chosen(models, X, y, folds, metric):
             for _ in model.iterate(X_train, y[train], prepared):
                 pass
             scores[i] += metric(y[test], model.predict(X_test)) / len(folds)
-    return models[min(range(len(models)), key=lambda i: (-round(scores[i], 12), models[i].simplicity()))]
+    return models[min(range(len(models)), key=lambda i: (-round(scores[i], 12), models[i].complexity_key()))]
 
 
 def draws(n_draws):

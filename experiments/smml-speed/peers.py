@@ -8,16 +8,16 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from raysel.arrays import FloatArray
-from raysel.solvers.smml_problem import MultimodalProblem
-from raysel.solvers.smml_reweighted import Reweighted
+from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.solvers.smml.reweighted import ReweightedSVM
 
 
-def over_libsvm(problem: MultimodalProblem) -> Reweighted:
+def over_libsvm(problem: MultimodalProblem) -> ReweightedSVM:
     """scikit-learn's SVC on the precomputed Gram matrix; its default tolerance, 1e-3, would stall above 1e-4."""
-    return Reweighted(problem, svm_tol=1e-5)
+    return ReweightedSVM(problem, svm_tol=1e-5)
 
 
-class OverLiblinear(Reweighted):
+class OverLiblinear(ReweightedSVM):
     """scikit-learn's LinearSVC on the scaled features; its penalised bias is made cheap by intercept_scaling."""
 
     def _solve_machines(self) -> tuple[FloatArray, FloatArray]:

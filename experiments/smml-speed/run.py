@@ -18,10 +18,10 @@ from peers import OverLiblinear, over_libsvm
 from sklearn.model_selection import StratifiedKFold
 
 from raysel.data.modality_scaler import ModalityScaler
-from raysel.solvers.smml import SMML
-from raysel.solvers.smml_admm import ConsensusADMM
-from raysel.solvers.smml_path import smml_path
-from raysel.solvers.smml_problem import MultimodalProblem
+from raysel.solvers.smml.admm import ConsensusADMM
+from raysel.solvers.smml.path import smml_path
+from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.solvers.smml.smml import SMML
 
 GAPS = (1e-2, 1e-3, 1e-4)
 GRID = [10.0**k for k in range(-5, 6)]
@@ -99,8 +99,8 @@ def path(tol: float, fold: int) -> None:
             unsolved += not cold.converged_
             point = whole.points[i][j]
             predicted = (X_test @ point.coef.T + point.intercept).argmax(axis=1)
-            scores[i, j] = (float((predicted == y_test).mean()), *(-s for s in cold.simplicity()))
-            cold_scores[i, j] = (cold.score(X_test, y_test), *(-s for s in cold.simplicity()))
+            scores[i, j] = (float((predicted == y_test).mean()), *(-s for s in cold.complexity_key()))
+            cold_scores[i, j] = (cold.score(X_test, y_test), *(-s for s in cold.complexity_key()))
     winner, cold_winner = max(scores, key=scores.get), max(cold_scores, key=cold_scores.get)
     print(
         f"121 cold solves: {cold_time:.2f} s = {cold_time / by_path:.1f}x, {unsolved} of them not within 4000 updates"

@@ -9,8 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from raysel.linalg.least_squares import least_squares_data
-from raysel.solvers.smr import SMR
-from raysel.solvers.smr_steps import objective
+from raysel.solvers.smr.smr import SMR
+from raysel.solvers.smr.updates import objective
 
 SHAPE, ZETA = (32, 32), 1e-10
 LITERAL_ITERATIONS = 30

@@ -21,8 +21,10 @@ import scipy.io
 import scipy.sparse
 
 from raysel.config import builtin_configs
-from raysel.data import Dataset, Matrix, load_dataset, save_dataset
-from raysel.data.layouts import Modalities
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Matrix, Modalities
+from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 
 #: The kinds of files, by their suffix.

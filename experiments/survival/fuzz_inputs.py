@@ -21,8 +21,8 @@ import numpy as np
 from damage import KINDS, damaged
 
 from raysel.config import config_from_dict, load_config
-from raysel.data import load_dataset
 from raysel.data.layouts import Tasks
+from raysel.data.loading import load_dataset
 from raysel.errors import RayselError
 
 HANG, PATIENCE_SECONDS = "hang", 10.0

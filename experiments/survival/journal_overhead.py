@@ -12,10 +12,10 @@ from pathlib import Path
 
 from raysel.config import load_config
 from raysel.cv.records import FoldTrace, InnerTrace
-from raysel.search.entries import study_entry
-from raysel.search.kept import Kept
-from raysel.search.study import Study
-from raysel.search.work import work_of
+from raysel.execution.trial_plan import trial_plan
+from raysel.study.definition import Study
+from raysel.study.entries import study_entry
+from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
 
@@ -30,7 +30,7 @@ def main() -> None:
     written, read = [], []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory(dir=".") as name:
-            directory, work = StudyDirectory(Path(name)), work_of(study)
+            directory, work = StudyDirectory(Path(name)), trial_plan(study)
             with Journal(directory.journal) as journal:
                 journal.append(study_entry(study, id_="a", uri="sqlite:///a.db", started=time.time()))
                 records = []
@@ -46,9 +46,9 @@ def main() -> None:
                     journal.append(work.entry(record))
                 written.append(time.perf_counter() - begun)
             begun = time.perf_counter()
-            kept = Kept.read(directory)
+            kept = StoredStudy.read(directory)
             kept.check(study, study_entry(study, id_="a", uri="sqlite:///a.db", started=time.time()))
-            assert work_of(study, kept.trials).n_left == 0
+            assert trial_plan(study, kept.trials).n_left == 0
             read.append(time.perf_counter() - begun)
     for what, seconds in (("journal", written), ("resume's reading", read)):
         middle = statistics.median(seconds)

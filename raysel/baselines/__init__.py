@@ -1,1 +1,1 @@
-"""The rivals of the published methods, one file each."""
+"""The methods that others are compared with."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from raysel.solvers.base import IterativeEstimator
+from raysel.base.iterative import IterativeEstimator
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from raysel.base.iterative import IterativeEstimator
 from raysel.cv.convergence import convergence_of
-from raysel.cv.evaluation import Evaluation
-from raysel.cv.folds import FoldData
+from raysel.cv.prepared import FoldData
 from raysel.cv.records import FoldTrace, InnerTrace
-from raysel.solvers.base import IterativeEstimator
+from raysel.cv.scoring import Evaluation
 
 
 def run_in_lockstep(
@@ -43,7 +43,7 @@ def run_in_lockstep(
         If an objective is no longer finite.
     """
     # A proved zero solution takes one iteration, and is scored as what it predicts: the most frequent class.
-    trace.null = all(solver.is_null(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
+    trace.null = all(solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
     trace.inner = [InnerTrace() for _ in folds]
     running = [
         (

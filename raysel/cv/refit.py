@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.base.iterative import IterativeEstimator
 from raysel.cv.convergence import convergence_of
-from raysel.cv.evaluation import Evaluation
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.solvers.base import IterativeEstimator
+from raysel.cv.scoring import Evaluation
 
 
 def refit_winner(

@@ -12,7 +12,7 @@ _DECIMALS = 12
 
 
 def select_winner(
-    records: Collection[TrialRecord], fold: str, simplicity: Mapping[str, tuple[float, ...]]
+    records: Collection[TrialRecord], fold: str, complexity_key: Mapping[str, tuple[float, ...]]
 ) -> TrialRecord:
     """The best trial of one outer fold; ties go to the simpler configuration, then to the lower id.
 
@@ -21,7 +21,7 @@ def select_winner(
     records : collection of TrialRecord
         In any order.
     fold : str
-    simplicity : mapping of trial id to tuple
+    complexity_key : mapping of trial id to tuple
         The solver's order; the smallest is the simplest.
 
     Returns
@@ -39,7 +39,7 @@ def select_winner(
         score = trace.score if trace is not None and record.status != "stopped" else None
         if score is None:
             continue
-        key = (-round(score, _DECIMALS), simplicity[record.id], record.id)
+        key = (-round(score, _DECIMALS), complexity_key[record.id], record.id)
         if best is None or key < best[0]:
             best = (key, record)
     if best is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn import datasets
 
-from raysel.data.files import Contents
+from raysel.data.formats.files import RawData
 
 _LOADERS: dict[str, Callable[[], Any]] = {
     "digits": datasets.load_digits,
@@ -20,7 +20,7 @@ _LOADERS: dict[str, Callable[[], Any]] = {
 BUILTIN_NAMES = tuple(_LOADERS)
 
 
-def load_builtin(name: str) -> Contents:
+def load_builtin(name: str) -> RawData:
     """One of scikit-learn's built-in sets: images as (n, h, w), tables with their feature names.
 
     Parameters
@@ -30,9 +30,9 @@ def load_builtin(name: str) -> Contents:
 
     Returns
     -------
-    Contents
+    RawData
     """
     bunch = _LOADERS[name]()
     if "images" in bunch:
-        return Contents(X=bunch.images, y=bunch.target, name=name)
-    return Contents(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
+        return RawData(X=bunch.images, y=bunch.target, name=name)
+    return RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)

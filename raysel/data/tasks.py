@@ -33,7 +33,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
 
     Examples
     --------
-    >>> from raysel.data.readers import load_dataset
+    >>> from raysel.data.loading import load_dataset
     >>> joined = join_tasks({"flowers": load_dataset("iris"), "wines": load_dataset("wine")})
     >>> joined.X.shape, joined.classes[:2].tolist()
     ((328, 17), ['flowers/0', 'flowers/1'])

@@ -17,7 +17,7 @@ _RIDGE = 1e-10
 _GROWTH = 2.0
 
 
-class Anderson:
+class AndersonAccelerator:
     """Extrapolates a fixed-point iteration on vectors.
 
     Parameters
@@ -30,7 +30,7 @@ class Anderson:
     Examples
     --------
     >>> contraction = np.array([0.99, 0.9, 0.5])
-    >>> x, mixing = np.ones(3), Anderson(3)
+    >>> x, mixing = np.ones(3), AndersonAccelerator(3)
     >>> for _ in range(6):
     ...     x = mixing.next(x, contraction * x - x)
     >>> bool(np.abs(x).max() < 1e-6)

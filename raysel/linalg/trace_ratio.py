@@ -158,7 +158,7 @@ def shared_ratio(problems: Sequence[Scatters], bases: Sequence[FloatArray], weig
     return float(between / total)
 
 
-def newton(
+def maximize_trace_ratio(
     problems: Sequence[Scatters], sizes: Sequence[int], weights: FloatArray
 ) -> Iterator[tuple[float, list[FloatArray]]]:
     """Newton's method on F from x = 0; endless, quadratically convergent, never descending.
@@ -184,7 +184,7 @@ def newton(
     --------
     >>> import numpy as np
     >>> problem = Scatters(between=np.diag([1.0, 1.0, 0.0]), total=np.array([2.0, 4.0, 1.0]))
-    >>> steps = newton([problem], [1], np.ones(1))
+    >>> steps = maximize_trace_ratio([problem], [1], np.ones(1))
     >>> [round(next(steps)[0], 3) for _ in range(3)][-1]
     0.5
     """

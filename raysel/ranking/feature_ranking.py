@@ -247,7 +247,7 @@ class FeatureRanking:
         """The coordinate that names each feature's task or modality."""
         return next((axis for axis in PART_AXES if axis in self.coordinates), None)
 
-    def among(self, features: IntArray, n_selected: int) -> Self:
+    def restrict_to(self, features: IntArray, n_selected: int) -> Self:
         """The ranking of some of the features among themselves.
 
         Parameters
@@ -310,5 +310,5 @@ class FeatureRanking:
         """Each feature's rank in its own task or modality, by the column's name."""
         found = np.zeros(self.n_features)
         for features in self.parts.values():
-            found[features] = self.among(features, 1).ranks
+            found[features] = self.restrict_to(features, 1).ranks
         return {f"rank_in_{self.part_axis}": found} if self.parts else {}

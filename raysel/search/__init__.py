@@ -1,1 +1,1 @@
-"""The distributed search: spaces, trials and the study that runs them on Ray."""
+"""Which configurations are tried next: spaces, samplers, successive halving."""

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from raysel.tracking.files import write_json_atomically
+from raysel.files import write_json_atomically
 
 _LOG_EVERY_SECONDS = 15.0
 

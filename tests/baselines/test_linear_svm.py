@@ -12,7 +12,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.baselines.linear_svm import LinearSVM
+from raysel.baselines.classifiers.linear_svm import LinearSVM
 from raysel.errors import ConfigError, DataError
 
 TIGHT = {"tol": 1e-9, "max_iter": 100_000, "random_state": 0}
@@ -87,14 +87,14 @@ def test_is_null_says_exactly_when_the_l1_machine_is_empty(seed, classes, shift)
     X, y = rng.standard_normal((25, 6)) + shift, np.minimum(np.arange(25) // 3, classes - 1)
     prepared = LinearSVM().prepare(X, y)
     low, high = 1e-6, 10.0
-    assert LinearSVM(low, "l1").is_null(prepared)
-    assert not LinearSVM(high, "l1").is_null(prepared)
+    assert LinearSVM(low, "l1").is_zero_solution(prepared)
+    assert not LinearSVM(high, "l1").is_zero_solution(prepared)
     while high > 1.001 * low:
         middle = np.sqrt(low * high)
-        low, high = (middle, high) if LinearSVM(middle, "l1").is_null(prepared) else (low, middle)
+        low, high = (middle, high) if LinearSVM(middle, "l1").is_zero_solution(prepared) else (low, middle)
     assert not LinearSVM(0.99 * low, "l1", **TIGHT).fit(X, y).coef_.any()
     assert LinearSVM(1.02 * high, "l1", **TIGHT).fit(X, y).coef_.any()
-    assert not LinearSVM(low, "l2").is_null(prepared)
+    assert not LinearSVM(low, "l2").is_zero_solution(prepared)
 
 
 @pytest.mark.parametrize(("penalty", "n", "drawn"), [("l1", 40, True), ("l2", 40, True), ("l2", 200, False)])
@@ -114,7 +114,9 @@ def test_an_end_by_max_iter_is_told():
 
 
 def test_simpler_is_sparser_then_softer():
-    order = [LinearSVM(C, penalty).simplicity() for penalty, C in [("l1", 0.1), ("l1", 1), ("l2", 0.01), ("l2", 0.1)]]
+    order = [
+        LinearSVM(C, penalty).complexity_key() for penalty, C in [("l1", 0.1), ("l1", 1), ("l2", 0.01), ("l2", 0.1)]
+    ]
     assert order == sorted(order)
 
 

@@ -17,13 +17,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from task_sets import concatenate, small_but_telling
 
-from raysel.baselines.aggregate import Aggregate
-from raysel.baselines.lda import LDA
-from raysel.baselines.pca import PCA
-from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.projections.aggregate import Aggregate
+from raysel.baselines.projections.lda import LDA
+from raysel.baselines.projections.pca import PCA
+from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
 from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError, DataError
-from raysel.solvers.mtda import MTDA
+from raysel.solvers.mtda.mtda import MTDA
 
 
 def make_task(seed, n=60, D=10, c=4):

@@ -12,15 +12,15 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 
-from raysel.cv.evaluation import Evaluation
-from raysel.cv.folds import make_fold_data
+from raysel.base.iterative import IterativeSelector
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.plan import NestedPlan
+from raysel.cv.prepared import make_fold_data
 from raysel.cv.records import FoldTrace
+from raysel.cv.scoring import Evaluation
 from raysel.data.scaling import UnitScaler, make_scaler
-from raysel.solvers.base import IterativeSelector
-from raysel.solvers.mtda import MTDA
-from raysel.solvers.smr import SMR
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.smr.smr import SMR
 
 N_FEATURES = (3, 10, 40)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from raysel.cv.convergence import Convergence
 from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
-from raysel.cv.results import StudyResult
-from raysel.cv.traces import trace_table
+from raysel.study.scores import StudyResult
+from raysel.tracking.traces import trace_table
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -10,12 +10,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from raysel.cv.evaluation import Evaluation
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
 from raysel.cv.refit import refit_winner
+from raysel.cv.scoring import Evaluation
 from raysel.data.scaling import make_scaler
-from raysel.solvers.smr import SMR
+from raysel.solvers.smr.smr import SMR
 
 KNN = Evaluation("knn", (5, 20), 3)
 

@@ -39,26 +39,26 @@ RECORDS = st.lists(
 @given(drawn=RECORDS, order=st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
-    records, simplicity = [], {}
+    records, complexity_key = [], {}
     for number, (a, b, status, simple) in enumerate(drawn):
         name = f"{(number * 7) % 10}{number}"  # ids in no order
         failed = status == "finished" and (a is None or b is None)
         records.append(record(name, {"outer0": a, "outer1": b}, "failed" if failed else status))
-        simplicity[name] = (float(simple), -1.0)
+        complexity_key[name] = (float(simple), -1.0)
     for fold, which in (("outer0", 0), ("outer1", 1)):
         able = [(r, d) for r, d in zip(records, drawn, strict=True) if d[2] != "stopped" and d[which] is not None]
         shuffled = records.copy()
         order.shuffle(shuffled)
         if not able:
             with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*Change solver.space"):
-                select_winner(shuffled, fold, simplicity)
+                select_winner(shuffled, fold, complexity_key)
             continue
         top = max(d[which] for _, d in able)
         best = [r.id for r, d in able if d[which] == top]
-        simplest = min(simplicity[i] for i in best)
-        expected = min(i for i in best if simplicity[i] == simplest)
-        assert select_winner(shuffled, fold, simplicity).id == expected
-        assert select_winner(records, fold, simplicity).id == expected
+        simplest = min(complexity_key[i] for i in best)
+        expected = min(i for i in best if complexity_key[i] == simplest)
+        assert select_winner(shuffled, fold, complexity_key).id == expected
+        assert select_winner(records, fold, complexity_key).id == expected
 
 
 def test_each_fold_picks_its_own_and_the_mean_picks_none():
@@ -67,23 +67,23 @@ def test_each_fold_picks_its_own_and_the_mean_picks_none():
         record("b", {"outer0": 0.1, "outer1": 0.9}),
         record("mean", {"outer0": 0.8, "outer1": 0.8}),
     ]
-    simplicity = {r.id: () for r in records}
-    assert [select_winner(records, fold, simplicity).id for fold in ("outer0", "outer1")] == ["a", "b"]
+    complexity_key = {r.id: () for r in records}
+    assert [select_winner(records, fold, complexity_key).id for fold in ("outer0", "outer1")] == ["a", "b"]
 
 
 def test_a_zero_solution_wins_where_nothing_does_better():
     null = TrialRecord("null", "null", {}, "null", {"final": FoldTrace(True, [InnerTrace([1.0], [[0.4]])])})
-    simplicity = {"null": (0.0,), "other": (9.0,)}
-    assert select_winner([null, record("other", {"final": 0.4})], "final", simplicity).id == "null"
-    assert select_winner([null, record("other", {"final": 0.5})], "final", simplicity).id == "other"
+    complexity_key = {"null": (0.0,), "other": (9.0,)}
+    assert select_winner([null, record("other", {"final": 0.4})], "final", complexity_key).id == "null"
+    assert select_winner([null, record("other", {"final": 0.5})], "final", complexity_key).id == "other"
 
 
 def test_a_failure_on_one_outer_fold_is_no_failure_on_another():
     records = [record("a", {"outer0": None, "outer1": 0.9}, "failed"), record("b", {"outer0": 0.1, "outer1": 0.1})]
-    simplicity = {"a": (), "b": ()}
-    assert [select_winner(records, fold, simplicity).id for fold in ("outer0", "outer1")] == ["b", "a"]
+    complexity_key = {"a": (), "b": ()}
+    assert [select_winner(records, fold, complexity_key).id for fold in ("outer0", "outer1")] == ["b", "a"]
     with pytest.raises(StudyError, match=r"on outer0: 1 failed, the first with .*singular"):
-        select_winner(records[:1], "outer0", simplicity)
+        select_winner(records[:1], "outer0", complexity_key)
 
 
 def test_scores_that_differ_in_their_last_bit_are_tied():

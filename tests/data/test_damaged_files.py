@@ -18,8 +18,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.data import load_dataset
-from raysel.data.mat5 import plain_variables
+from raysel.data.formats.mat5 import plain_variables
+from raysel.data.loading import load_dataset
 from raysel.errors import DataError
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments" / "survival"))

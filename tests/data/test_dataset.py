@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.data import Dataset, Matrix, Tensor
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Matrix, Tensor
 from raysel.errors import DataError
 
 X = np.arange(12.0).reshape(4, 3)

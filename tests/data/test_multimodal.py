@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from raysel.data import load_dataset, save_dataset
+from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities, Tensor
+from raysel.data.loading import load_dataset
 from raysel.errors import DataError
 
 X = np.arange(24.0).reshape(4, 6) ** 1.5

@@ -14,7 +14,11 @@ import scipy.io
 import scipy.sparse
 from sklearn.datasets import load_digits, load_wine
 
-from raysel.data import Dataset, Matrix, Tensor, find_data_file, load_dataset, save_dataset
+from raysel.data.dataset import Dataset
+from raysel.data.formats.files import find_data_file
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Matrix, Tensor
+from raysel.data.loading import load_dataset
 from raysel.errors import DataError
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from raysel.data import load_dataset
+from raysel.data.loading import load_dataset
 
 
 @pytest.mark.parametrize(

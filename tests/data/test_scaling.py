@@ -13,8 +13,9 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.data import UnitScaler, load_dataset, make_scaler
 from raysel.data.layouts import Tasks
+from raysel.data.loading import load_dataset
+from raysel.data.scaling import UnitScaler, make_scaler
 from raysel.errors import ConfigError
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
-from raysel.data import Matrix, make_matrix_classification, make_multimodal_classification
+from raysel.data.layouts import Matrix
+from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.errors import ConfigError
 
 

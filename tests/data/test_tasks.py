@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config import config_from_dict
-from raysel.data import Dataset, Matrix, Tensor, load_dataset, save_dataset
-from raysel.data.layouts import Tasks
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Matrix, Tasks, Tensor
+from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks, task_of
 from raysel.errors import ConfigError, DataError
 

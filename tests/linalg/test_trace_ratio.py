@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from raysel.linalg.scatter import scatter_range
-from raysel.linalg.trace_ratio import LARGEST_RATIO, Scatters, newton, shared_ratio
+from raysel.linalg.trace_ratio import LARGEST_RATIO, Scatters, maximize_trace_ratio, shared_ratio
 
 
 @given(st.integers(0, 10**6), st.integers(4, 25), st.integers(1, 25), st.integers(2, 4), st.integers(0, 3))
@@ -60,7 +60,7 @@ def test_newton_finds_the_root(seed, overlap, count):
             value += weight * np.linalg.eigvalsh(B - x * T)[-size:].sum()
         return value
 
-    steps = newton(problems, sizes, weights)
+    steps = maximize_trace_ratio(problems, sizes, weights)
     path = [next(steps) for _ in range(12)]
     ratios = np.array([ratio for ratio, _ in path])
     assert (np.diff(ratios) >= -1e-13).all()
@@ -89,7 +89,7 @@ def test_few_and_many_eigenvectors_agree():
 def test_a_ratio_of_one_is_taken_as_the_limit_from_below():
     H = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]])
     problem = Scatters(H, np.array([1.0, 0.5, 0.5]))  # B = T on e1 and on e2 + e3; T exceeds B on e2 - e3
-    steps = newton([problem], [1], np.ones(1))
+    steps = maximize_trace_ratio([problem], [1], np.ones(1))
     ratio, (V,) = [next(steps) for _ in range(6)][-1]
     assert LARGEST_RATIO < ratio <= 1 + 1e-15
     np.testing.assert_allclose(np.abs(V[:, 0]), [1, 0, 0], atol=1e-7)

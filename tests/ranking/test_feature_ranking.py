@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from raysel.data.layouts import Matrix, Modalities, Tasks
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.ranks import ranks
-from raysel.ranking import FeatureRanking
+from raysel.ranking.feature_ranking import FeatureRanking
 
 
 def make(scores, n_selected=2, **changes):
@@ -181,7 +181,7 @@ def test_the_table_ranks_each_part_by_itself_too(layout):
 @given(arrays(np.float64, (4, 7), elements=st.integers(-1, 4)), st.sets(st.integers(0, 6), min_size=2))
 def test_features_among_themselves_rank_as_if_there_were_no_others(scores, chosen):
     chosen = np.array(sorted(chosen))
-    part, alone = make(scores).among(chosen, 1), make(scores[:, chosen], 1)
+    part, alone = make(scores).restrict_to(chosen, 1), make(scores[:, chosen], 1)
     np.testing.assert_array_equal(part.ranks, alone.ranks)
     np.testing.assert_array_equal(part.fold_ranks, alone.fold_ranks)
     np.testing.assert_array_equal(part.scores, alone.scores)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.follower import follow
 from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.uploader import follow
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 

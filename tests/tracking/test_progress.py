@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from raysel.errors import StudyError
+from raysel.files import write_json_atomically, write_text_atomically
 from raysel.tracking import progress as progress_module
-from raysel.tracking.files import write_atomically, write_json_atomically
 from raysel.tracking.progress import Progress
 
 
@@ -52,11 +52,11 @@ def test_a_reader_never_sees_part_of_a_file(tmp_path):
 
 def test_a_file_that_cannot_be_renewed_keeps_its_text(tmp_path):
     path = tmp_path / "kept.json"
-    write_atomically(path, "old ü")
+    write_text_atomically(path, "old ü")
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json_atomically(path, float("nan"))
     with pytest.raises(UnicodeEncodeError):
-        write_atomically(path, "new \ud800")
+        write_text_atomically(path, "new \ud800")
     assert path.read_text(encoding="utf-8") == "old ü"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.json"]
 

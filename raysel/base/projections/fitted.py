@@ -1,0 +1,173 @@
+"""What a fitted projection does with new samples: one task's at a time, or all tasks' in one X."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.base.iterative import IterativeEstimator
+from raysel.base.projections.task_samples import task_label
+from raysel.data.layouts import Tasks
+from raysel.errors import ConfigError, DataError
+from raysel.metrics.ranks import ranks
+
+
+class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, IterativeEstimator):
+    """Projection, 1-nearest-neighbour and feature scores from fitted attributes alone.
+
+    Attributes
+    ----------
+    projections_ : list of ndarray of shape (D_i, d_i)
+        U_i of each task, in the original features; each column's largest entry is positive.
+    means_ : list of ndarray of shape (D_i,)
+    embeddings_ : list of ndarray of shape (n_i, d_i)
+        The labelled training samples, projected.
+    embedded_labels_ : list of ndarray of shape (n_i,)
+    task_scores_ : list of ndarray of shape (D_i,)
+        Norm of each feature's row of U_i, the columns weighted by their discriminant values.
+    scores_ : ndarray of shape (n_features,)
+        The tasks' scores one after the other.
+    ranks_ : ndarray of int, shape (n_tasks,)
+        Dimension of the range of each task's data that the directions were sought in.
+    task_names_ : list of str
+        Empty for data of one task.
+    classes_ : ndarray
+        The labels of all tasks.
+    """
+
+    tasks: Mapping[str, int | tuple[int, ...]] | None
+
+    projections_: list[FloatArray]
+    means_: list[FloatArray]
+    embeddings_: list[FloatArray]
+    embedded_labels_: list[LabelArray]
+    task_scores_: list[FloatArray]
+    ranks_: IntArray
+    task_names_: list[str]
+    classes_: LabelArray
+
+    @property
+    def task_rankings_(self) -> list[IntArray]:
+        """Each task's ranking of its own features, 1 for the best."""
+        return [ranks(scores) for scores in self.task_scores_]
+
+    @property
+    def _n_features_out(self) -> int:
+        return max(U.shape[1] for U in self.projections_)
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        wanted = self.n_features_to_select
+        return self.ranking_ <= (max(1, self.n_features_in_ // 2) if wanted is None else wanted)
+
+    get_support = SelectorMixin.get_support
+
+    def transform_task(self, task: int, X: ArrayLike) -> FloatArray:
+        """Project samples of one task: (X - mean_i) U_i.
+
+        Parameters
+        ----------
+        task : int
+            The task's place among the fitted ones.
+        X : array-like of shape (n_samples, D_i)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, d_i)
+
+        Raises
+        ------
+        ConfigError, DataError
+            If there is no such task, or X has not its features.
+        """
+        check_is_fitted(self)
+        if not isinstance(task, Integral) or not 0 <= task < len(self.projections_):
+            known = ", ".join(f"{i} for {task_label(name)}" for i, name in enumerate(self.task_names_))
+            raise ConfigError(f"task={task!r} is none of the fitted tasks: give {known}.")
+        features = check_array(X, dtype=np.float64)
+        U = self.projections_[task]
+        if features.shape[1] != len(U):
+            raise DataError(f"{task_label(self.task_names_[task])} has {len(U)} features, X has {features.shape[1]}.")
+        return (features - self.means_[task]) @ U
+
+    def predict_task(self, task: int, X: ArrayLike) -> LabelArray:
+        """The class of the nearest training sample of the task, in the reduced space.
+
+        Parameters
+        ----------
+        task : int
+        X : array-like of shape (n_samples, D_i)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        nearest = pairwise_distances_argmin(self.transform_task(task, X), self.embeddings_[task])
+        return self.embedded_labels_[task][nearest]
+
+    def _parts(self, X: ArrayLike) -> tuple[int, list[tuple[int, LabelArray, FloatArray]]]:
+        """The number of samples, and (task, rows, samples) of each task that has any."""
+        check_is_fitted(self)
+        widths = [len(U) for U in self.projections_]
+        several = len(widths) > 1
+        features: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan" if several else True
+        )
+        if not several:
+            return len(features), [(0, np.arange(len(features)), features)]
+        layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
+        owners = layout.owners(features)
+        rows = [np.flatnonzero(owners == i) for i in range(len(widths))]
+        columns = layout.slices().values()
+        return len(features), [
+            (i, own, features[own, block]) for i, (own, block) in enumerate(zip(rows, columns, strict=True)) if own.size
+        ]
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Project each sample on its own task's directions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, max d_i)
+            NaN beyond a narrower task's own d_i.
+        """
+        n, parts = self._parts(X)
+        projected = np.full((n, self._n_features_out), np.nan)
+        for task, rows, samples in parts:
+            projected[rows, : self.projections_[task].shape[1]] = self.transform_task(task, samples)
+        return projected
+
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """The class of the nearest training sample of a sample's own task, in the reduced space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        n, parts = self._parts(X)
+        predicted = np.empty(n, dtype=self.classes_.dtype)
+        for task, rows, samples in parts:
+            predicted[rows] = self.predict_task(task, samples)
+        return predicted
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.tasks is not None
+        return tags

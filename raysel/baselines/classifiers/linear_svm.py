@@ -1,0 +1,193 @@
+"""The linear support vector machine on all features alike: what a structured penalty has to beat."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
+
+
+@dataclass(frozen=True)
+class PreparedSVM:
+    """What tells, for any C, whether the l1 penalty leaves nothing.
+
+    Attributes
+    ----------
+    target : SignedTarget
+    counts : ndarray of int64, shape (2, n_problems)
+        Samples with sign 1 and -1.
+    sums : ndarray of shape (2, n_problems, n_features)
+        Of the samples with sign 1 and -1.
+    """
+
+    target: SignedTarget
+    counts: IntArray
+    sums: FloatArray
+
+
+class LinearSVM(OneAgainstRest):
+    """One squared-hinge machine a class (one against the rest) or a label, by scikit-learn's LinearSVC.
+
+        min_w,b  pen(w, b)  +  C sum_i (1 - y_i (x_i'w + b))_+^2
+
+    with pen = (||w||^2 + b^2) / 2 or ||w||_1 + |b|: b is penalised, so centre the features. On several modalities
+    it sees their concatenation.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    penalty : {"l2", "l1"}, default="l2"
+        With "l1" coefficients are exactly zero, the more the smaller C.
+    tol : float, default=1e-4
+        LinearSVC's; relative to the size of the gradient at zero.
+    max_iter : int, default=10000
+        LinearSVC's, of each machine.
+    n_features_to_select : int, default=None
+        How many features ``get_support`` keeps. None: half of them.
+    random_state : int, RandomState instance or None, default=None
+        The order in which coordinates are visited, with "l1" or fewer samples than features: results differ within
+        ``tol``. None draws from NumPy's global generator.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), one row for two classes
+    intercept_ : ndarray of shape (n_classes,), one entry for two classes
+    classes_ : ndarray of shape (n_classes,)
+        For a multi-label target 0, 1, ..., one a label.
+    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
+        Training samples of each class; without and with each label. Decides where scores are equal.
+    multilabel_ : bool
+    scores_ : ndarray of shape (n_features,)
+        Euclidean norm of each feature's coefficients; 0 for features that are constant in the training set.
+    liblinear_iterations_ : int
+        The most that a machine took; ``converged_`` says whether all stayed below ``max_iter``.
+    objective_path_ : ndarray of shape (1,)
+        The sum of the machines' objectives.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_wine(return_X_y=True)
+    >>> svm = LinearSVM(C=0.02, penalty="l1", random_state=0).fit(scale(X), y)
+    >>> svm.score(scale(X), y) > 0.9, bool((svm.scores_ == 0).any())
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [StrOptions({"l1", "l2"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    liblinear_iterations_: int
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        penalty: Literal["l1", "l2"] = "l2",
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        n_features_to_select: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.C = C
+        self.penalty = penalty
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_features_to_select = n_features_to_select
+        self.random_state = random_state
+
+    @property
+    def max_steps(self) -> int:
+        """One: ``max_iter`` is LinearSVC's own."""
+        return 1
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """The sparse penalty first, then smaller C."""
+        return (float(self.penalty == "l2"), float(self.C))
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedSVM:
+        """Count and sum the samples on either side of each problem."""
+        target = signed_target(y)
+        sides = np.stack([target.signs > 0, target.signs < 0])
+        return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
+
+    def is_zero_solution(self, prepared: PreparedSVM) -> bool:
+        """Whether every w is zero: with "l1", where no slope of the loss, b at its best, exceeds 1."""
+        if self.penalty == "l2":
+            return False
+        bias, sums = self._null_bias(prepared), prepared.sums
+        slopes = (1 - bias)[:, None] * sums[0] - (1 + bias)[:, None] * sums[1]
+        return bool(2 * self.C * np.abs(slopes).max() <= 1)
+
+    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> None:
+        """Be fitted by w = 0 and its best b, without solving: for training sets on which `is_zero_solution` holds.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        prepared : PreparedSVM
+            Of X and y.
+        """
+        self.n_features_in_ = X.shape[1]
+        self.objective_path_, self.n_iter_ = np.array([self._keep_null(X, prepared)]), 1
+        self.converged_ = self._has_converged(self.objective_path_)
+
+    def _null_bias(self, prepared: PreparedSVM) -> FloatArray:
+        """With "l1" b at w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1]."""
+        above, below = prepared.counts
+        excess = above - below
+        bias: FloatArray = np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
+        return bias
+
+    def _keep_null(self, X: FloatArray, prepared: PreparedSVM) -> float:
+        bias = self._null_bias(prepared)
+        return self._keep(X, prepared.target, np.zeros((len(bias), X.shape[1])), bias, 0)
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> Iterator[float]:
+        machines = [self._machine(X, sign) for sign in prepared.target.signs]
+        coef, bias = np.stack([w for w, _, _ in machines]), np.array([b for _, b, _ in machines])
+        yield self._keep(X, prepared.target, coef, bias, max(steps for _, _, steps in machines))
+
+    def _keep(self, X: FloatArray, target: SignedTarget, coef: FloatArray, bias: FloatArray, steps: int) -> float:
+        """Set the fitted attributes; the objective."""
+        self._keep_target(target)
+        self.coef_, self.intercept_, self.liblinear_iterations_ = coef, bias, steps
+        # A feature of one value acts as a second intercept: it tells nothing, whatever its coefficient.
+        self.scores_ = np.where((X[0] == X).all(axis=0), 0.0, np.linalg.norm(coef, axis=0))
+        margins = target.signs * (coef @ X.T + bias[:, None])
+        weights = np.column_stack([coef, bias])
+        penalty = 0.5 * (weights**2).sum() if self.penalty == "l2" else np.abs(weights).sum()
+        return float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
+
+    def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:
+        """w, b and the iterations of one machine; a label that all samples have, or none, needs b alone."""
+        if (sign == sign[0]).all():
+            return np.zeros(X.shape[1]), float(sign[0]), 0
+        machine = LinearSVC(
+            penalty=self.penalty, C=self.C, tol=self.tol, max_iter=self.max_iter, random_state=self.random_state,
+            dual="auto",
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # converged_ says it
+            machine.fit(X, sign)
+        return machine.coef_[0], float(machine.intercept_[0]), int(machine.n_iter_)
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """Whether LinearSVC ended by ``tol``."""
+        return self.liblinear_iterations_ < self.max_iter

@@ -1,0 +1,1 @@
+"""Rivals that project the samples onto a few directions."""

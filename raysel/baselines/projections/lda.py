@@ -1,0 +1,118 @@
+"""Linear discriminant analysis by the ratio trace, with shrinkage, each task on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+from sklearn.utils._param_validation import Interval
+
+from raysel.arrays import FloatArray
+from raysel.base.projections.projector import TaskProjector
+from raysel.base.projections.task_samples import TaskSamples
+from raysel.linalg.scatter import ScatterRange
+
+#: A direction's within-class share of the total scatter counts as at least this.
+SMALLEST_WITHIN = 1e-8
+
+
+class LDA(TaskProjector):
+    """Fisher's directions: those of the largest between-class scatter relative to the total one.
+
+        maximise over U:   tr((U' S_t U)^-1 U' S_b U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
+
+    within the range of S_t. The columns are scaled to unit within-class scatter. With H H' = S_b the problem has
+    c x c matrices only, however many features there are.
+
+    Parameters
+    ----------
+    tasks : dict of str to int or tuple of int, default=None
+        Each task's number of columns of X; None: one task. See `MTDA`.
+    n_components : int or list of int, default=None
+        For all tasks or for each, at most one less than the task's classes, which None means.
+    shrinkage : float in [0, 1], default=0.01
+        s. Directions of far less variance than s times the mean count for nothing then; 0 leaves none out.
+    n_features_to_select : int, default=None
+        How many features ``get_support`` keeps. None: half of them.
+
+    Attributes
+    ----------
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
+        See `FittedProjection`. The scores take unit columns, weighted by their ratio in [0, 1].
+    objective_path_ : ndarray of shape (1,)
+        The ratio trace, averaged over tasks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> LDA().fit(X[:900], y[:900]).score(X[900:], y[900:]) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "tasks": [dict, None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    max_iter = 1
+    tol = 0.0
+
+    def __init__(
+        self,
+        tasks: Mapping[str, int | tuple[int, ...]] | None = None,
+        n_components: int | Sequence[int] | None = None,
+        shrinkage: float = 0.01,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.tasks = tasks
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.n_features_to_select = n_features_to_select
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """Fewer components, then more shrinkage."""
+        return (*super().complexity_key(), -self.shrinkage)
+
+    def _most_components(self, rank: int, n_classes: int) -> int:
+        return min(n_classes - 1, rank)
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """It is solved in one step."""
+        return True
+
+    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
+        sizes = self._sizes(samples, prepared)
+        centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
+        solved = [fisher_directions(s, size, self.shrinkage) for s, size in zip(prepared, sizes, strict=True)]
+        ratios = [ratio for _, ratio in solved]
+        self._keep_reduced(samples, prepared, centred, [V for V, _ in solved], ratios)
+        yield float(np.mean([ratio.sum() for ratio in ratios]))
+
+
+def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tuple[FloatArray, FloatArray]:
+    """Solve S_b v = ratio S_t v through H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
+
+    Parameters
+    ----------
+    reduced : ScatterRange
+    size : int
+    shrinkage : float
+
+    Returns
+    -------
+    V : ndarray of shape (r, size)
+        V'S_wV = I, up to directions without within-class scatter.
+    ratios : ndarray of shape (size,)
+        Largest first.
+    """
+    diagonal = (1 - shrinkage) * reduced.total + shrinkage * reduced.within_trace / reduced.rank
+    weighted = reduced.between / diagonal[:, None]
+    values, vectors = scipy.linalg.eigh(reduced.between.T @ weighted, check_finite=False)
+    values = np.maximum(values[: -size - 1 : -1], np.finfo(np.float64).tiny)
+    within = values * np.maximum(1 - (1 - shrinkage) * values, SMALLEST_WITHIN)
+    return weighted @ (vectors[:, : -size - 1 : -1] / np.sqrt(within)), values / (1 + shrinkage * values)

@@ -1,0 +1,76 @@
+"""Principal component analysis followed by 1-nearest-neighbour, each task on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from raysel.arrays import FloatArray
+from raysel.base.projections.projector import TaskProjector
+from raysel.base.projections.task_samples import TaskSamples
+from raysel.linalg.scatter import ScatterRange
+
+
+class PCA(TaskProjector):
+    """The directions of largest variance; classes enter only in ``predict``.
+
+        maximise over U'U = I:   tr(U' S_t U)
+
+    Parameters
+    ----------
+    tasks : dict of str to int or tuple of int, default=None
+        Each task's number of columns of X; None: one task. See `MTDA`.
+    n_components : int or list of int, default=None
+        For all tasks or for each. None: one less than the task's classes, as the discriminant methods keep.
+    n_features_to_select : int, default=None
+        How many features ``get_support`` keeps. None: half of them.
+
+    Attributes
+    ----------
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
+        See `FittedProjection`. A column's weight in the scores is its share of the variance.
+    objective_path_ : ndarray of shape (1,)
+        The share of variance kept, averaged over tasks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pca = PCA(n_components=20).fit(X[:900], y[:900])
+    >>> pca.score(X[900:], y[900:]) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "tasks": [dict, None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    max_iter = 1
+    tol = 0.0
+
+    def __init__(
+        self,
+        tasks: Mapping[str, int | tuple[int, ...]] | None = None,
+        n_components: int | Sequence[int] | None = None,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.tasks = tasks
+        self.n_components = n_components
+        self.n_features_to_select = n_features_to_select
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """It is solved in one step."""
+        return True
+
+    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
+        sizes = self._sizes(samples, prepared)
+        centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
+        bases = [np.eye(reduced.rank, size) for reduced, size in zip(prepared, sizes, strict=True)]
+        shares = [s.total[:size] / s.total.sum() for s, size in zip(prepared, sizes, strict=True)]
+        self._keep_reduced(samples, prepared, centred, bases, shares)
+        yield float(np.mean([share.sum() for share in shares]))

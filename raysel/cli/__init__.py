@@ -1,0 +1,1 @@
+"""What the commands print: the plan and the summary."""

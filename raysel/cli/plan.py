@@ -1,0 +1,131 @@
+"""What a study is going to do, in words, before it does any of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from raysel.arrays import IntArray, LabelArray
+from raysel.data.layouts import Modalities, Tensor
+from raysel.study.cost import CostEstimate, estimate_cost
+from raysel.study.definition import Study
+from raysel.study.stored import StoredStudy
+from raysel.tracking.progress import duration
+
+#: Columns whose standard deviations differ by more than this factor are hardly of one unit.
+_SPREADS = 100.0
+
+
+def describe(study: Study) -> Iterator[str]:
+    """Data, folds with their class counts, trials, fits, memory and cost, a line at a time.
+
+    Parameters
+    ----------
+    study : Study
+
+    Yields
+    ------
+    str
+    """
+    data, folds, config = study.dataset, study.plan.folds, study.config
+    counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
+    groups = f", {len(np.unique(data.groups))} groups kept whole" if data.groups is not None else ""
+    kind = "label" if data.is_multilabel else "class"
+    yield f"data      {data.name}: {data.n_samples} samples x {data.n_features} features{groups}"
+    yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
+    each = " on each outer fold" if config.search.adaptive else ""
+    stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
+    how = f"{study.n_configurations} configurations{each} ({config.search.method}{stops})"
+    yield f"solver    {config.solver.name}, {how}"
+    yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, and a final fold on all data"
+    for fold in folds:
+        sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
+        shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
+        yield f"  {fold.name:<16}{', '.join(shown)}"
+    cost = estimate_cost(study)
+    yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
+    yield f"memory    {(data.X.nbytes + cost.prepared_bytes) / 2**20:.0f} MiB shared by all workers"
+    yield f"cost      {_in_words(study, cost)}"
+    yield from warnings(study)
+
+
+def announce(study: Study, path: Path, kept: StoredStudy | None) -> Iterator[str]:
+    """What is about to happen, where, and what it will cost, a line at a time.
+
+    Parameters
+    ----------
+    study : Study
+    path : Path
+        The study's directory.
+    kept : StoredStudy or None
+        What an earlier run has left.
+
+    Yields
+    ------
+    str
+    """
+    size = f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features})"
+    where = " on each outer fold" if study.config.search.adaptive else ""
+    inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
+    tried = f"{study.n_configurations} configurations{where} x {inner} inner fits"
+    yield f"{study.config.name}: {tried} on {size} -> {path}"
+    if kept:
+        yield f"{kept.n_trials} of {study.n_trials} trials are there"
+    yield from warnings(study)
+    yield _in_words(study, estimate_cost(study, kept.n_trials if kept else 0))
+
+
+def _in_words(study: Study, cost: CostEstimate) -> str:
+    slots = max(1, len(os.sched_getaffinity(0)) // study.config.search.cpus_per_trial)
+    slots = min(slots, study.config.search.max_concurrent or slots)
+    slots = 1 if study.config.search.executor == "serial" else slots
+    about = "at most about" if cost.at_most else "about"
+    return (
+        f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "
+        f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, tried here"
+    )
+
+
+def warnings(study: Study) -> Iterator[str]:
+    """What a reader of the results should know of the folds.
+
+    Parameters
+    ----------
+    study : Study
+
+    Yields
+    ------
+    str
+    """
+    layout = study.dataset.layout
+    table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
+    if table and study.config.dataset.scaling == "unit":
+        spreads = study.dataset.X[:, ~study.dataset.constant].std(axis=0)
+        ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
+        if ratio > _SPREADS:
+            yield (
+                f"note      the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
+                "unit does not change: for columns of different units set it to zscore."
+            )
+    if study.dataset.is_multilabel:
+        lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
+        if lacking:
+            more = f", and {len(lacking) - 1} more of the kind" if len(lacking) > 1 else ""
+            yield f"note      {lacking[0]}{more}; such a label counts as 0 there."
+
+
+def _counts(y: LabelArray, classes: LabelArray) -> list[int]:
+    return y.sum(axis=0).tolist() if y.ndim == 2 else [int((y == c).sum()) for c in classes]
+
+
+def _spread(study: Study, index: IntArray) -> str:
+    counts = _counts(study.dataset.y[index], study.dataset.classes)
+    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
+def _shortened(counts: Iterator[tuple[object, int]], length: int = 70) -> str:
+    text = ", ".join(f"{name}: {count}" for name, count in counts)
+    return text if len(text) <= length else text[: text.rindex(", ", 0, length)] + ", ..."

@@ -1,0 +1,1 @@
+"""Data files: finding, reading and writing them, a format a module."""

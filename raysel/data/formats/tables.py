@@ -1,0 +1,230 @@
+"""Tables: .csv, Parquet and Arrow IPC, those that raysel wrote and plain ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.data.formats.files import RawData, as_labels, missing, reading
+from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
+from raysel.errors import DataError
+
+#: Where a file that raysel wrote describes itself, as JSON, in the metadata of its schema.
+METADATA_KEY = b"raysel"
+
+_TARGETS = ("y", "label", "target")
+#: Columns y.grass, y.sky, ...: an indicator, one column a label.
+_LABEL_PREFIX = "y."
+
+
+def read_csv(path: Path, groups: str | None) -> RawData:
+    """Read a comma-separated table with a header.
+
+    Parameters
+    ----------
+    path : Path
+    groups : str or None
+        The column that holds the sample groups.
+
+    Returns
+    -------
+    RawData
+
+    Raises
+    ------
+    DataError
+        If the file is broken, lacks a column, or holds text where a number should be.
+    """
+    with reading(path, "a comma-separated table (.csv)"):
+        options = pa.csv.ConvertOptions(strings_can_be_null=True)
+        return _contents(path, pa.csv.read_csv(path, convert_options=options), groups)
+
+
+def read_parquet(path: Path, groups: str | None) -> RawData:
+    """Read a Parquet file: one that raysel wrote, or a plain table.
+
+    Parameters
+    ----------
+    path : Path
+    groups : str or None
+        The column that holds the sample groups.
+
+    Returns
+    -------
+    RawData
+
+    Raises
+    ------
+    DataError
+        If the file is broken, lacks a column, or holds text where a number should be.
+    """
+    with (
+        reading(path, "a Parquet file"),
+        pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file,
+    ):
+        return _contents(path, file.read(), groups)
+
+
+def read_arrow(path: Path, groups: str | None) -> RawData:
+    """Read an Arrow IPC file (Feather version 2), its features mapped into memory and not copied.
+
+    Parameters
+    ----------
+    path : Path
+    groups : str or None
+        The column that holds the sample groups.
+
+    Returns
+    -------
+    RawData
+
+    Raises
+    ------
+    DataError
+        If the file is broken, lacks a column, or holds text where a number should be.
+    """
+    with reading(path, "an Arrow IPC file"):
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        table.validate(full=True)  # a damaged offset would otherwise be followed
+        return _contents(path, table, groups)
+
+
+def _contents(path: Path, table: Any, groups: str | None) -> RawData:
+    names: list[str] = table.column_names
+    metadata = table.schema.metadata or {}
+    stored = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
+    if stored and groups is None and "groups" in names:
+        groups = "groups"
+    labels = [name for name in names if name.startswith(_LABEL_PREFIX)]
+    targets = [name for name in names if name in _TARGETS] or labels[:1]
+    if not targets:
+        raise missing(path, "column y (or label, or target)", names)
+    if len(targets) > 1:
+        raise DataError(f"{path}: {' and '.join(targets)} could each be the labels; keep one of these columns.")
+    if groups is not None and groups not in names:
+        raise missing(path, f"column {groups} for the groups", names)
+    indicator = targets == labels[:1] and len(labels) > 1
+    y = (
+        np.stack([_labels(path, table, n) for n in labels], 1)
+        if indicator
+        else as_labels(_labels(path, table, targets[0]))
+    )
+    label_names = tuple(n.removeprefix(_LABEL_PREFIX) for n in labels) if indicator else ()
+    group_values = None if groups is None else _labels(path, table, groups)
+    layout = layout_from_json(stored["layout"]) if stored else None
+    tensor = "X" in names and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)
+    if tensor or isinstance(layout, Tasks):
+        return RawData(
+            X=_blocks(table, layout) if isinstance(layout, Tasks) else _tensor(table, "X"),
+            y=y,
+            groups=group_values,
+            layout=layout,
+            feature_names=tuple(stored.get("feature_names", ())),
+            name=stored.get("name"),
+            label_names=tuple(stored.get("label_names", ())),
+        )
+    # The index that pandas stores beside the columns is no feature.
+    index = {name for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)}
+    features = [name for name in names if name not in {*targets, *labels, groups} | index]
+    return RawData(
+        X=_numbers(path, table, features),
+        y=y,
+        groups=group_values,
+        layout=_modalities(features),
+        feature_names=tuple(features),
+        label_names=label_names,
+    )
+
+
+def _modalities(features: Sequence[str]) -> Layout | None:
+    """Modalities where every column is called ``modality.feature`` or ``modality[index]`` and there are several."""
+    found = [re.match(r"([^.\[]+)(?:\.|\[)", name) for name in features]
+    prefixes = [match[1] for match in found if match]
+    widths = {prefix: prefixes.count(prefix) for prefix in prefixes}
+    together = [prefix for prefix, _ in groupby(prefixes)]
+    if len(prefixes) < len(features) or len(widths) < 2 or len(together) > len(widths):
+        return None
+    return Modalities(widths)
+
+
+def _blocks(table: Any, layout: Tasks) -> FloatArray:
+    """Each sample's own values in its own task's columns, NaN elsewhere."""
+    own = table.column("X").combine_chunks()
+    values, offsets = own.values.to_numpy(), own.offsets.to_numpy()
+    owner = table.column("task").to_numpy()
+    starts = np.array([columns.start for columns in layout.slices().values()])
+    X = np.full((table.num_rows, layout.n_features), np.nan)
+    width = np.diff(offsets)
+    rows = np.repeat(np.arange(table.num_rows), width)
+    X[rows, np.arange(len(values)) - np.repeat(offsets[:-1] - starts[owner], width)] = values
+    return X
+
+
+def _tensor(table: Any, name: str) -> LabelArray:
+    column = table.column(name)
+    # One chunk, as we write it, stays where it is; combining would copy it.
+    return (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy_ndarray()
+
+
+def _numbers(path: Path, table: Any, names: Sequence[str]) -> FloatArray:
+    """The columns side by side; an empty cell is NaN."""
+    X = np.empty((table.num_rows, len(names)))
+    for i, name in enumerate(names):
+        if names.count(name) > 1:
+            raise DataError(f"{path}: two columns are called '{name}'; give each column a name of its own.")
+        column = table.column(name)
+        if not _is_numeric(column.type):
+            raise _no_number(path, name, column)
+        X[:, i] = column.cast(pa.float64(), safe=False).to_numpy()
+    return X
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = pa.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_zero_solution)
+    return any(test(kind) for test in tests)
+
+
+def _no_number(path: Path, name: str, column: Any) -> DataError:
+    values = column.to_pylist()
+    given = [i for i, value in enumerate(values) if value is not None]
+    row = next((i for i in given if not _parses(values[i])), given[0])  # numbers, but kept as text
+    return DataError(
+        f"{path}: column '{name}' holds {str(values[row])!r} in row {row} (counted from 0, without the header), "
+        "which is no number; encode it as numbers or leave the column out."
+    )
+
+
+def _parses(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _labels(path: Path, table: Any, name: str) -> LabelArray:
+    if isinstance(table.schema.field(name).type, pa.FixedShapeTensorType):
+        return _tensor(table, name)
+    column = table.column(name).combine_chunks()
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    if column.null_count:
+        row = column.is_zero_solution().to_pylist().index(True)
+        raise DataError(
+            f"{path}: column '{name}' has no value in row {row} (counted from 0, without the header); "
+            "fill it in or leave the sample out."
+        )
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    return column.to_numpy(zero_copy_only=False)

@@ -1,0 +1,169 @@
+"""A study's trials and refits on Ray."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from typing import Any
+
+import ray
+from ray import tune
+from ray.exceptions import RayError
+from ray.tune import TuneError
+
+from raysel.cv.plan import InnerFold, OuterFold
+from raysel.cv.prepared import FoldData
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.distributed.callback import RecorderCallback
+from raysel.distributed.session import ray_session
+from raysel.distributed.trainable import SharedFolds, StudyTrainable
+from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher, StudyStopper
+from raysel.errors import StudyError
+from raysel.execution.computing import prepare_fold, refit
+from raysel.execution.executor import Executor, last_line, refit_error
+from raysel.execution.limits import SearchLimits
+from raysel.execution.recorder import Recorder
+from raysel.execution.signals import install_sigterm_handler
+from raysel.execution.trial_plan import TrialPlan
+from raysel.study.definition import Study
+from raysel.tracking.journal import Journal
+from raysel.tracking.progress import Progress
+
+#: Prepared folds may fill this share of the object store; beyond it each trial makes its own.
+_STORE_SHARE = 0.5
+#: A trial whose worker process dies is started again so many times.
+_MAX_RETRIES = 2
+
+
+class RayExecutor(Executor):
+    """Computes in Ray's workers; Ray is joined or started when it is first needed, and left at the end.
+
+    Parameters
+    ----------
+    study : Study
+    address : str or None
+        Of a Ray cluster; None starts Ray on this machine.
+    """
+
+    def __init__(self, study: Study, address: str | None) -> None:
+        self._study, self._address = study, address
+        self._session = ExitStack()
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+    @cached_property
+    def _study_ref(self) -> Any:
+        """The study in Ray's object store, where all workers read it."""
+        self._session.enter_context(ray_session(self._address))
+        install_sigterm_handler()
+        return ray.put(self._study)
+
+    def run_trials(self, work: TrialPlan, journal: Journal, progress: Progress) -> bool:
+        """Do what is left of a study's work as trials of Ray Tune."""
+        progress.enter("starting Ray")
+        study_ref, study, search = self._study_ref, self._study, self._study.config.search
+        logging.getLogger("ray.tune").setLevel(logging.ERROR)
+        limits = SearchLimits(search.time_budget, search.max_failures, work)
+        callback = RecorderCallback(work, Recorder(work, journal, progress))
+        progress.enter("preparing the folds")
+        if study.dataset.X.nbytes > _store_bytes():
+            progress.say(
+                "the data exceed Ray's object store and are read from disk, which is slower: raise "
+                "object_store_memory, with which Ray is started"
+            )
+        prepared = self._prepare_folds()
+        if prepared is None:
+            progress.say(
+                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial makes its own, which "
+                "is slower"
+            )
+        progress.enter("")
+        with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
+            tuner = tune.Tuner(
+                tune.with_resources(
+                    tune.with_parameters(StudyTrainable, shared=SharedFolds(study_ref, prepared), piece=work.piece),
+                    {"cpu": search.cpus_per_trial},
+                ),
+                tune_config=tune.TuneConfig(
+                    reuse_actors=True,
+                    # No more than can run: each waiting trial would ask for an actor of its own.
+                    max_concurrent_trials=search.max_concurrent or _n_slots(search.cpus_per_trial),
+                    search_alg=PlanSearcher(work),
+                    num_samples=-1,
+                    scheduler=PlanScheduler(work),
+                    # Module-level functions: Tune pickles them twice a trial, with all that a closure would hold.
+                    trial_name_creator=_trial_name,
+                    trial_dirname_creator=_trial_name,
+                ),
+                run_config=tune.RunConfig(
+                    name="study",
+                    storage_path=storage,
+                    verbose=0,
+                    callbacks=[callback],
+                    stop=StudyStopper(limits),
+                    failure_config=tune.FailureConfig(max_failures=_MAX_RETRIES),
+                    checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
+                ),
+            )
+            try:
+                tuner.fit()
+            except (TuneError, RayError) as error:
+                raise callback.error or StudyError(f"the trials ended early: {last_line(error)}") from error
+        limits.check_failures()
+        return limits.out_of_time and work.n_left > 0
+
+    def _prepare_folds(self) -> dict[str, list[Any]] | None:
+        """Every inner training set's `FoldData` in the object store, or None if they would exceed their share."""
+        study = self._study
+        prepare = _prepare.options(num_cpus=study.config.search.cpus_per_trial)
+        fold, number = study.largest
+        largest = fold.inner[number]
+        first = prepare.remote(self._study_ref, largest)
+        try:
+            n_bytes = ray.get(first).nbytes  # read where it lies, not copied
+        except RayError as error:
+            raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
+        if n_bytes * study.n_largest > _STORE_SHARE * _store_bytes():
+            return None
+        return {
+            fold.name: [first if inner is largest else prepare.remote(self._study_ref, inner) for inner in fold.inner]
+            for fold in study.plan.folds
+        }
+
+    def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
+        """Refit winners on their outer training sets, at once, and score each once."""
+        cpus = self._study.config.search.cpus_per_trial
+        running = [_refit.options(num_cpus=cpus).remote(self._study_ref, fold, winner) for fold, winner in winners]
+        for (fold, winner), found in zip(winners, running, strict=True):
+            try:
+                yield ray.get(found)
+            except RayError as error:
+                raise refit_error(fold, winner, error) from error
+
+
+def _trial_name(trial: Any) -> str:
+    return str(trial.config["name"])
+
+
+def _n_slots(cpus: int) -> int:
+    """How many trials the cluster can run at once."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
+
+
+def _store_bytes() -> float:
+    """What the smallest object store of the cluster holds: trials anywhere read all that is shared."""
+    return min(node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"])
+
+
+@ray.remote
+def _prepare(study: Study, inner: InnerFold) -> FoldData:
+    return prepare_fold(study, inner)
+
+
+@ray.remote
+def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
+    return refit(study, fold, winner)

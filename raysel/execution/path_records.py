@@ -1,0 +1,43 @@
+"""What the paths of all inner training sets say of each configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from raysel.cv.records import FoldTrace, PathRecord, TrialRecord
+from raysel.study.definition import Study
+
+
+def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord]:
+    """What all paths together say of each configuration.
+
+    Parameters
+    ----------
+    study : Study
+    paths : sequence of PathRecord
+        One for each inner training set, in any order.
+
+    Returns
+    -------
+    list of TrialRecord
+        In the order of the configurations.
+    """
+    found = {(path.fold, path.inner): path for path in paths}
+    records = []
+    for configuration in study.configurations:
+        record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
+        for fold in study.plan.folds:
+            own = [found[fold.name, i] for i in range(len(fold.inner))]
+            failed = next((path for path in own if configuration.id not in path.fits), None)
+            if failed is not None:
+                record.folds[fold.name] = FoldTrace(error=f"inner fold {failed.inner}: {failed.error}")
+                continue
+            fits = [path.fits[configuration.id] for path in own]
+            record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
+        if record.failed_folds:
+            record.status = "failed"
+        elif all(trace.null for trace in record.folds.values()):
+            record.status = "null"
+        records.append(record)
+    return records

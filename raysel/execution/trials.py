@@ -1,0 +1,199 @@
+"""A piece of a study's work: one configuration on outer folds, or all configurations on one inner training set.
+
+An executor drives it: in this process or in a Ray worker, to the same record.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from raysel.base.registry import path_fitter
+from raysel.cv.convergence import convergence_of
+from raysel.cv.lockstep import run_in_lockstep
+from raysel.cv.plan import OuterFold
+from raysel.cv.prepared import FoldData
+from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
+from raysel.search.configurations import Configuration
+from raysel.study.definition import Study
+
+#: Gives the prepared data of an outer fold's inner training set.
+FoldSource = Callable[[OuterFold, int], FoldData]
+
+
+class Rung(NamedTuple):
+    """Where early stopping judges a trial: after so many iterations, by this score."""
+
+    level: int
+    score: float
+
+
+def _ignore(_: float) -> None:
+    """Default of ``on_limit``."""
+
+
+class Trial(ABC):
+    """Fills one record.
+
+    Parameters
+    ----------
+    study : Study
+    config : mapping
+        Which piece, as `TrialPlan.propose` gave it.
+    fold_data : callable
+        Takes an outer fold and the number of an inner one.
+    on_limit : callable, optional
+        Told of every time limit as it starts, in seconds.
+
+    Attributes
+    ----------
+    record : TrialRecord or PathRecord
+    """
+
+    record: TrialRecord | PathRecord
+
+    def __init__(
+        self,
+        study: Study,
+        config: Mapping[str, Any],
+        fold_data: FoldSource,
+        on_limit: Callable[[float], None] = _ignore,
+    ) -> None:
+        self._study, self._fold_data, self._on_limit = study, fold_data, on_limit
+        self._due = math.inf
+        self._begin(config)
+        self.record.started = time.time()
+
+    def steps(self) -> Iterator[int]:
+        """Do the work, pausing after each iteration; an error becomes part of the record.
+
+        Yields
+        ------
+        int
+            The number of iterations done, of an outer fold or of configurations.
+        """
+        try:
+            yield from self._run()
+        except Exception:  # a configuration that fails must not end the study  # noqa: BLE001
+            self._fail(traceback.format_exc())
+        self.record.ended = time.time()
+
+    def rung(self, iteration: int) -> Rung | None:
+        """What early stopping judges by after this iteration, if it judges then."""
+        return None
+
+    def _start_clock(self) -> None:
+        """Allow ``search.trial_timeout`` seconds from now."""
+        timeout = self._study.config.search.trial_timeout
+        if timeout is not None:
+            self._due = time.monotonic() + timeout
+            self._on_limit(timeout)
+
+    def _check_clock(self) -> None:
+        """Raise TimeoutError once the time is over."""
+        if time.monotonic() > self._due:
+            raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
+
+    @abstractmethod
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        """Start a record."""
+
+    @abstractmethod
+    def _run(self) -> Iterator[int]:
+        """Fill the record, pausing after each iteration."""
+
+    @abstractmethod
+    def _fail(self, error: str) -> None:
+        """Leave nothing but the error in the record."""
+
+
+class ConfigurationTrial(Trial):
+    """Scores one configuration by the inner folds of every outer fold; it sees none of their test samples."""
+
+    record: TrialRecord
+
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        configuration: Configuration = self._study.configurations[config["piece"]]
+        self.record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        self._folds: Sequence[OuterFold] = self._study.plan.folds
+
+    def _run(self) -> Iterator[int]:
+        study, params = self._study, self.record.params
+        for fold in self._folds:
+            inner = range(len(fold.inner))
+            states = [fold.random_state(study.config.seed, i) for i in inner]
+            trace = self.record.folds[fold.name] = FoldTrace()
+            self._start_clock()
+            try:
+                iterations = run_in_lockstep(
+                    [study.solver(params, state) for state in states],
+                    [self._fold_data(fold, i) for i in inner],
+                    study.evaluation,
+                    states,
+                    trace,
+                )
+                for iteration in iterations:
+                    self._check_clock()
+                    yield iteration
+            except Exception:  # it concerns this outer fold alone  # noqa: BLE001
+                self.record.folds[fold.name] = FoldTrace(error=traceback.format_exc())
+        traces = self.record.folds.values()
+        if any(trace.error for trace in traces):
+            self.record.status = "failed"
+        elif all(trace.null for trace in traces):
+            self.record.status = "null"
+
+    def _fail(self, error: str) -> None:
+        self.record.status, self.record.error, self.record.folds = "failed", error, {}
+
+
+class FoldTrial(ConfigurationTrial):
+    """Scores one configuration by the inner folds of one outer fold, and may be stopped at a rung."""
+
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        self._levels = frozenset(self._study.rungs.levels if self._study.config.search.early_stopping else ())
+        self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
+        self.record = self._study.fold_record(config["fold"], config["params"])
+
+    def rung(self, iteration: int) -> Rung | None:
+        """What early stopping judges by after this iteration, if it judges then."""
+        if iteration not in self._levels:
+            return None
+        (trace,) = self.record.folds.values()
+        return Rung(iteration, trace.score_curve()[-1])
+
+
+class PathTrial(Trial):
+    """Scores configurations on one inner training set, along a path."""
+
+    record: PathRecord
+
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        self._fold, self._inner = self._study.training_sets[config["piece"]["set"]]
+        self._configurations = [self._study.configurations[i] for i in config["piece"]["configurations"]]
+        self.record = PathRecord(self._fold.name, self._inner)
+
+    def _run(self) -> Iterator[int]:
+        study, data = self._study, self._fold_data(self._fold, self._inner)
+        state = self._fold.random_state(study.config.seed, self._inner)
+        score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
+        solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
+        self._start_clock()
+        fitted = path_fitter(study.config.solver.name)(solvers, data.X_train, data.prepared)
+        for number, (position, source) in enumerate(fitted):
+            self._check_clock()
+            solver = solvers[position]
+            converged, gap = convergence_of(solver)
+            objective = [float(value) for value in solver.objective_path_]
+            # Scored once, at the end: what a certificate finds has no iterations.
+            self.record.fits[self._configurations[position].id] = InnerTrace(
+                objective[-1:], [score(solver).tolist()], source, converged, gap
+            )
+            yield number
+
+    def _fail(self, error: str) -> None:
+        self.record.status, self.record.error, self.record.fits = "failed", error, {}

@@ -1,0 +1,83 @@
+"""Writing a result's files: each appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+
+from raysel.files import write_result
+from raysel.ranking.feature_ranking import FeatureRanking
+
+
+def write_ranking(ranking: FeatureRanking, folder: str | Path) -> tuple[Path, Path]:
+    """Write ``ranking.csv`` and ``ranking.parquet``, the same table to the last digit.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+    folder : str or Path
+
+    Returns
+    -------
+    csv, parquet : Path
+
+    Raises
+    ------
+    StudyError
+        If a file cannot be written.
+    """
+    table = ranking.to_table()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")  # writes a float as its repr, which reads back exactly
+    writer.writerow(table.column_names)
+    writer.writerows(zip(*table.to_pydict().values(), strict=True))
+    parquet = io.BytesIO()
+    pyarrow.parquet.write_table(table, parquet)
+    return (
+        write_result(Path(folder, "ranking.csv"), text.getvalue().encode()),
+        write_result(Path(folder, "ranking.parquet"), parquet.getvalue()),
+    )
+
+
+def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:
+    """Write a manifest as canonical JSON: keys sorted, numpy's numbers as plain ones, NaN and infinity as null.
+
+    Parameters
+    ----------
+    path : str or Path
+    manifest : mapping
+        Of strings, numbers, arrays, lists and mappings.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be written.
+    TypeError
+        If a value has no place in JSON.
+    """
+    text = json.dumps(_plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    return write_result(path, f"{text}\n".encode())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,120 @@
+"""A ranking of the cells of a matrix as two maps: their scores, and the folds that select them."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+
+from raysel.arrays import BoolArray, FloatArray
+from raysel.data.layouts import Tensor
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.report.style import EMPTY, OUTLINE, fold_colours, label_folds
+
+_LEFT, _RIGHT = 0.65, 1.10  # inches, as all sizes here: an axis's labels, and the bar of colours with its own
+_BELOW, _ABOVE = 0.55, 0.40
+_LEAST = 2.2
+
+
+class Maps:
+    """Two maps of one size, one above the other where they are wide.
+
+    Parameters
+    ----------
+    layout : Tensor
+        Of order 2.
+    largest : (float, float), default=(4.1, 6.4)
+        Width and height of a map at most, in inches; twice as wide where one stands above the other.
+    """
+
+    def __init__(self, layout: Tensor, largest: tuple[float, float] = (4.1, 6.4)) -> None:
+        rows, columns = layout.shape
+        self._layout = layout
+        self._stacked = columns > 1.8 * rows
+        scale = min((2.1 if self._stacked else 1.0) * largest[0] / columns, largest[1] / rows)
+        self._width, self._height = max(scale * columns, _LEAST), max(scale * rows, _LEAST)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of both, with their bars and labels, in inches."""
+        width, height = self._width + _LEFT + _RIGHT, self._height + _BELOW + _ABOVE
+        return (width, 2 * height) if self._stacked else (2 * width, height)
+
+    def draw(self, area: Figure | SubFigure, size: tuple[float, float], ranking: FeatureRanking) -> None:
+        """Draw at the bottom of an area of this size in inches.
+
+        Parameters
+        ----------
+        area : Figure or SubFigure
+        size : (float, float)
+        ranking : FeatureRanking
+        """
+        layout = self._layout
+        first = (0.0, self.size[1] / 2) if self._stacked else (0.0, 0.0)
+        second = (0.0, 0.0) if self._stacked else (size[0] / 2, 0.0)
+        _score_map(ranking, layout, *self._axes(area, size, *first))
+        cell = min(self._width / layout.shape[1], self._height / layout.shape[0])
+        _selection_map(ranking, layout, *self._axes(area, size, *second), cell)
+
+    def _axes(self, area: Figure | SubFigure, size: tuple[float, float], x: float, y: float) -> tuple[Axes, Axes]:
+        boxes = [
+            (x + _LEFT, y + _BELOW, self._width, self._height),
+            (x + _LEFT + 0.1 + self._width, y + _BELOW, 0.16, self._height),
+        ]
+        axes, bar = (area.add_axes((a / size[0], b / size[1], c / size[0], d / size[1])) for a, b, c, d in boxes)
+        axes.set_xlabel(self._layout.axes()[1])
+        axes.set_ylabel(self._layout.axes()[0])
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+        return axes, bar
+
+
+def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes) -> None:
+    empty = ranking.constant | (ranking.scores <= 0)
+    shown = ranking.scores[~empty]
+    norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
+    scores = np.ma.array(ranking.scores, mask=empty).reshape(layout.shape)
+    colours = colormaps["viridis"].with_extremes(bad=EMPTY)
+    image = axes.imshow(scores, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
+    if ranking.constant.any():
+        corners = _corners(ranking.constant.reshape(layout.shape))
+        hatches = PolyCollection(list(corners), facecolor="none", edgecolor="0.65", hatch="////", linewidth=0)
+        axes.add_collection(hatches, autolim=False)
+    axes.set_title("score of the final model", fontsize=11)
+    notes = ["grey: 0"] * bool((empty & ~ranking.constant).any()) + ["hatched: constant"] * bool(ranking.constant.any())
+    Colorbar(bar, image, label=f"score ({', '.join(notes)})" if notes else "score")
+
+
+def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, cell: float) -> None:
+    """Shade each cell by the number of folds that select it; ``cell`` is its side in inches."""
+    colours, norm = fold_colours(ranking.n_folds)
+    count = ranking.selection_count.reshape(layout.shape)
+    image = axes.imshow(count, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
+    border = _border(ranking.selected.reshape(layout.shape))
+    width = float(np.clip(72 * cell / 7, 0.4, 2.4))
+    lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
+    axes.add_collection(lines, autolim=False)
+    axes.set_title(f"top {ranking.n_selected} (outlined: of the final model)", fontsize=11)
+    label_folds(Colorbar(bar, image), ranking.n_folds)
+
+
+def _corners(cells: BoolArray) -> FloatArray:
+    """The four corners of each chosen cell: shape (n_cells, 4, 2), x before y."""
+    row, column = np.nonzero(cells)
+    steps = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    return np.stack([column, row], axis=1)[:, None, :] + steps
+
+
+def _border(cells: BoolArray) -> FloatArray:
+    """The sides between chosen cells and others: shape (n_sides, 2, 2), x before y."""
+    padded = np.pad(cells, 1)
+    row, column = np.nonzero(padded[:, 1:] != padded[:, :-1])
+    upright = np.stack([column - 0.5, row - 1.5, column - 0.5, row - 0.5], axis=1)
+    row, column = np.nonzero(padded[1:] != padded[:-1])
+    level = np.stack([column - 1.5, row - 0.5, column - 0.5, row - 0.5], axis=1)
+    return np.concatenate([upright, level]).reshape(-1, 2, 2)

@@ -1,0 +1,132 @@
+"""A ranking part by part: a row for each task, and what each modality has of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+
+from raysel.data.layouts import SEPARATOR, Tasks, Tensor
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.report.bars import Bars
+from raysel.report.maps import Maps
+from raysel.report.style import BLUE, OUTLINE, short
+
+_TITLE = 0.48  # inches, as all sizes here: two lines
+_MAP = (3.3, 3.0)
+_LEAST_BARS, _MOST_BARS = 8, 16
+
+
+class TaskRow:
+    """One task's features, ranked among themselves: two maps, or bars where the task has no rows and columns.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+        Of all tasks. The task's share of its selected features is drawn as selected.
+    layout : Tasks
+    name : str
+        The task's.
+    fact : str, default=""
+        What stands below its title besides the stability, e.g. its accuracy.
+    """
+
+    def __init__(self, ranking: FeatureRanking, layout: Tasks, name: str, fact: str = "") -> None:
+        columns = np.arange(layout.n_features)[layout.slices()[name]]
+        share = ranking.n_selected * len(columns) / ranking.n_features
+        own = ranking.restrict_to(columns, max(1, round(share)))
+        names = tuple(feature.removeprefix(f"{name}{SEPARATOR}") for feature in own.feature_names)
+        self._name, self._fact, self._ranking = name, fact, replace(own, feature_names=names)
+        shape = layout.tasks[name]
+        matrix = isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1
+        self._maps = Maps(Tensor(shape), _MAP) if matrix and isinstance(shape, tuple) else None
+        self._bars = Bars(self._ranking, _LEAST_BARS, _MOST_BARS)
+
+    @property
+    def height(self) -> float:
+        """Inches."""
+        return _TITLE + (self._maps.size[1] if self._maps else self._bars.height)
+
+    def draw(self, area: Figure | SubFigure, width: float) -> None:
+        """Draw into an area of this width and the row's height, in inches.
+
+        Parameters
+        ----------
+        area : Figure or SubFigure
+        width : float
+        """
+        ranking, height = self._ranking, self.height
+        halves: Any = area.subfigures(2, 1, height_ratios=[_TITLE, height - _TITLE])
+        heading, body = halves
+        title = f"{short(self._name, 30)}: top {ranking.n_selected} of its {ranking.n_features} features"
+        below = "   ·   ".join(filter(None, [self._fact, f"stability {ranking.stability}"]))
+        for text, drop, size, weight, colour in ((title, 0.1, 11, "bold", "0"), (below, 0.33, 9.5, "normal", "0.25")):
+            x, y = 0.15 / width, 1 - drop / _TITLE
+            heading.text(x, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)
+        if self._maps:
+            self._maps.draw(body, (width, height - _TITLE), ranking)
+        else:
+            self._bars.draw(body)
+
+
+class ModalityBars:
+    """What each modality has of the summed score and of the best features.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+    """
+
+    def __init__(self, ranking: FeatureRanking) -> None:
+        self._ranking = ranking
+
+    @property
+    def height(self) -> float:
+        """Inches."""
+        return 0.32 * len(self._ranking.parts) + 1.1
+
+    def draw(self, area: Figure | SubFigure) -> None:
+        """Draw into an area of this height, whose figure has the layout engine ``constrained``.
+
+        Parameters
+        ----------
+        area : Figure or SubFigure
+        """
+        parts = self._ranking.parts
+        sums_axes, counts_axes = area.subplots(1, 2, sharey=True)
+        sums_axes.set_ylim(len(parts) - 0.4, -0.6)
+        sums = [self._ranking.scores[features].sum() for features in parts.values()]
+        sums_axes.barh(np.arange(len(parts)), sums, height=0.62, color=BLUE)
+        labels = [f"{short(name, 24)} ({len(features)})" for name, features in parts.items()]
+        sums_axes.set_yticks(np.arange(len(parts)), labels, parse_math=False)
+        sums_axes.set_xlim(left=0)
+        sums_axes.set_xlabel("summed score of the modality's features")
+        self._counts(counts_axes)
+        for axes in (sums_axes, counts_axes):
+            axes.grid(axis="x", color="0.92")
+            axes.set_axisbelow(True)
+            axes.spines[["top", "right"]].set_visible(False)
+
+    def _counts(self, axes: Axes) -> None:
+        """How many of each modality's features are selected, by the model, each fold, and width alone."""
+        ranking, parts = self._ranking, self._ranking.parts
+        places = np.arange(len(parts))
+        chosen = ranking.selected
+        axes.barh(
+            places, [chosen[f].sum() for f in parts.values()], height=0.62, color=BLUE, alpha=0.35, label="final model"
+        )
+        of_folds = [ranking.fold_selected[:, f].sum(axis=1) for f in parts.values()]
+        at = np.repeat(places, ranking.n_folds)
+        axes.scatter(
+            np.concatenate(of_folds), at, s=22, facecolors="none", edgecolors="0.3", zorder=3, label="each outer fold"
+        )
+        by_width = [ranking.n_selected * len(f) / ranking.n_features for f in parts.values()]
+        axes.vlines(by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="by its width alone")
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel(f"features among the top {ranking.n_selected}")
+        axes.legend(fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, columnspacing=1.2)

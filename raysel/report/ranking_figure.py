@@ -1,0 +1,171 @@
+"""A ranking as a picture: what the model scores, and what the outer folds agree on."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure, SubFigure
+
+from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
+from raysel.files import write_result
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.report.bars import Bars
+from raysel.report.maps import Maps
+from raysel.report.parts import ModalityBars, TaskRow
+from raysel.report.style import WARNING, mean_and_sd, short
+
+_HEADER = 1.05  # inches, as all sizes here
+_LINE = 0.2  # of a remark
+_LETTERS = 13  # of a remark, an inch
+_WIDTH = 10.4
+_LEAST_WIDTH = 9.8
+
+
+def ranking_figure(
+    ranking: FeatureRanking,
+    layout: Layout,
+    *,
+    name: str,
+    test_scores: Sequence[float],
+    metric: str = "accuracy",
+    task_scores: Mapping[str, Sequence[float]] | None = None,
+    remarks: Sequence[str] = (),
+) -> Figure:
+    """Draw a ranking: two maps for matrix-shaped samples, bars for others.
+
+    The maps show the score of each cell, and how many outer folds select it, with the final model's
+    top cells outlined. The bars show the scores of the best features, and their ranks over the folds;
+    under them stand each modality's summed score and its features among the best. Each of several
+    tasks has a row of its own, of maps or of bars, that ranks its features among themselves.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+    layout : Layout
+        Of the same features.
+    name : str
+        The study's.
+    test_scores : sequence of float
+        Each outer fold's, of samples that had no part in fit or choice.
+    metric : str, default="accuracy"
+        What the test scores measure.
+    task_scores : mapping of str to sequence of float, default=None
+        Each task's own test scores, of each outer fold.
+    remarks : sequence of str, default=()
+        What limits the result, e.g. winners that did not converge; each gets a line of the header.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot: nothing needs to be closed.
+    """
+    matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
+    maps = Maps(layout) if matrix and isinstance(layout, Tensor) else None
+    width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
+    lines = [line for remark in remarks for line in textwrap.wrap(remark, int(width * _LETTERS))]
+    header = _HEADER + _LINE * len(lines)
+    if maps:
+        figure = _maps(ranking, maps, (width, maps.size[1] + header))
+    elif isinstance(layout, Tasks):
+        figure = _tasks(ranking, layout, task_scores or {}, metric, header)
+    elif isinstance(layout, Modalities):
+        figure = _modalities(ranking, header)
+    else:
+        figure = _bars(ranking, header)
+    _header(figure, ranking, name, test_scores, metric, lines)
+    return figure
+
+
+def _maps(ranking: FeatureRanking, maps: Maps, size: tuple[float, float]) -> Figure:
+    figure = Figure(figsize=size)
+    maps.draw(figure, size, ranking)
+    return figure
+
+
+def _bars(ranking: FeatureRanking, header: float) -> Figure:
+    bars = Bars(ranking)
+    (area,) = _page([bars.height], header)
+    bars.draw(area)
+    return area.figure
+
+
+def _modalities(ranking: FeatureRanking, header: float) -> Figure:
+    bars, below = Bars(ranking), ModalityBars(ranking)
+    first, second = _page([bars.height, below.height], header)
+    bars.draw(first)
+    below.draw(second)
+    return first.figure
+
+
+def _tasks(
+    ranking: FeatureRanking, layout: Tasks, scores: Mapping[str, Sequence[float]], metric: str, header: float
+) -> Figure:
+    facts = {name: f"{metric.replace('_', ' ')} {mean_and_sd(own)}" for name, own in scores.items()}
+    rows = [TaskRow(ranking, layout, name, facts.get(name, "")) for name in layout.tasks]
+    areas = _page([row.height for row in rows], header)
+    for row, area in zip(rows, areas, strict=True):
+        row.draw(area, _WIDTH)
+    return areas[0].figure
+
+
+def _page(heights: Sequence[float], header: float) -> list[SubFigure]:
+    """Areas of these heights in inches, one below the other, under a place for the header."""
+    height = sum(heights) + header
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    areas: Any = figure.subfigures(len(heights) + 1, 1, height_ratios=[header, *heights])
+    return list(areas[1:])
+
+
+def _header(
+    figure: Figure,
+    ranking: FeatureRanking,
+    name: str,
+    test_scores: Sequence[float],
+    metric: str,
+    remarks: Sequence[str],
+) -> None:
+    left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
+    title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
+    facts = (
+        f"over {ranking.n_folds} overlapping outer folds: {metric.replace('_', ' ')} "
+        f"on unseen samples {mean_and_sd(test_scores)}   ·   stability {ranking.stability}"
+    )
+    rows = [(title, 0.16, 14.0, "bold", "0"), (facts, 0.49, 9.5, "normal", "0.25")]
+    rows += [(_scored_in_words(ranking), 0.71, 9.5, "normal", "0.25")]
+    rows += [(remark, 0.92 + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
+    for text, drop, size, weight, colour in rows:
+        y = 1 - drop / height
+        figure.text(left, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)
+
+
+def _scored_in_words(ranking: FeatureRanking) -> str:
+    """How many features have a score, and so can be selected."""
+    least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
+    folds = f"{least}" if least == most else f"{least} to {most}"
+    return f"features with a score: {ranking.n_scored} in the final model, {folds} in the outer folds' winners"
+
+
+def write_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure as PNG; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : str or Path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be written.
+    """
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=150, metadata={"Software": "raysel"})
+    return write_result(path, png.getvalue())

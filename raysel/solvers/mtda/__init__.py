@@ -1,0 +1,1 @@
+"""Multi-task discriminant analysis."""

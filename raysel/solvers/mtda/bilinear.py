@@ -1,0 +1,186 @@
+"""MTDA of matrix-valued samples: U_i = L_i kron R_i, so that a sample X_j (a x b) is projected to L_i' X_j R_i.
+
+For a given R the problem in L is MTDA's own, with the a x a scatter matrices
+
+    S_b(R) = sum_k n_k/n M_k R R' M_k',     S_t(R) = 1/n sum_j X_j R R' X_j'        (centred X_j, class means M_k)
+
+and likewise in R. At the current ratio x each task climbs tr(U'(S_b - x S_t)U) by such half-steps; the ratio then
+attained is the next x, which never falls. The half-steps meet local optima only, hence several starts.
+Zhang & Yeung (AAAI 2011) name the extension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import scipy.linalg
+
+from raysel.arrays import FloatArray
+from raysel.base.projections.components import warn_of_lost_directions
+from raysel.base.projections.task_samples import TaskSamples
+from raysel.errors import ConfigError
+from raysel.linalg.scatter import centre, equilibrated_rank, thin_svd
+
+Factors: TypeAlias = tuple[FloatArray, FloatArray]
+
+#: Half-steps of one ascent stop at this relative gain, or after this many pairs.
+ASCENT_TOL, ASCENT_SWEEPS = 1e-10, 50
+
+
+@dataclass(frozen=True)
+class MatrixTask:
+    """One task's centred matrices in the ranges of their rows and of their columns.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (a b,)
+    rows, columns : ndarray of shape (a, r), (b, s)
+        Orthonormal bases of these ranges, by falling scatter.
+    samples : ndarray of shape (n, r, s)
+    classes : ndarray of shape (c, r, s)
+        sqrt(n_k) M_k.
+    """
+
+    mean: FloatArray
+    rows: FloatArray
+    columns: FloatArray
+    samples: FloatArray
+    classes: FloatArray
+
+    def lift(self, factors: Factors) -> FloatArray:
+        """U = L kron R in the original features, shape (a b, k l)."""
+        L, R = factors
+        return np.asarray(np.kron(self.rows @ L, self.columns @ R), dtype=np.float64)
+
+    def embed(self, factors: Factors) -> FloatArray:
+        """L'X_jR of each sample, shape (n, k l)."""
+        L, R = factors
+        return (L.T @ self.samples @ R).reshape(len(self.samples), -1)
+
+    def traces(self, factors: Factors) -> tuple[float, float]:
+        """tr(U'S_bU) and tr(U'S_tU)."""
+        L, R = factors
+        between, total = (float(((L.T @ part @ R) ** 2).sum()) for part in (self.classes, self.samples))
+        return between / len(self.samples), total / len(self.samples)
+
+    def column_ratios(self, factors: Factors) -> FloatArray:
+        """The ratio of each column of U alone, shape (k l,)."""
+        L, R = factors
+        between, total = (((L.T @ part @ R) ** 2).sum(axis=0).ravel() for part in (self.classes, self.samples))
+        return between / total
+
+
+def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
+    """Centre one task's matrices and reduce them to the ranges of their rows and columns.
+
+    Parameters
+    ----------
+    task : TaskSamples
+    shape : (int, int)
+
+    Returns
+    -------
+    MatrixTask
+    """
+    mean, centred = centre(task.X)
+    if not centred.any():
+        raise ConfigError(f"{task}: no feature varies; there is nothing to project on.")
+    X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
+    rows = _side(f"{task}, rows", X.transpose(0, 2, 1).reshape(-1, shape[0]), np.linalg.norm(offset, axis=1))
+    columns = _side(f"{task}, columns", X.reshape(-1, shape[1]), np.linalg.norm(offset, axis=0))
+    reduced = rows.T @ X @ columns
+    counts = np.bincount(task.codes)
+    sums = np.eye(len(counts))[task.codes].T @ reduced.reshape(len(X), -1) / np.sqrt(counts)[:, None]
+    return MatrixTask(mean, rows, columns, reduced, sums.reshape(-1, *reduced.shape[1:]))
+
+
+def alternate_sides(
+    tasks: Sequence[MatrixTask],
+    names: Sequence[str],
+    size: tuple[int, int],
+    weights: FloatArray,
+    n_init: int,
+    rng: np.random.RandomState,
+) -> Iterator[tuple[float, list[Factors]]]:
+    """Climb each task at the shared ratio, from every start at once, and keep its best; endless.
+
+    Parameters
+    ----------
+    tasks : sequence of MatrixTask
+    names : sequence of str
+    size : (int, int)
+        Columns k of every L_i and l of every R_i.
+    weights : ndarray of shape (n_tasks,)
+    n_init : int
+        Starts a task: the leading directions of total scatter, and n_init - 1 random ones.
+    rng : RandomState
+
+    Yields
+    ------
+    ratio : float
+    factors : list of (L_i, R_i)
+        In the reduced coordinates.
+    """
+    for task, name in zip(tasks, names, strict=True):
+        r, s = task.samples.shape[1:]
+        if size[0] > r or size[1] > s:
+            raise ConfigError(f"bilinear={size} does not fit {name}: the largest possible there is ({r}, {s}).")
+    starts = [
+        [np.eye(s, size[1]), *(np.linalg.qr(rng.standard_normal((s, size[1])))[0] for _ in range(n_init - 1))]
+        for s in (task.samples.shape[2] for task in tasks)
+    ]
+    ratio = 0.0
+    while True:
+        climbed = [[climb(task, R, size, ratio) for R in own] for task, own in zip(tasks, starts, strict=True)]
+        factors = [max(own, key=lambda found: found[0])[1] for own in climbed]
+        # Every start is climbed further, the best among them: the ratio cannot fall.
+        starts = [[R for _, (_, R) in own] for own in climbed]
+        between, total = weights @ np.array([task.traces(f) for task, f in zip(tasks, factors, strict=True)])
+        ratio = float(between / total)
+        yield ratio, factors
+
+
+def climb(task: MatrixTask, R: FloatArray, size: tuple[int, int], ratio: float) -> tuple[float, Factors]:
+    """Ascend tr(U'(S_b - x S_t)U) in L and R by turns, from R.
+
+    Parameters
+    ----------
+    task : MatrixTask
+    R : ndarray of shape (s, l)
+    size : (int, int)
+    ratio : float
+        x.
+
+    Returns
+    -------
+    value : float
+    factors : (L, R)
+    """
+    value = -np.inf
+    transposed = (task.classes.transpose(0, 2, 1), task.samples.transpose(0, 2, 1))
+    for _ in range(ASCENT_SWEEPS):
+        _, L = _leading(task.classes, task.samples, R, size[0], ratio)
+        reached, R = _leading(*transposed, L, size[1], ratio)
+        if reached - value <= ASCENT_TOL * abs(reached):
+            break
+        value = reached
+    return reached, (L, R)
+
+
+def _leading(
+    classes: FloatArray, samples: FloatArray, other: FloatArray, size: int, ratio: float
+) -> tuple[float, FloatArray]:
+    """The sum of the largest eigenvalues of S_b(R) - x S_t(R), and their eigenvectors."""
+    between, total = (np.tensordot(P, P, axes=([0, 2], [0, 2])) for P in (classes @ other, samples @ other))
+    values, vectors = scipy.linalg.eigh((between - ratio * total) / len(samples), check_finite=False)
+    return float(values[-size:].sum()), np.ascontiguousarray(vectors[:, : -size - 1 : -1])
+
+
+def _side(named: str, stacked: FloatArray, offset: FloatArray) -> FloatArray:
+    basis = thin_svd(stacked, offset)[2]
+    rank = basis.shape[1]
+    warn_of_lost_directions(named, rank, equilibrated_rank(stacked, offset, rank))
+    return basis

@@ -1,0 +1,1 @@
+"""Sparse multimodal learning."""

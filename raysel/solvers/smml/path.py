@@ -1,0 +1,185 @@
+"""A whole grid of gammas on one training set, most points of which need no solve of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from raysel.arrays import FloatArray
+from raysel.errors import ConfigError
+from raysel.solvers.smml.problem import PreparedModalities
+from raysel.solvers.smml.smml import SMML
+from raysel.solvers.smml.walk import Source, Walk
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """The model at one pair of gammas.
+
+    Attributes
+    ----------
+    gamma1, gamma2 : float
+        Absolute.
+    coef : ndarray of shape (n_classes, n_features)
+        The same array at all points that share a solution.
+    intercept : ndarray of shape (n_classes,)
+    objective : float
+    dual_gap : float
+        Relative, never below the true gap.
+    source : {"solved", "zero", "diagonal", "negligible"}
+        Solved here; zero by `SMML.is_zero_solution`; or proved within ``tol`` to be a model without hinge loss of
+        larger gammas in the same ratio, or the solution without a term that is negligible.
+    """
+
+    gamma1: float
+    gamma2: float
+    coef: FloatArray
+    intercept: FloatArray
+    objective: float
+    dual_gap: float
+    source: Source
+
+
+@dataclass(frozen=True)
+class SMMLPath:
+    """All points of a grid.
+
+    Attributes
+    ----------
+    points : list of list of PathPoint
+        ``points[i][j]`` is at the i-th gamma1 and the j-th gamma2.
+    n_solves : int
+        Problems that were really solved, those of no point included.
+    n_rounds : int
+        The solver's iterations in all.
+    """
+
+    points: list[list[PathPoint]]
+    n_solves: int
+    n_rounds: int
+
+
+def smml_path(
+    X: ArrayLike,
+    y: ArrayLike,
+    gammas1: Sequence[float],
+    gammas2: Sequence[float],
+    *,
+    modalities: Mapping[str, int] | None = None,
+    gamma_scale: Literal["max", "absolute"] = "max",
+    tol: float = 1e-4,
+    max_iter: int = 2000,
+    prepared: PreparedModalities | None = None,
+) -> SMMLPath:
+    """Solve `SMML` at every pair of gammas.
+
+    Every point is what it would be alone. Points "solved" and "zero" are also what ``SMML.fit`` gives, to the last
+    bit; elsewhere both are within ``tol`` of the optimum, and may be different models.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+    gammas1, gammas2 : sequence of float
+        Not negative; the pair (0, 0) is refused.
+    modalities, gamma_scale, tol, max_iter
+        As for `SMML`; ``max_iter`` is a solve's.
+    prepared : PreparedModalities, default=None
+        What ``SMML.prepare(X, y)`` returned. With it, X and y are not looked at.
+
+    Returns
+    -------
+    SMMLPath
+
+    Raises
+    ------
+    ConfigError
+        If a gamma or another parameter cannot be.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_wine(return_X_y=True)
+    >>> path = smml_path(scale(X), y, [0.1, 1.0], [0.1, 1.0], tol=1e-3)
+    >>> path.points[1][0].source, path.n_solves
+    ('zero', 1)
+    """
+    models = {
+        (i, j): SMML(modalities, gamma1, gamma2, gamma_scale, tol=tol, max_iter=max_iter)
+        for i, gamma1 in enumerate(gammas1)
+        for j, gamma2 in enumerate(gammas2)
+    }
+    if prepared is None:
+        model = SMML(modalities)
+        X, y = model._validate_data(X, y)  # noqa: SLF001 - the same checks as the estimator's own
+        model.check(X.shape[1])
+        prepared = model.prepare(X, y)
+    for model in models.values():
+        model.check(prepared.X.shape[1])
+    problems = {cell: model.problem(prepared) for cell, model in models.items()}
+    walk = Walk(prepared, tol, max_iter)
+    descending = sorted(problems, key=lambda cell: -float(problems[cell].fractions.sum()))
+    found, coefficients = {}, {}
+    for cell in descending:
+        certificate, source = walk.find(problems[cell])
+        solution = certificate.solution
+        if id(solution) not in coefficients:  # kept with it, so that its id stays its own
+            coefficients[id(solution)] = (solution, *prepared.coefficients(solution.W, solution.bias))
+        _, coef, intercept = coefficients[id(solution)]
+        gammas = problems[cell].gamma1, problems[cell].gamma2
+        found[cell] = PathPoint(*gammas, coef, intercept, certificate.objective, certificate.gap, source)
+    points = [[found[i, j] for j in range(len(gammas2))] for i in range(len(gammas1))]
+    return SMMLPath(points, walk.n_solves, walk.n_rounds)
+
+
+def fit_smml_path(models: Sequence[SMML], X: FloatArray, prepared: PreparedModalities) -> Iterator[tuple[int, Source]]:
+    """Fit models that differ in their gammas; see `smml_path`.
+
+    Parameters
+    ----------
+    models : sequence of SMML
+        With equal ``tol`` and ``max_iter``; fitted here.
+    X : ndarray of shape (n_samples, n_features)
+    prepared : PreparedModalities
+        Of X and its labels.
+
+    Yields
+    ------
+    position : int
+        Of the model that has just been fitted, in the order of falling gammas.
+    source : {"solved", "zero", "diagonal", "negligible"}
+
+    Raises
+    ------
+    ConfigError
+        If `check_smml_path` refuses them.
+    """
+    check_smml_path(models)
+    walk = Walk(prepared, models[0].tol, models[0].max_iter)
+    problems = [model.problem(prepared) for model in models]
+    for position in sorted(range(len(models)), key=lambda i: (-float(problems[i].fractions.sum()), i)):
+        certificate, source = walk.find(problems[position])
+        models[position].keep(X, certificate)
+        yield position, source
+
+
+def check_smml_path(models: Sequence[SMML]) -> None:
+    """Refuse models that cannot share a path.
+
+    Parameters
+    ----------
+    models : sequence of SMML
+
+    Raises
+    ------
+    ConfigError
+        If they differ in ``tol`` or ``max_iter``, or use ``method="reweighted"``.
+    """
+    if len({(model.tol, model.max_iter) for model in models}) > 1:
+        raise ConfigError("search.method path: tol and max_iter cannot vary along a path; use grid.")
+    if any(model.method != "admm" for model in models):
+        raise ConfigError("search.method path: method=reweighted has no path, for it solves each point anew; use grid.")

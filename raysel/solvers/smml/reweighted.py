@@ -1,0 +1,118 @@
+"""Algorithm 1 of Wang et al., CVPR 2013: sparse multimodal learning as a sequence of support vector machines.
+
+Both norms are replaced by quadratics that touch them at the present W, which leaves one SVM a class in the metric
+eta_jr = a r / (gamma1 r + gamma2 a), a = ||w_j^k|| and r = ||w^r||:  min_w sum hinge + 1/2 sum_r w_r^2 / eta_jr.
+Norms are smoothed to sqrt(norm^2 + eps^2); eps falls from 0.1 to 1e-7 of the largest norm, and so what the
+iteration descends, the smoothed objective, ends at the objective itself, wherever it starts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from raysel.arrays import FloatArray
+from raysel.linalg.hinge import best_bias, hinge_loss
+from raysel.solvers.smml.certificate import Certificate
+from raysel.solvers.smml.problem import MultimodalProblem
+
+#: eps of iteration t is max(1e-7, 0.1 * 0.3^t) times the largest norm.
+_FIRST_EPS, _EPS_DECAY, _LAST_EPS = 0.1, 0.3, 1e-7
+#: LIBSVM's stopping tolerance; with its default, 1e-3, the iteration rises and stalls.
+_SVM_TOL = 1e-8
+#: LIBSVM's limit: on a kernel that has collapsed to few features the last digits would take for ever.
+_SVM_STEPS = 100_000
+
+
+class ReweightedSVM:
+    """Solves one problem; each round is one reweighting of all classes.
+
+    Parameters
+    ----------
+    problem : MultimodalProblem
+    svm_tol : float, default=1e-8
+        Tolerance of the SVM solver.
+
+    Attributes
+    ----------
+    certificate : Certificate
+    n_subproblems : int
+        SVMs solved so far.
+    smoothed_objective : float
+        What the iteration descends, at the last W and eps.
+    """
+
+    def __init__(self, problem: MultimodalProblem, svm_tol: float = _SVM_TOL) -> None:
+        self.problem, self.certificate = problem, Certificate(problem)
+        self.n_subproblems = 0
+        self.smoothed_objective = np.inf
+        self._svm_tol = svm_tol
+        self._blocks, self._rows = problem.original_blocks, problem.original_rows
+        self._eps = np.array([np.inf, np.inf])
+        # Equal norms everywhere: the metric in which only the units and the gammas tell features apart.
+        shape = problem.prepared.gradient.shape
+        self._norms = np.ones((shape[0], len(problem.prepared.units))), np.ones(shape[1])
+
+    def rounds(self) -> Iterator[Certificate]:
+        """Improve the certificate without end."""
+        count = 0
+        while True:
+            alpha, W = self._solve_machines()
+            self._certify(alpha, W)
+            self._reweigh(W, max(_LAST_EPS, _FIRST_EPS * _EPS_DECAY**count))
+            count += 1
+            yield self.certificate
+
+    def _weights(self) -> tuple[FloatArray, FloatArray]:
+        """1 / eta = gamma1 / a + gamma2 / r, its two parts: (c, d) and (d,), in the units of the prepared X."""
+        block_norms, row_norms = self._norms
+        of_blocks = self._blocks.spread(self.problem.gamma1 * self._blocks.weights**2 / block_norms)
+        return of_blocks, self.problem.gamma2 * self._rows.weights**2 / row_norms
+
+    def _solve_machines(self) -> tuple[FloatArray, FloatArray]:
+        """Dual variables (c, n) and W (c, d) of one SVM a class."""
+        X, signs = self.problem.prepared.X, self.problem.prepared.signs
+        of_blocks, of_rows = self._weights()
+        metric = 1.0 / (of_blocks + of_rows)
+        alpha = np.zeros_like(signs)
+        for dual, sign, eta in zip(alpha, signs, metric, strict=True):
+            if np.all(sign == sign[0]):
+                continue  # a label without positives or negatives: w = 0, no machine to train
+            kernel = (X * eta) @ X.T
+            machine = SVC(kernel="precomputed", tol=self._svm_tol, cache_size=1000, max_iter=_SVM_STEPS)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the gap tells what it is worth
+                machine.fit(kernel, sign)
+            dual[machine.support_] = np.abs(machine.dual_coef_[0])
+            self.n_subproblems += 1
+        return alpha, (alpha * signs) @ X * metric
+
+    def _certify(self, alpha: FloatArray, W: FloatArray) -> None:
+        """Offer W, its numerically zero groups set to zero, and alpha split as the metric splits it."""
+        _, of_rows = self._weights()
+        block_floor, row_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
+        block_norms = self._blocks.norms(W) * self._blocks.weights
+        row_norms = self._rows.norms(W) * self._rows.weights
+        kept = self._blocks.spread(block_norms > block_floor) & (row_norms > row_floor)
+        self.certificate.offer(self.problem.solution(np.where(kept, W, 0.0)))
+        self.certificate.offer(self.problem.solution(W))
+        self.certificate.offer_dual(self.problem.dual_point(alpha, of_rows * W))
+
+    def _reweigh(self, W: FloatArray, eps: float) -> None:
+        """Norms of W, original units, smoothed by eps of the largest; eps never grows."""
+        problem = self.problem
+        norms = [self._blocks.norms(W) * self._blocks.weights, self._rows.norms(W) * self._rows.weights]
+        largest = np.array([part.max() for part in norms])
+        if not largest.all():
+            largest[:] = np.finfo(float).eps
+        self._eps = np.minimum(self._eps, eps * largest)
+        self._norms = np.hypot(norms[0], self._eps[0]), np.hypot(norms[1], self._eps[1])
+        scores = W @ problem.prepared.X.T
+        scores += best_bias(scores, problem.prepared.signs)[:, None]
+        hinge = float(hinge_loss(scores, problem.prepared.signs).sum())
+        smoothed = problem.gamma1 * self._norms[0].sum() + problem.gamma2 * self._norms[1].sum()
+        self.smoothed_objective = hinge + float(smoothed)

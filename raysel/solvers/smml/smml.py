@@ -1,0 +1,247 @@
+"""Sparse multimodal learning: which modalities matter to which class, and which features to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
+from raysel.data.layouts import Layout, Modalities
+from raysel.errors import ConfigError, DataError
+from raysel.solvers.smml.certificate import Certificate
+from raysel.solvers.smml.problem import MultimodalProblem, PreparedModalities, prepare_modalities
+from raysel.solvers.smml.reweighted import ReweightedSVM
+from raysel.solvers.smml.rounds import solving_rounds
+
+
+class SMML(OneAgainstRest):
+    """Sparse multimodal learning, solved to a duality gap.
+
+    One linear two-class problem a class (one against the rest) or a label, all coupled by two norms:
+
+        min_W,b  sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r ||w^r||
+
+    with Y in {-1, 1}, w_j^k the coefficients of class j on modality k, and w^r those of feature r on all classes.
+    The first norm drops whole modalities for a class, the second drops features for all classes; ``gamma2=0`` and
+    ``gamma1=0`` are the two variants with one norm. b is free. The data are centred within, never scaled: see
+    `ModalityScaler`. This is eq. 8 of the paper; its eq. 3 at (g1, g2) is this problem at (2 g1, 2 g2).
+
+    Parameters
+    ----------
+    modalities : dict of str to int, default=None
+        Each modality's number of columns of X, in column order. None: all of X is one modality.
+    gamma1, gamma2 : float, default=0.1
+        Weights of the two norms, not negative, not both 0.
+    gamma_scale : {"max", "absolute"}, default="max"
+        "max": gamma1 and gamma2 are fractions of g1max and g2max, found on the training set, with which W = 0
+        wherever gamma1 + gamma2 >= 1.
+    method : {"admm", "reweighted"}, default="admm"
+        "admm": consensus ADMM, an iteration is 10 updates; where that is slow and there are at most 5000
+        coefficients, a barrier method goes on, an iteration is a Newton step. "reweighted": Algorithm 1 of the
+        paper, an iteration is one SVM (LIBSVM) a class; slower, and the same optimum.
+    tol : float, default=1e-4
+        The relative duality gap at which to stop.
+    max_iter : int, default=2000
+    n_features_to_select : int, default=None
+        How many features ``get_support`` keeps. None: half of them.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features), one row for two classes
+        With exact zeros.
+    intercept_ : ndarray of shape (n_classes,), one entry for two classes
+    classes_ : ndarray of shape (n_classes,)
+        For a multi-label target 0, 1, ..., one a label.
+    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
+        Training samples of each class; without and with each label. Decides where scores are equal.
+    multilabel_ : bool
+    scores_ : ndarray of shape (n_features,)
+        ||w^r|| of each feature.
+    modality_scores_ : ndarray of shape (n_modalities, n_classes), one column for two classes
+        ||w_j^k|| of each modality and class.
+    modality_names_ : list of str
+    gamma1_, gamma2_ : float
+        Absolute.
+    dual_gap_ : float
+        An upper bound of (P - P*) / P*, P the objective of the returned model and P* the smallest there is.
+    objective_path_ : ndarray of shape (n_iter_,)
+        P of the best model so far after each iteration. For "reweighted" what Algorithm 1 descends: the objective
+        of its last W with norms smoothed by eps, which falls to 1e-7 of the largest norm.
+    n_subproblems_ : int
+        SVMs solved, 0 for "admm".
+
+    References
+    ----------
+    Wang, Nie, Huang, Ding, "Heterogeneous visual features fusion via sparse multimodal machine", CVPR 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_wine(return_X_y=True)
+    >>> smml = SMML(modalities={"chemistry": 9, "optics": 4}, gamma1=0.1, gamma2=0.1).fit(scale(X), y)
+    >>> smml.modality_scores_.shape
+    (2, 3)
+    >>> bool(smml.dual_gap_ <= 1e-4 and smml.score(scale(X), y) > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "modalities": [dict, None],
+        "gamma1": [Interval(Real, 0, None, closed="left")],
+        "gamma2": [Interval(Real, 0, None, closed="left")],
+        "gamma_scale": [StrOptions({"max", "absolute"})],
+        "method": [StrOptions({"admm", "reweighted"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    layout_parameters: ClassVar[frozenset[str]] = frozenset({"modalities"})
+
+    modality_scores_: FloatArray
+    modality_names_: list[str]
+    gamma1_: float
+    gamma2_: float
+    dual_gap_: float
+    n_subproblems_: int
+
+    def __init__(
+        self,
+        modalities: Mapping[str, int] | None = None,
+        gamma1: float = 0.1,
+        gamma2: float = 0.1,
+        gamma_scale: Literal["max", "absolute"] = "max",
+        method: Literal["admm", "reweighted"] = "admm",
+        tol: float = 1e-4,
+        max_iter: int = 2000,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.modalities = modalities
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.gamma_scale = gamma_scale
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_features_to_select = n_features_to_select
+
+    @classmethod
+    def from_layout(cls, layout: Layout, **params: Any) -> Self:
+        """Build the solver for data of this layout: its modalities, or one."""
+        return cls(modalities=dict(layout.modalities) if isinstance(layout, Modalities) else None, **params)
+
+    def check(self, n_features: int) -> None:
+        """Refuse parameters that are wrong in themselves or for data of this width."""
+        super().check(n_features)
+        if self.gamma1 == 0 and self.gamma2 == 0:
+            raise ConfigError("gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them above 0.")
+        if self.modalities is None:
+            return
+        try:
+            layout = Modalities(self.modalities)
+        except DataError as error:
+            raise ConfigError(str(error)) from error
+        if layout.n_features != n_features:
+            given = ", ".join(f"{name}: {width}" for name, width in layout.modalities.items())
+            raise ConfigError(
+                f"modalities ({given}) have {layout.n_features} columns together, X has {n_features}:"
+                " every column belongs to exactly one modality."
+            )
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """The sparser is the simpler: larger gamma1 + gamma2 first, then larger gamma1 (fewer modalities)."""
+        return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
+        """Centre, find the gammas' maxima and the eigendecomposition that all gammas share.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,), or (n_samples, n_labels) of 0/1 or -1/1
+
+        Returns
+        -------
+        PreparedModalities
+
+        Raises
+        ------
+        DataError
+            If y holds one class only, or is neither labels nor an indicator.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        widths = [X.shape[1]] if self.modalities is None else list(self.modalities.values())
+        target = signed_target(y)
+        return prepare_modalities(X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel)
+
+    def problem(self, prepared: PreparedModalities) -> MultimodalProblem:
+        """The problem that the gammas pose on a training set."""
+        fractions = self.gamma_scale == "max"
+        return MultimodalProblem(
+            prepared,
+            float(self.gamma1) * (prepared.gamma1_max if fractions else 1.0),
+            float(self.gamma2) * (prepared.gamma2_max if fractions else 1.0),
+        )
+
+    def is_zero_solution(self, prepared: PreparedModalities) -> bool:
+        """Whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0."""
+        return self.problem(prepared).is_zero_solution
+
+    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
+        """Set the fitted attributes to W = 0 and its best intercept, without solving; needs `is_zero_solution`.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        prepared : PreparedModalities
+            Of X and y.
+        """
+        self.keep(X, Certificate(self.problem(prepared)))
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> Iterator[float]:
+        problem = self.problem(prepared)
+        if self.method == "admm":
+            for certificate in solving_rounds(problem):
+                self._keep(certificate, 0)
+                yield certificate.objective
+        else:
+            machines = ReweightedSVM(problem)
+            for certificate in machines.rounds():
+                self._keep(certificate, machines.n_subproblems)
+                yield machines.smoothed_objective
+
+    def _shortfall(self) -> str:
+        return f" (relative duality gap {self.dual_gap_:.1e})"
+
+    def _keep(self, certificate: Certificate, n_subproblems: int) -> None:
+        """Set the fitted attributes to the best model so far."""
+        problem, prepared, solution = certificate.problem, certificate.problem.prepared, certificate.solution
+        self.coef_, self.intercept_ = prepared.coefficients(solution.W, solution.bias)
+        self._keep_target(SignedTarget(prepared.signs, prepared.classes, prepared.multilabel))
+        self.gamma1_, self.gamma2_ = problem.gamma1, problem.gamma2
+        # Where W = 0 is proved, the certificate knows it but for rounding.
+        self.dual_gap_ = 0.0 if problem.is_zero_solution else certificate.gap
+        self.n_subproblems_ = n_subproblems
+        self.scores_ = np.linalg.norm(self.coef_, axis=0)
+        layout = Modalities(self.modalities or {"all": self.coef_.shape[1]})
+        self.modality_names_ = list(layout.modalities)
+        blocks = [self.coef_[:, columns] for columns in layout.slices().values()]
+        self.modality_scores_ = np.array([np.linalg.norm(block, axis=1) for block in blocks])
+
+    def keep(self, X: FloatArray, certificate: Certificate) -> None:
+        """Be fitted by a solution that was found elsewhere, in one step."""
+        self.n_features_in_ = X.shape[1]
+        self._keep(certificate, 0)
+        self.objective_path_, self.n_iter_ = np.array([certificate.objective]), 1
+        self.converged_ = self._has_converged(self.objective_path_)
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """Whether the relative duality gap is within ``tol``."""
+        return bool(self.dual_gap_ <= self.tol)

@@ -1,0 +1,145 @@
+"""The models at many pairs of gammas on one training set: certificates in place of most solves.
+
+Three certificates pass a model on. W = 0 is proved beyond the collapse. A model without any hinge loss that is optimal
+at (gamma1, gamma2) is so at t (gamma1, gamma2), t <= 1: on each ray such a model is looked for at fixed levels. And a
+solution with gamma1 = 0 (or gamma2 = 0) holds where that term is negligible. What is solved besides is solved as
+`SMML.fit` does. So the model at a point follows from the training set, its own gammas, ``tol`` and ``max_iter``, to the
+last bit, whatever other points are asked for; only the time depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, takewhile
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from raysel.solvers.smml.certificate import Certificate, relative_gap
+from raysel.solvers.smml.problem import DualPoint, MultimodalProblem, PreparedModalities, Solution
+from raysel.solvers.smml.rounds import solving_rounds
+
+#: A term is tried as negligible where its gamma's fraction is below so many ``tol`` of the other's: at the other
+#: term's optimum it is 0.9 to 2.6 times that share of the objective (measured).
+_NEGLIGIBLE = 1.0
+#: Share of ``tol`` to which what is passed on is solved: a negligible term takes of the rest.
+_STRICT = 0.25
+#: Where a ray is searched for a model without hinge loss: so many sums of the gammas' fractions, as far as needed.
+_LEVELS = [2.0**-k for k in range(5, 64, 2)]
+#: Where the hinge loss is more than this share of the objective, lower levels are not looked at.
+_HINGE = 0.5
+
+Source = Literal["solved", "zero", "diagonal", "negligible"]
+
+
+class Found(NamedTuple):
+    """A solution and a dual point that proves it near enough to the optimum."""
+
+    solution: Solution
+    dual: DualPoint
+
+
+class Walk:
+    """Finds point after point; what it keeps saves time and changes no result."""
+
+    def __init__(self, prepared: PreparedModalities, tol: float, max_iter: int) -> None:
+        self.n_solves = self.n_rounds = 0
+        self._prepared, self._tol, self._max_iter = prepared, tol, max_iter
+        self._limits: dict[tuple[float, float], list[Found]] = {}
+        self._levels: dict[tuple[float, float], tuple[Found | None, bool]] = {}
+
+    def find(self, problem: MultimodalProblem) -> tuple[Certificate, Source]:
+        """The model at a point: proved zero, inferred, or solved."""
+        if problem.is_zero_solution:
+            return Certificate(problem), "zero"
+        first, second = problem.fractions
+        if 0 < min(first, second) < _NEGLIGIBLE * self._tol * max(first, second):
+            limit = replace(problem, gamma1=0.0) if first < second else replace(problem, gamma2=0.0)
+            certificate = _certificate(problem, self._lossless(limit) or self._limit(limit)[1])
+            if certificate.gap <= self._tol:
+                return certificate, "negligible"
+        found = self._lossless(problem)
+        if found is not None:
+            certificate = _certificate(problem, found)
+            if certificate.gap <= self._tol:
+                return certificate, "diagonal"
+        solved = self._limit(problem)[0] if min(first, second) == 0 else self._solve(problem, self._tol)[0]
+        return _certificate(problem, solved), "solved"
+
+    def _lossless(self, problem: MultimodalProblem) -> Found | None:
+        """A model without hinge loss from the problem's ray, at or above it; None if there is none or it is too far."""
+        fractions = problem.fractions
+        # Points of one diagonal are not quite so in floating point: twelve digits name the ray.
+        shares = np.array([float(f"{share:.12g}") for share in fractions / fractions.max()])
+        shares /= shares.sum()
+        for level in takewhile(lambda level: level >= fractions.sum(), _LEVELS):
+            found, hopeless = self._at_level(*(level * shares).tolist())
+            if found is not None or hopeless:
+                return found
+        return None
+
+    def _at_level(self, first: float, second: float) -> tuple[Found | None, bool]:
+        """The model without hinge loss at these fractions, and whether lower levels are hopeless."""
+        if (first, second) not in self._levels:
+            prepared, found = self._prepared, None
+            problem = MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
+            for certificate in self._rounds(problem, 0.5 * _STRICT * self._tol):
+                if certificate.gap <= self._tol:
+                    found = _without_hinge(certificate, _STRICT * self._tol)
+                if found is not None:
+                    break
+            hopeless = certificate.solution.hinge > _HINGE * certificate.objective
+            self._levels[first, second] = found, hopeless
+        return self._levels[first, second]
+
+    def _limit(self, problem: MultimodalProblem) -> list[Found]:
+        """The solution of a problem with one term, within ``tol`` and within what is passed on."""
+        key = problem.gamma1, problem.gamma2
+        if key not in self._limits:
+            self._limits[key] = self._solve(problem, self._tol, _STRICT * self._tol)
+        return self._limits[key]
+
+    def _solve(self, problem: MultimodalProblem, *gaps: float) -> list[Found]:
+        """The first solution within each gap, falling, or the last."""
+        found: list[Found] = []
+        for certificate in self._rounds(problem, gaps[-1]):
+            within = [gap for gap in gaps[len(found) :] if certificate.gap <= gap]
+            found += [Found(certificate.solution, certificate.dual)] * len(within)
+        return found + [Found(certificate.solution, certificate.dual)] * (len(gaps) - len(found))
+
+    def _rounds(self, problem: MultimodalProblem, gap: float) -> Iterator[Certificate]:
+        """The solver's rounds until the gap is reached, ``max_iter`` at most: those of `SMML.fit`."""
+        self.n_solves += 1
+        for certificate in islice(solving_rounds(problem), self._max_iter):
+            self.n_rounds += 1
+            yield certificate
+            if certificate.gap <= gap:
+                return
+
+
+def _certificate(problem: MultimodalProblem, found: Found) -> Certificate:
+    """What was found for a problem, or for another, as a certificate of this one."""
+    certificate = Certificate(problem)
+    certificate.offer(found.solution)
+    certificate.offer_dual(found.dual)
+    return certificate
+
+
+def _without_hinge(certificate: Certificate, gap: float) -> Found | None:
+    """The solution enlarged, class by class, until no sample violates its margin; None where classes overlap.
+
+    Only without any hinge loss is a solution optimal all the way down its ray; a solver leaves a trace of it.
+    """
+    problem, W = certificate.problem, certificate.solution.W
+    signs = problem.prepared.signs
+    scores = W @ problem.prepared.X.T
+    lowest = np.where(signs > 0, scores, np.inf).min(axis=1)  # of the positives
+    highest = np.where(signs < 0, scores, -np.inf).max(axis=1)
+    margins = 0.5 * (lowest - highest)
+    if not (margins > 0).all():
+        return None
+    factors = np.where(np.isfinite(margins), 1.0 / np.minimum(margins, 1.0), 1.0)
+    solution = problem.solution(W * factors[:, None] * (1.0 + 1e-14))
+    objective = solution.objective(problem.gamma1, problem.gamma2)
+    return Found(solution, certificate.dual) if relative_gap(objective, certificate.bound) <= gap else None

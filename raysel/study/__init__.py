@@ -1,0 +1,1 @@
+"""What a study is and what it found: definition, checks, cost, stored studies, results."""

@@ -1,0 +1,61 @@
+"""A fit that stops at max_iter says so, and only such a fit."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from raysel.baselines.classifiers.linear_svm import LinearSVM
+from raysel.baselines.projections.aggregate import Aggregate
+from raysel.baselines.projections.lda import LDA
+from raysel.baselines.projections.pca import PCA
+from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.smml.smml import SMML
+from raysel.solvers.smr.smr import SMR
+
+ITERATIVE = [
+    SMR(shape=(8, 8), rank=2),
+    SMML(modalities={"top": 32, "bottom": 32}, tol=1e-3),
+    LinearSVM(C=1.0, random_state=0),
+    MTDA(),
+    TraceRatioLDA(),
+    Aggregate(),
+]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:150] / 16, y[:150]
+
+
+@pytest.mark.parametrize("solver", ITERATIVE, ids=lambda solver: type(solver).__name__)
+def test_a_fit_that_stops_at_max_iter_warns(solver, digits):
+    name = type(solver).__name__
+    solver.set_params(max_iter=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solver.fit(*digits)
+    found = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert len(found) == 1
+    assert found[0].startswith(f"{name} did not reach tol={solver.tol:g} in ")
+    assert found[0].endswith("raise max_iter or tol.")
+    assert not solver.converged_
+    if isinstance(solver, SMML):  # whose tol is of the gap, not of the objective's decrease
+        assert f"(relative duality gap {solver.dual_gap_:.1e})" in found[0]
+
+
+@pytest.mark.parametrize(
+    "solver", [*ITERATIVE, LDA(), PCA(), SMR(shape=(8, 8), alpha=1.0)], ids=lambda solver: type(solver).__name__
+)
+def test_a_fit_that_reaches_tol_does_not(solver, digits):
+    if "max_iter" in solver.get_params():
+        solver.set_params(max_iter=10_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        solver.fit(*digits)
+    assert solver.converged_

@@ -1,0 +1,162 @@
+"""Models come back as they were; files that bring anything else along are refused before anything runs."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.base import BaseEstimator
+from sklearn.callback import ProgressBar
+from sklearn.datasets import load_digits
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from raysel.base.models import load_model, save_model, trusted_types
+from raysel.base.registry import SOLVERS, build_solver
+from raysel.data.layouts import Matrix
+from raysel.data.scaling import UnitScaler, make_scaler
+from raysel.errors import DataError, StudyError
+
+
+class Stranger(BaseEstimator):
+    """A user's own estimator."""
+
+
+@pytest.fixture
+def scaler():
+    return UnitScaler().fit([[0.0, 2.0], [4.0, 8.0]])
+
+
+@pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:120], y[:120]
+    few = {"max_iter": 3} if "max_iter" in SOLVERS[name]().get_params() else {}
+    solver = build_solver(name, Matrix(8, 8), few, random_state=0)
+    model = Pipeline([("scaler", make_scaler(scaling)), ("solver", solver)]).fit(X, y)
+    loaded = load_model(save_model(model, tmp_path / "model.skops"))
+    again = loaded.named_steps["solver"]
+    assert type(again) is type(solver)
+    assert again.get_params() == solver.get_params()
+    np.testing.assert_array_equal(again.scores_, solver.scores_)
+    np.testing.assert_array_equal(again.objective_path_, solver.objective_path_)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+
+
+def test_all_solvers_of_the_registry_are_trusted_and_nothing_but_raysel_s():
+    assert {f"{cls.__module__}.{cls.__qualname__}" for cls in SOLVERS.values()} <= trusted_types()
+    assert all(name.startswith("raysel.") for name in trusted_types())
+
+
+@pytest.mark.parametrize("wrap", [lambda solver: solver, lambda solver: Pipeline([("solver", solver)])])
+def test_callbacks_stay_with_the_model_and_out_of_the_file(wrap, tmp_path):
+    callback = ProgressBar()
+    solver = build_solver("smr", Matrix(8, 8), {"max_iter": 2}).set_callbacks(callback)
+    X, y = load_digits(return_X_y=True)
+    model = wrap(solver.fit(X[:60], y[:60]))
+    loaded = load_model(save_model(model, tmp_path / "model.skops"))
+    again = loaded.named_steps["solver"] if isinstance(loaded, Pipeline) else loaded
+    assert not hasattr(again, "_skl_callbacks")
+    assert solver._skl_callbacks == [callback]
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_saving_refuses_what_loading_would(tmp_path):
+    with pytest.raises(DataError, match="Stranger"):
+        save_model(Pipeline([("scaler", UnitScaler()), ("own", Stranger())]), tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Hidden:
+    """An object of no library."""
+
+    def __init__(self, path):
+        self.path = path
+
+
+@pytest.mark.parametrize(
+    ("payload", "named"),
+    [
+        (Stranger(), "Stranger"),
+        (Hidden("x"), "Hidden"),
+        (os.system, r"posix\.system"),
+        (FunctionTransformer(func=os.remove), r"posix\.remove"),
+        (UnitScaler().fit, r"UnitScaler\.fit"),
+        (operator.methodcaller("unlink"), "methodcaller"),
+        ({"scaler": UnitScaler(), "deep": [(eval,)]}, r"builtins\.eval"),
+    ],
+)
+def test_a_file_that_names_anything_else_is_refused(payload, named, tmp_path):
+    path = tmp_path / "model.skops"
+    skops.io.dump(payload, path)
+    with pytest.raises(DataError, match=rf"model\.skops names .*{named}"):
+        load_model(path)
+
+
+def test_a_forged_type_is_refused_before_it_is_made(scaler, tmp_path):
+    """The schema of an honest file is rewritten to call os.mkdir on loading."""
+    path, witness = save_model(scaler, tmp_path / "model.skops"), tmp_path / "witness"
+    with zipfile.ZipFile(path) as honest:
+        schema = json.loads(honest.read("schema.json"))
+    call = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(str(witness))}
+    arguments = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": [call]}
+    forged = {"__class__": "mkdir", "__module__": "os", "__loader__": "ConstructorFromReduceNode", "content": arguments}
+    schema["content"]["content"]["offset_"] = forged
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("schema.json", json.dumps(schema))
+    with pytest.raises(DataError, match=r"os\.mkdir"):
+        load_model(path)
+    assert not witness.exists()
+    skops.io.load(path, trusted=["os.mkdir", *trusted_types()])  # the forgery would have worked
+    assert witness.exists()
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"a": np.arange(3)}, "text"])
+def test_a_file_without_a_model_is_refused(value, tmp_path):
+    path = tmp_path / "model.skops"
+    skops.io.dump(value, path)
+    with pytest.raises(DataError, match=f"holds a {type(value).__name__}, not a model"):
+        load_model(path)
+
+
+def test_a_damaged_file_is_refused_wherever_it_is_cut(tmp_path):
+    path = save_model(make_scaler("zscore").fit(np.eye(3)), tmp_path / "model.skops")
+    whole = path.read_bytes()
+    for length in range(0, len(whole), max(1, len(whole) // 40)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError, match="damaged"):
+            load_model(path)
+
+
+@pytest.mark.parametrize("content", [b"\x80\x04K\x01.", b"no zip", b"PK\x03\x04" + bytes(100)])
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "model.skops"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"model\.skops is no skops file"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("schema", ["[]", "{}", '{"protocol": 2}', '{"protocol": 2, "__loader__": "ListNode"}'])
+def test_a_zip_with_a_senseless_schema_is_refused(schema, tmp_path):
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("schema.json", schema)
+    with pytest.raises(DataError, match="damaged"):
+        load_model(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"absent\.skops cannot be read: No such file"):
+        load_model(tmp_path / "absent.skops")
+
+
+def test_a_missing_folder_is_named(scaler, tmp_path):
+    with pytest.raises(StudyError, match="nowhere"):
+        save_model(scaler, tmp_path / "nowhere" / "model.skops")

@@ -1,0 +1,154 @@
+"""Scores of a ranking, or of a model, against a few straightforward lines of scikit-learn."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from raysel.cv.scoring import Evaluation
+from raysel.data.loading import load_dataset
+from raysel.data.tasks import join_tasks, task_of
+from raysel.errors import ConfigError
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.smr.smr import SMR
+
+METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
+
+
+@pytest.fixture(scope="module")
+def sets():
+    generator = np.random.default_rng(0)
+    y = np.repeat(np.array(["a", "b", "c"]), [40, 30, 20])
+    X = generator.standard_normal((90, 12)) + 2.0 * (np.unique(y, return_inverse=True)[1][:, None] == np.arange(12) % 3)
+    mixed = generator.permutation(90)
+    return X[mixed[:60]], y[mixed[:60]], X[mixed[60:]], y[mixed[60:]]
+
+
+def classifiers(name: str, state: int):
+    return KNeighborsClassifier(3) if name == "knn" else LinearSVC(random_state=state, max_iter=10_000)
+
+
+def expected(sets, scores, name, n_features, metric, state=7):
+    X, y, X_test, y_test = sets
+    values = []
+    for n in n_features:
+        best = [f for f in sorted(range(len(scores)), key=lambda f: (-scores[f], f)) if scores[f] > 0][:n]
+        model = classifiers(name, state).fit(X[:, best], y)
+        values.append(METRICS[metric](y_test, model.predict(X_test[:, best])))
+    return values
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
+    evaluation = Evaluation(name, (1, 4, 12), 3, metric)
+    scores = np.random.default_rng(1).integers(0, 5, 12).astype(float)  # with ties, which go to the lower index
+    found = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
+    np.testing.assert_allclose(found, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12)
+    assert evaluation.labels == ("n1", "n4", "n12")
+    assert evaluation.every_iteration == (name == "knn")
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_without_a_scored_feature_the_most_frequent_class_is_predicted(sets, name):
+    X, y, X_test, y_test = sets
+    found = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    majority = DummyClassifier(strategy="most_frequent").fit(X, y).score(X_test, y_test)
+    assert found.tolist() == [majority] * 2
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_the_order_of_the_columns_does_not_matter_to_a_sparse_ranking(sets, name):
+    X, y, X_test, y_test = sets
+    scores = np.array([0.0, 0, 3, 0, 1, 0, 0, 2, 0, 0, 0, 0])
+    order = np.random.default_rng(0).permutation(12)
+    evaluation = Evaluation(name, (2, 6, 12))
+    here = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
+    moved = evaluation.scorer(X[:, order], y, X_test[:, order], y_test, random_state=7)
+    np.testing.assert_array_equal(moved(SimpleNamespace(scores_=scores[order])), here)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_model_is_scored_by_its_own_predictions(sets, metric):
+    X, y, X_test, y_test = sets
+    model = SMR(shape=(3, 4), alpha=0.05, rank=3).fit(X, y)
+    for n_features in ((), (2, 5)):
+        evaluation = Evaluation("native", n_features, 1, metric)
+        found = evaluation.scorer(*sets, random_state=0)(model)
+        assert found.shape == (1,)
+        assert found[0] == pytest.approx(METRICS[metric](y_test, model.predict(X_test)), abs=1e-12)
+        assert evaluation.labels == ()  # one score, whatever n_features says: it is not used
+        assert evaluation.every_iteration
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_task_is_scored_by_its_own_samples(metric):
+    tasks = {"iris": load_dataset("iris"), "wine": load_dataset("wine")}
+    joined = join_tasks(tasks)
+    # Odd numbers of test samples a task, so that the mean over tasks is not that over samples.
+    train, test = (np.flatnonzero(np.arange(joined.n_samples) % 3 == 0), np.flatnonzero(np.arange(328) % 3 != 0))
+    model = MTDA(tasks=dict(joined.layout.tasks)).fit(joined.X[train], joined.y[train])
+    sets = joined.X[train], joined.y[train], joined.X[test], joined.y[test]
+    evaluation = Evaluation("native", (), 1, metric, tuple(tasks))
+    assert evaluation.labels == ("iris", "wine")
+    expected, start = [], 0
+    for i, data in enumerate(tasks.values()):
+        rows = np.arange(start, start + data.n_samples)
+        seen, unseen = (np.flatnonzero(np.isin(rows, part)) for part in (train, test))
+        nearest = KNeighborsClassifier(1).fit(model.transform_task(i, data.X[seen]), data.y[seen])
+        expected.append(METRICS[metric](data.y[unseen], nearest.predict(model.transform_task(i, data.X[unseen]))))
+        start += data.n_samples
+    assert evaluation.scorer(*sets, random_state=0)(model) == pytest.approx(expected, abs=1e-12)
+    assert expected[0] != expected[1]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_samples_without_a_label_are_not_scored(metric):
+    """Neither as right nor as wrong: the scores are those of the labelled test samples alone."""
+    joined = join_tasks({"iris": load_dataset("iris"), "wine": load_dataset("wine")})
+    unlabelled = np.random.default_rng(0).random(joined.n_samples) < 0.4
+    y = np.where(unlabelled, np.char.add(task_of(joined.y), "/-1"), joined.y)
+    train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
+    model = MTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
+    assert not any(label.endswith("-1") for label in model.classes_)
+    assert sum(map(len, model.embedded_labels_)) == (train & ~unlabelled).sum()
+    evaluation = Evaluation("native", (), 1, metric, ("iris", "wine"))
+    found = evaluation.scorer(joined.X[train], y[train], joined.X[test], y[test], random_state=0)(model)
+    known = test & ~unlabelled
+    alone = evaluation.scorer(joined.X[train], y[train], joined.X[known], y[known], random_state=0)(model)
+    np.testing.assert_array_equal(found, alone)
+    assert found.min() > 0.5
+
+
+def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(sets):
+    """Orders that stay, change below the cut, change above it, and come back."""
+    generator = np.random.default_rng(2)
+    base = np.arange(12.0)[::-1].copy()
+    below, above = base.copy(), base.copy()
+    below[[8, 11]] = below[[11, 8]]
+    above[[0, 3]] = above[[3, 0]]
+    sequence = [base, base * 2, below, base, above, above + 1, base, *generator.standard_normal((6, 12))]
+    scorer = Evaluation("knn", (1, 3, 5), 3).scorer(*sets, random_state=0)
+    seen = set()
+    for scores in sequence:
+        found = scorer(SimpleNamespace(scores_=scores)).tolist()
+        np.testing.assert_allclose(found, expected(sets, scores, "knn", (1, 3, 5), "accuracy"), rtol=0, atol=1e-12)
+        seen.add(tuple(found))
+    assert len(seen) > 3
+
+
+def test_a_linear_svm_is_the_same_for_the_same_random_state(sets):
+    fitted = SimpleNamespace(scores_=np.arange(12.0))
+    evaluation = Evaluation("linear_svm", (4,))
+    assert evaluation.scorer(*sets, 3)(fitted) == evaluation.scorer(*sets, 3)(fitted)
+
+
+def test_an_unknown_metric_is_refused_with_the_near_one(sets):
+    with pytest.raises(ConfigError, match=r"evaluation\.metric: unknown metric 'acuracy'; did you mean `accuracy`"):
+        Evaluation("knn", (1,), 1, "acuracy").scorer(*sets, random_state=0)

@@ -1,0 +1,188 @@
+"""Going on with a study: from wherever its journal was cut, and with more to try than before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from small_studies import ENDLESS, timeless, write_digits, write_yaml
+
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.uploader import replay
+from raysel.tune import main
+
+pytestmark = pytest.mark.usefixtures("ray_here")
+
+
+def journal(study: Path) -> list[dict]:
+    return list(read_journal(study / "journal.jsonl"))
+
+
+def runs(uri: str) -> dict[str, tuple[str, str, int]]:
+    """MLflow's runs by key; each is there once."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    client = MlflowClient(uri)
+    found = client.search_runs([e.experiment_id for e in client.search_experiments()], max_results=1000)
+    assert max(Counter(run.data.tags["raysel.key"] for run in found).values()) == 1
+    return {r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in found}
+
+
+def found(study: Path) -> dict:
+    """What a study has found, whenever it did."""
+    records = journal(study)
+    return {
+        "trials": sorted((timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]),
+        "refits": {r["fold"]: timeless(r) for r in records if r["kind"] == "refit"},
+        "ranking": (study / "ranking" / "ranking.csv").read_bytes(),
+        "picture": (study / "ranking" / "ranking.png").read_bytes(),
+        "traces": (study / "traces.parquet").read_bytes(),
+        "scores": json.loads((study / "ranking" / "manifest.json").read_text())["scores"],
+    }
+
+
+def cut(finished: Path, to: Path, share: float) -> Path:
+    """The study as a kill would have left it with this share of its journal's bytes."""
+    to.mkdir()
+    for name in ("config.yaml", "plan.json"):
+        shutil.copy(finished / name, to / name)
+    raw = (finished / "journal.jsonl").read_bytes()
+    first = raw.index(b"\n") + 1
+    (to / "journal.jsonl").write_bytes(raw[: max(first, int(share * len(raw)))])
+    if (to / "journal.jsonl").read_bytes().count(b'"kind":"refit"') == 3:
+        shutil.copy(finished / "model.skops", to / "model.skops")
+        shutil.copytree(finished / "folds", to / "folds")
+    return to
+
+
+@pytest.mark.parametrize("share", [0.5, 0.97])
+def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_path, monkeypatch, share):
+    monkeypatch.chdir(finished_study.study.parent)
+    study = cut(finished_study.study, tmp_path / "study", share)
+    whole = (study / "journal.jsonl").read_bytes().split(b"\n")[:-1]
+    uri = f"tracking.uri=sqlite:///{tmp_path}/mlflow.db"
+    assert main(["--resume", str(study), "--set", uri]) == 0
+    assert (study / "journal.jsonl").read_bytes().split(b"\n")[: len(whole)] == whole  # what was there stays
+    assert found(study) == found(finished_study.study)
+    ids = [r["id"] for r in journal(study) if r["kind"] == "trial"]
+    assert len(ids) == len(set(ids)) == 6
+    logged = runs(uri.partition("=")[2])
+    assert len(logged) == 10
+    assert {status for _, status, _ in logged.values()} == {"FINISHED"}
+
+
+@pytest.mark.slow
+def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
+    write_digits(tmp_path / "few.npz")
+    space = {"alpha": {"loguniform": [0.01, 0.5]}, "rank": {"randint": [1, 4]}}
+    write_yaml(
+        tmp_path / "few.yaml", solver__space=space, search={"method": "random", "num_samples": 3, "max_concurrent": 1}
+    )
+    assert main(["few.yaml", "--output", "small"]) == 0
+    small, before = journal(tmp_path / "small"), runs("sqlite:///mlflow.db")
+    assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=7"]) == 0
+    grown = journal(tmp_path / "small")
+    assert grown[: len(small)] == small
+    assert [r["kind"] for r in grown[len(small) : len(small) + 5]] == ["study", *["trial"] * 4]
+    after = runs("sqlite:///mlflow.db")
+    trials = {key for key in before if key.startswith("trial")}
+    assert {key: after[key] for key in trials} == {key: before[key] for key in trials}
+    assert sum(key.startswith("trial") for key in after) == 7
+    assert after["study"][1] == "FINISHED"
+
+    assert main(["few.yaml", "--output", "large", "--set", "search.num_samples=7"]) == 0
+    large, grew = found(tmp_path / "large"), found(tmp_path / "small")
+    assert grew == large
+    capsys.readouterr()
+    assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=2"]) != 0
+    assert "5 of the configurations that were tried are not in it" in capsys.readouterr().err
+
+
+def test_an_interrupted_study_offers_to_go_on(finished_study, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(finished_study.study.parent)
+    study = cut(finished_study.study, tmp_path / "study", 0.6)
+    n_trials = sum(r["kind"] == "trial" for r in journal(study))
+    assert main(["few.yaml", "--output", str(study)]) == 2
+    said = capsys.readouterr()
+    assert f"killed after {n_trials} of 6 trials. To go on with it: python -m raysel.tune --resume {study}" in said.out
+    assert f"--resume {study}" in said.err
+    assert journal(study)[-1]["kind"] != "end"
+
+
+def test_a_lost_mlflow_is_told_all_again(finished_study, tmp_path):
+    directory = StudyDirectory(tmp_path / "study")
+    shutil.copytree(finished_study.study, directory.path)
+    uri = f"sqlite:///{tmp_path}/elsewhere.db"
+    assert main(["--replay", str(directory.path), "--set", f"tracking.uri={uri}"]) == 0
+    once = runs(uri)
+    assert len(once) == 10
+    assert main(["--replay", str(directory.path), "--set", f"tracking.uri={uri}"]) == 0
+    assert runs(uri) == once
+    assert replay(directory, "http://127.0.0.1:9")["error"]
+
+
+def test_a_half_written_line_is_cut_before_the_next(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'{"kind":"study"}\n{"kind":"trial","id"' + b"x" * 200_000)
+    with Journal(path) as opened:
+        opened.append({"kind": "end"})
+    assert [record["kind"] for record in read_journal(path)] == ["study", "end"]
+    path.write_bytes(b'{"kind":"st')
+    with Journal(path):
+        assert path.read_bytes() == b""
+
+
+@pytest.mark.slow
+def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    write_digits(tmp_path / "few.npz")
+    write_yaml(tmp_path / "few.yaml", solver__space={"alpha": [2.0, 3.0, 0.01, 0.02, 0.03]})
+    assert main(["few.yaml", "--output", "study", "--set", "search.time_budget=1e-3"]) == 1  # nothing was tried at all
+    assert "no configuration has a score" in capfd.readouterr().err
+    assert main(["--resume", "study", "--quiet", "--set", "search.time_budget=null"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert sum(r["kind"] == "trial" for r in journal(tmp_path / "study")) == 5
+
+
+@pytest.mark.slow
+def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_digits(tmp_path / "few.npz")
+    params = {"max_iter": 3, "alpha_scale": "absolute", "p": 0.5, "alpha": 1e250}
+    write_yaml(tmp_path / "few.yaml", solver__params=params, solver__space={"zeta": [1e300, 1e299, 1e298, 1e-10]})
+    assert main(["few.yaml", "--output", "study", "--set", "search.max_failures=1"]) == 1
+    said = capsys.readouterr().err
+    assert "more than search.max_failures=1" in said
+    assert "FloatingPointError" in said
+    assert main(["--resume", "study", "--set", "search.max_failures=null"]) == 0
+    assert sorted(r["status"] for r in journal(tmp_path / "study") if r["kind"] == "trial") == [
+        *["failed"] * 3,
+        "finished",
+    ]
+
+
+@pytest.mark.slow
+def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_digits(tmp_path / "few.npz")
+    write_yaml(
+        tmp_path / "few.yaml",
+        solver={
+            "name": "smml",
+            "params": {"gamma1": 0.01, "gamma2": 0.01, "tol": 0.0},
+            "space": {"max_iter": [2, ENDLESS["params"]["max_iter"]]},
+        },
+        search={"trial_timeout": 20.0},
+    )
+    assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=4.0"]) == 0
+    trials = {r["params"]["max_iter"]: r for r in journal(tmp_path / "study") if r["kind"] == "trial"}
+    assert trials[2]["status"] == "finished"
+    assert trials[10_000_000]["status"] == "failed"
+    for fold in trials[10_000_000]["folds"].values():
+        assert "TimeoutError: over search.trial_timeout: 4 s" in fold["error"]

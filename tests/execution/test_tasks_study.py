@@ -1,0 +1,197 @@
+"""A study of several tasks: each has a score of its own, from the first iteration to the winner's test."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from sklearn.metrics import accuracy_score
+from sklearn.neighbors import KNeighborsClassifier
+from small_studies import make_study, run_on_ray
+
+from raysel import select, tune
+from raysel.base.registry import solver_class
+from raysel.cv.lockstep import run_in_lockstep
+from raysel.cv.records import FoldTrace, TrialRecord
+from raysel.cv.refit import refit_winner
+from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import load_dataset
+from raysel.data.tasks import join_tasks, task_of
+from raysel.errors import ConfigError, DataError
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.tracking.journal import read_journal
+
+TASKS = [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}]
+TWICE = {"repeats": 2, "inner": 2}
+
+
+def study_of(tmp_path, **changes):
+    settings = {
+        "dataset": {"tasks": TASKS, "scaling": "none"},
+        "solver": {"name": "mtda", "space": {"shrinkage": [0.0, 0.5]}},
+        "evaluation": {"classifier": "native"},
+        "cv": {"train_per_class": 20, "repeats": 2, "inner": 2},
+    }
+    return make_study(tmp_path, **{**settings, **changes})
+
+
+def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):  # noqa: ARG001
+    study = study_of(tmp_path)
+    _, refits, kept = run_on_ray(study, tmp_path / "run")
+    assert len(kept) == 2
+    for record in kept:
+        curves = record["curves"]
+        each = np.array([curves["val_accuracy_iris"], curves["val_accuracy_wine"]])
+        assert each.shape[1] == len(curves["objective"]) > 1
+        np.testing.assert_allclose(each.mean(axis=0), curves["val_accuracy"], atol=1e-12)
+        assert not np.array_equal(each[0], each[1])
+    X, y = study.dataset.X, study.dataset.y
+    for fold, refit in zip(study.plan.outer, refits, strict=False):
+        assert np.unique(y[fold.train], return_counts=True)[1].tolist() == [20] * 6
+        expected = []
+        model = MTDA(tasks=dict(study.dataset.layout.tasks), **refit.record.params).fit(X[fold.train], y[fold.train])
+        for i, (name, columns) in enumerate(study.dataset.layout.slices().items()):
+            train, test = (rows[task_of(y[rows]) == name] for rows in (fold.train, fold.test))
+            nearest = KNeighborsClassifier(1).fit(model.transform_task(i, X[train, columns]), y[train])
+            predicted = nearest.predict(model.transform_task(i, X[test, columns]))
+            expected.append(accuracy_score(y[test], predicted))
+        assert refit.record.test_scores == pytest.approx(expected, abs=1e-12)
+        assert refit.record.test_score == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize("name", ["pca", "lda", "trace_ratio_lda", "aggregate"])
+def test_the_rivals_run_in_the_same_study(name, tmp_path):
+    study = study_of(tmp_path, solver={"name": name})
+    (configuration,) = study.configurations
+    X, y, fold = study.dataset.X, study.dataset.y, study.plan.outer[0]
+    record = TrialRecord(configuration.id, configuration.name, configuration.params, "finished")
+    record.folds[fold.name], states = FoldTrace(), [fold.random_state(study.config.seed, i) for i in range(2)]
+    solvers = [study.solver(configuration.params, state) for state in states]
+    data = [study.fold_data(inner) for inner in fold.inner]
+    assert list(run_in_lockstep(solvers, data, study.evaluation, states, record.folds[fold.name]))
+    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record.curves("accuracy", study.evaluation.labels))
+    solver = study.solver(configuration.params)
+    refit, _ = refit_winner(
+        X, y, fold, record, solver, scaler=study.scaler(), evaluation=study.evaluation, random_state=None
+    )
+    model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(X[fold.train], y[fold.train])
+    for task, found in zip(("iris", "wine"), refit.test_scores, strict=True):
+        own = fold.test[task_of(y[fold.test]) == task]
+        assert found == pytest.approx(model.score(X[own], y[own]), abs=1e-12)
+    assert refit.feature_scores == pytest.approx(model.scores_.tolist(), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_commands_tell_each_task_from_the_mean(tmp_path, ray_here, monkeypatch, capsys):  # noqa: ARG001
+    """tune and select on a joined file, with lists of numbers as values; every figure is one of the journal's."""
+    monkeypatch.chdir(tmp_path)
+    data = {"iris": load_dataset("iris"), "digits": load_dataset("digits")}
+    save_dataset(join_tasks(data), "joined.arrow")
+    raw = {
+        "name": "joined",
+        "dataset": {"path": "joined.arrow"},
+        "solver": {"name": "mtda", "space": {"n_components": [[2, 9], [1, 2]]}},
+        "cv": {"outer": 2, "inner": 2},
+        "tracking": {"uri": "sqlite:///runs/mlflow.db"},
+    }
+    Path("joined.yaml").write_text(yaml.safe_dump(raw))
+    assert tune.main(["joined.yaml", "--output", "study"]) == 0
+    refits = [record for record in read_journal(tmp_path / "study/journal.jsonl") if record["kind"] == "refit"]
+    scores = np.array([refit["test_scores"] for refit in refits if refit["fold"] != "final"])
+    assert scores.shape == (2, 2)
+    means, spreads = scores.mean(axis=0), scores.std(axis=0, ddof=1)
+    words = ", ".join(f"{n} {m:.3f} ± {s:.3f} (SD)" for n, m, s in zip(data, means, spreads, strict=True))
+    assert f"by task    {words}\n" in capsys.readouterr().out
+    assert select.main(["study", "--top", "6", "--output", "kept"]) == 0
+    with Path("kept/ranking.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    places = [float(row["rank"]) for row in rows]
+    assert places == sorted(places)
+    assert sum(places) == sum(range(1, 69))  # features without a score share the mean of the last ranks
+    for task, width in (("iris", 4), ("digits", 64)):
+        own = [row for row in rows if row["task"] == task]
+        places = [float(row["rank_in_task"]) for row in own]
+        assert places == sorted(places)
+        assert sum(places) == sum(range(1, width + 1))
+    # Constant pixels tell nothing and rank last, though 1629 samples of other tasks leave NaN there.
+    constant = np.flatnonzero(np.ptp(data["digits"].X, axis=0) == 0)
+    assert {int(row["column"]) for row in rows[-len(constant) :]} == set(constant.tolist())
+    manifest = json.loads(Path("kept/manifest.json").read_text())
+    assert manifest["scores"]["tasks"] == {n: scores[:, i].tolist() for i, n in enumerate(data)}
+    assert manifest["scores"]["test_mean"] == pytest.approx(means.mean())
+    (end,) = (record for record in read_journal(tmp_path / "study/journal.jsonl") if record["kind"] == "end")
+    assert end["metrics"]["test_accuracy_digits"] == pytest.approx(means[1])
+    assert words in end["note"]
+
+
+def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
+    parts = study_of(tmp_path)
+    for suffix in ("parquet", "arrow"):
+        save_dataset(parts.dataset, tmp_path / f"joined.{suffix}")
+        whole = study_of(tmp_path, dataset={"path": str(tmp_path / f"joined.{suffix}"), "scaling": "none"})
+        assert whole.dataset.content_hash == parts.dataset.content_hash
+        assert whole.plan.to_json() == parts.plan.to_json()
+        assert whole.evaluation.tasks == ("iris", "wine")
+
+
+@pytest.mark.parametrize("cv", [{"outer": 5, "inner": 3}, {"train_per_class": 7, "repeats": 3, "inner": 3}])
+def test_every_task_has_every_class_in_its_share_in_every_training_set(tmp_path, cv):
+    study = study_of(tmp_path, cv=cv)
+    y = study.dataset.y
+    classes = [f"{task}/{c}" for task in ("iris", "wine") for c in range(3)]
+    for fold in study.plan.folds:
+        inside = np.array([(y[fold.train] == c).sum() for c in classes])
+        for train, held_out in [(i.train, i.validation) for i in fold.inner]:
+            for c, whole in zip(classes, inside, strict=True):
+                assert abs((y[train] == c).sum() - whole * 2 / 3) < 1
+                assert abs((y[held_out] == c).sum() - whole / 3) < 1
+    for fold in study.plan.outer:
+        for c in classes:
+            wanted = cv.get("train_per_class") or (y == c).sum() * 4 / 5
+            assert abs((y[fold.train] == c).sum() - wanted) < 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset": {"tasks": TASKS[:1]}}, r"dataset\.tasks"),
+        ({"dataset": {"tasks": [*TASKS[:1], {"name": "flat", "path": "flat.npz"}]}}, r"one class only \(0\)"),
+        (
+            {"dataset": {"tasks": [*TASKS[:1], {"name": "gone", "path": "gone.npz"}]}},
+            "there is no data file gone.npz",
+        ),
+        (
+            {"solver": {"name": "mtda", "space": {"n_components": [2, 5]}}},
+            "n_components=5 does not fit task 'iris' of 4 features: the largest possible there is 4",
+        ),
+        (
+            {"solver": {"name": "mtda", "params": {"n_components": [2, 13]}}, "cv": {"train_per_class": 4, **TWICE}},
+            "task 'wine', of which a training set has 6 samples of 3 classes: the largest possible there is 5",
+        ),
+        (
+            {"solver": {"name": "lda", "params": {"n_components": 3}}},
+            "task 'iris', of which a training set has 30 samples of 3 classes: the largest possible there is 2",
+        ),
+        ({"solver": {"name": "mtda", "params": {"n_components": [2, 2, 2]}}}, "has 3 entries for 2 tasks"),
+        (
+            {"solver": {"name": "mtda", "params": {"intermediate_dim": 3}}},
+            "intermediate_dim=3 changes nothing for method='exact'",
+        ),
+        ({"solver": {"name": "mtda", "params": {"task_weights": [1, 2, 3]}}}, "must be 2 non-negative numbers"),
+        ({"solver": {"name": "mtda", "params": {"bilinear": [2, 2]}}}, "bilinear needs each task's shape"),
+        ({"solver": {"name": "mtda", "params": {"tasks": 3}}}, "`tasks` comes from the data set"),
+        ({"dataset": {"tasks": TASKS, "scaling": "row_unit"}}, "scaling 'row_unit' knows no tasks"),
+        ({"evaluation": {"classifier": "knn", "n_features": [2]}}, "several tasks take `native`"),
+        ({"cv": {"train_per_class": 48, **TWICE}}, r"class wine/2 has 48 samples: with cv\.train_per_class=48"),
+        ({"cv": {"train_per_class": 4, "repeats": 2, "inner": 5}}, r"cv\.inner=5"),
+    ],
+)
+def test_what_tasks_cannot_do_is_said_before_anything_runs(tmp_path, monkeypatch, changes, message):
+    monkeypatch.chdir(tmp_path)
+    np.savez("flat.npz", X=np.random.default_rng(0).random((20, 3)), y=np.zeros(20, dtype=int))
+    with pytest.raises((ConfigError, DataError), match=message):
+        study_of(tmp_path, **changes)

@@ -1,0 +1,107 @@
+"""The files hold the ranking to the last bit, and appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from csv import reader
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+from matplotlib.figure import Figure
+
+from raysel.data.layouts import Matrix
+from raysel.errors import StudyError
+from raysel.files import write_result
+from raysel.ranking.export import write_manifest, write_ranking
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.report.ranking_figure import write_figure
+
+
+@pytest.fixture
+def ranking():
+    rng = np.random.default_rng(0)
+    scores = rng.random(size=(4, 6)) * 10.0 ** rng.integers(-300, 300, size=(4, 6))
+    names = ["plain", "with, comma", 'with "quotes"', "with\nline", "größe", "  spaces "]
+    return FeatureRanking.from_folds(
+        scores[0],
+        list(scores[1:]),
+        feature_names=names,
+        fold_names=["outer0", "outer1", "outer2"],
+        n_selected=2,
+        coordinates=Matrix(2, 3).coordinates(),
+    )
+
+
+def test_csv_and_parquet_hold_the_same_table_to_the_last_bit(ranking, tmp_path):
+    csv, parquet = write_ranking(ranking, tmp_path)
+    assert (csv.name, parquet.name) == ("ranking.csv", "ranking.parquet")
+    table = pyarrow.parquet.read_table(parquet)
+    assert table.equals(ranking.to_table())
+    with csv.open(newline="", encoding="utf-8") as file:
+        header, *rows = reader(file)
+    assert header == table.column_names
+    for name, cells in zip(header, zip(*rows, strict=True), strict=True):
+        values = table[name].to_pylist()
+        assert [type(values[0])(cell) for cell in cells] == values
+    assert pd.read_csv(csv)["feature"].tolist() == table["feature"].to_pylist()
+    assert [float(row[header.index("score")]) for row in rows] == sorted(ranking.scores.tolist(), reverse=True)
+
+
+def test_one_fold_leaves_the_spread_open(tmp_path):
+    lone = FeatureRanking.from_folds([1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1)
+    csv, parquet = write_ranking(lone, tmp_path)
+    assert pd.read_csv(csv)["rank_sd"].isna().all()
+    assert np.isnan(pyarrow.parquet.read_table(parquet)["rank_sd"].to_numpy()).all()
+
+
+def test_the_same_ranking_gives_the_same_bytes(ranking, tmp_path):
+    (tmp_path / "again").mkdir()
+    for first, second in zip(write_ranking(ranking, tmp_path), write_ranking(ranking, tmp_path / "again"), strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_figure_becomes_a_png(tmp_path):
+    figure = Figure(figsize=(2, 1))
+    path = write_figure(figure, tmp_path / "a.png")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert write_figure(figure, tmp_path / "b.png").read_bytes() == path.read_bytes()
+
+
+def test_a_manifest_is_canonical_json(tmp_path):
+    manifest = {
+        "b": np.float64(0.1),
+        "a": {"z": np.arange(2), "y": (True, None)},
+        "nan": float("nan"),
+        "ö": np.int64(3),
+    }
+    path = write_manifest(tmp_path / "manifest.json", manifest)
+    text = path.read_text(encoding="utf-8")
+    assert json.loads(text) == {"a": {"y": [True, None], "z": [0, 1]}, "b": 0.1, "nan": None, "ö": 3}
+    shuffled = dict(reversed(manifest.items()))
+    assert write_manifest(tmp_path / "other.json", shuffled).read_text(encoding="utf-8") == text
+
+
+def test_a_manifest_of_what_json_cannot_hold_is_refused_and_nothing_written(tmp_path):
+    with pytest.raises(TypeError, match="set"):
+        write_manifest(tmp_path / "manifest.json", {"a": {1, 2}})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_keeps_what_stood_there_and_leaves_nothing_beside(tmp_path, monkeypatch):
+    path = write_result(tmp_path / "file", b"old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StudyError, match=r"file cannot be written: No space left on device"):
+        write_result(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_named(ranking, tmp_path):
+    with pytest.raises(StudyError, match="nowhere"):
+        write_ranking(ranking, tmp_path / "nowhere")

@@ -1,0 +1,278 @@
+"""SMML: its optimum against a conic solver, its certificate, its conditions of optimality, its invariances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from smml_reference import conic_optimum, indicator, objective, optimality_residual
+
+from raysel.baselines.classifiers.linear_svm import LinearSVM
+from raysel.data.layouts import Matrix, Modalities
+from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.synthetic import make_multimodal_classification
+from raysel.errors import ConfigError, DataError
+from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.solvers.smml.reweighted import ReweightedSVM
+from raysel.solvers.smml.smml import SMML
+
+WIDTHS = {"wide": 6, "single": 1, "other": 5}
+
+
+def make(n=30, widths=WIDTHS, classes=3, seed=0, multilabel=False):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, sum(widths.values())))
+    truth = rng.standard_normal((X.shape[1], classes)) * (rng.random((X.shape[1], 1)) < 0.5)
+    scores = X @ truth + 0.5 * rng.standard_normal((n, classes))
+    if multilabel:
+        return X, (scores > 0.3).astype(int)
+    y = scores.argmax(axis=1)
+    y[:classes] = np.arange(classes)
+    return X, y
+
+
+def problems():
+    X, y = make()
+    yield "both", X, y, WIDTHS, 0.15, 0.15
+    yield "more features than samples", *make(14), WIDTHS | {"last": 20}, 0.1, 0.1
+    yield "blocks only", X, y, WIDTHS, 0.2, 0.0
+    yield "rows only", X, y, WIDTHS, 0.0, 0.2
+    yield "two classes", *make(classes=2), WIDTHS, 0.1, 0.1
+    yield "labels", *make(multilabel=True, classes=4), WIDTHS, 0.1, 0.1
+    X2, Y2 = make(multilabel=True)
+    Y2[:, 0], Y2[:, 2] = 0, 1
+    yield "empty label", X2, Y2, WIDTHS, 0.1, 0.1
+    X3 = X.copy()
+    X3[:, [0, 6]] = 0.0
+    X3[:, 8] = 7.3
+    yield "zero features", X3, y, WIDTHS, 0.1, 0.1
+    scaled = X.copy()
+    scaled[:, 7:] *= 1000.0
+    yield "a modality x 1000", scaled, y, WIDTHS, 0.1, 0.1
+    yield "shifted", X + 30.0, y, WIDTHS, 0.1, 0.1
+    yield "one modality", X, y, {"all": X.shape[1]}, 0.1, 0.2
+    yield "nearly no penalty", X, y, WIDTHS, 0.002, 0.002
+    yield "unbalanced gammas", X, y, WIDTHS, 0.2, 0.002
+
+
+def _cases():
+    for name, X, y, widths, gamma1, gamma2 in problems():
+        if X.shape[1] != sum(widths.values()):
+            extra = np.random.default_rng(9).standard_normal((len(X), sum(widths.values()) - X.shape[1]))
+            X = np.hstack([X, extra])  # noqa: PLW2901
+        yield pytest.param(X, y, widths, gamma1, gamma2, id=name)
+
+
+@pytest.mark.parametrize(("X", "y", "widths", "gamma1", "gamma2"), list(_cases()))
+def test_it_meets_the_conic_solver(X, y, widths, gamma1, gamma2):
+    smml = SMML(widths, gamma1, gamma2, tol=2e-7, max_iter=5000).fit(X, y)
+    sizes = list(widths.values())
+    own = objective(X, y, sizes, smml.gamma1_, smml.gamma2_, smml.coef_, smml.intercept_)
+    optimum, _ = conic_optimum(X, y, sizes, smml.gamma1_, smml.gamma2_)
+    assert own <= optimum * (1 + 1e-6)
+    assert own == pytest.approx(smml.objective_path_[-1], rel=1e-9)
+    assert smml.converged_
+    assert smml.coef_.shape == (indicator(y).shape[1], X.shape[1])
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+@pytest.mark.parametrize(("gamma1", "gamma2"), [(0.1, 0.1), (0.2, 0.0), (0.0, 0.2), (0.4, 0.5)])
+def test_the_gap_is_never_below_the_true_one(gamma1, gamma2, multilabel):
+    X, y = make(seed=3, multilabel=multilabel)
+    sizes = list(WIDTHS.values())
+    optimum = None
+    for method in ("admm", "reweighted"):
+        smml = SMML(WIDTHS, gamma1, gamma2, method=method, tol=1e-9, max_iter=40)
+        for _ in smml.iterate(X, y):
+            if optimum is None:
+                optimum, _ = conic_optimum(X, y, sizes, smml.gamma1_, smml.gamma2_)
+            own = objective(X, y, sizes, smml.gamma1_, smml.gamma2_, smml.coef_, smml.intercept_)
+            assert smml.dual_gap_ >= own / optimum - 1 - 1e-8
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    n=st.integers(8, 30),
+    classes=st.integers(2, 4),
+    gamma1=st.sampled_from([0.0, 0.03, 0.1, 0.3]),
+    gamma2=st.sampled_from([0.0, 0.03, 0.1, 0.3]),
+    multilabel=st.booleans(),
+)
+def test_the_conditions_of_optimality_hold(seed, n, classes, gamma1, gamma2, multilabel):
+    gamma1 = gamma1 or (0.05 if gamma2 == 0 else 0.0)
+    X, y = make(n, classes=classes, seed=seed, multilabel=multilabel)
+    smml = SMML(WIDTHS, gamma1, gamma2, tol=1e-9, max_iter=1000).fit(X, y)
+    residual, scale = optimality_residual(X, y, list(WIDTHS.values()), smml)
+    assert residual <= 2e-3 * scale
+
+
+@pytest.mark.parametrize("gammas", [(0.15, 0.1), (0.0, 0.2), (0.2, 0.0)])
+def test_permuting_modalities_features_and_classes_permutes_the_solution(gammas):
+    X, y = make(seed=5)
+    rng = np.random.default_rng(0)
+    straight = SMML(WIDTHS, *gammas, tol=1e-7, max_iter=4000).fit(X, y)
+    blocks = list(Modalities(WIDTHS).slices().values())
+    order = np.concatenate([rng.permutation(np.arange(X.shape[1])[blocks[k]]) for k in (2, 0, 1)])
+    names = [list(WIDTHS)[k] for k in (2, 0, 1)]
+    relabelled = np.array([2, 0, 1])[y]
+    turned = SMML({name: WIDTHS[name] for name in names}, *gammas, tol=1e-7, max_iter=4000)
+    turned.fit(X[:, order], relabelled)
+    expected = straight.coef_[np.argsort([2, 0, 1])][:, order]
+    assert turned.objective_path_[-1] == pytest.approx(straight.objective_path_[-1], rel=2e-7)
+    np.testing.assert_allclose(turned.coef_, expected, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("gamma1", "gamma2"), [(0.1, 0.1), (0.2, 0.0), (0.0, 0.2)])
+def test_algorithm_1_descends_and_meets_admm(gamma1, gamma2):
+    X, y = make(seed=1)
+    admm = SMML(WIDTHS, gamma1, gamma2, tol=1e-7, max_iter=3000).fit(X, y)
+    machines = SMML(WIDTHS, gamma1, gamma2, method="reweighted", tol=1e-5, max_iter=300).fit(X, y)
+    assert machines.converged_
+    assert machines.n_subproblems_ == 3 * machines.n_iter_
+    path = machines.objective_path_
+    assert (np.diff(path) <= 1e-7 * path[0]).all()
+    sizes = list(WIDTHS.values())
+    own = objective(X, y, sizes, machines.gamma1_, machines.gamma2_, machines.coef_, machines.intercept_)
+    assert admm.objective_path_[-1] * (1 - 1e-7) <= own <= admm.objective_path_[-1] * (1 + 1e-5)
+    assert admm.n_subproblems_ == 0
+
+
+def test_a_reweighting_is_an_svm_in_its_metric():
+    # The paper's sub-problem: min hinge + w'w on D^(-1/2) X, which is LIBSVM with C = 1/2; here from equal norms.
+    X, y = make(seed=2, classes=2)
+    smml = SMML(WIDTHS, 0.3, 0.2, gamma_scale="absolute")
+    problem = MultimodalProblem(smml.prepare(X, y), 0.3, 0.2)
+    machines = ReweightedSVM(problem)
+    next(machines.rounds())
+    scaled = (X - X.mean(axis=0)) / np.sqrt(0.3 + 0.2)
+    machine = SVC(kernel="linear", C=1.0, tol=1e-10).fit(scaled, y)
+    first = machines.certificate.solution
+    if first.W.any():
+        coef, _ = problem.prepared.coefficients(first.W, first.bias)
+        np.testing.assert_allclose(coef, machine.coef_ / np.sqrt(0.5), rtol=1e-4, atol=1e-6)
+
+
+def test_fractions_reach_collapse_at_one_and_is_null_says_so():
+    X, y = make(seed=4)
+    for gamma1, gamma2 in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (0.9, 0.4)]:
+        smml = SMML(WIDTHS, gamma1, gamma2)
+        assert smml.is_zero_solution(smml.prepare(X, y))
+        smml.fit(X, y)
+        assert not smml.coef_.any()
+        assert smml.dual_gap_ <= 1e-12
+    sizes = list(WIDTHS.values())
+    smml = SMML(WIDTHS, 0.3, 0.3)
+    assert not smml.is_zero_solution(smml.prepare(X, y))
+    big = SMML(WIDTHS, 0.5, 0.5).fit(X, y)
+    _, W = conic_optimum(X, y, sizes, big.gamma1_, big.gamma2_)
+    assert np.abs(W).max() < 1e-6
+
+
+def test_gammas_are_absolute_when_asked():
+    X, y = make()
+    fractions = SMML(WIDTHS, 0.1, 0.2, tol=1e-6).fit(X, y)
+    absolute = SMML(WIDTHS, fractions.gamma1_, fractions.gamma2_, gamma_scale="absolute", tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(fractions.coef_, absolute.coef_)
+
+
+def test_prepared_folds_are_shared_and_never_written_to():
+    X, y = make()
+    prepared = SMML(WIDTHS).prepare(X, y)
+    for name, value in vars(prepared).items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+            assert value.flags.c_contiguous, name
+    X.setflags(write=False)
+    for method in ("admm", "reweighted"):
+        plain = SMML(WIDTHS, 0.2, 0.1, method=method).fit(X, y)
+        shared = SMML(WIDTHS, 0.2, 0.1, method=method)
+        for _ in shared.iterate(X, y, prepared):
+            assert shared.predict(X).shape == y.shape
+        np.testing.assert_array_equal(plain.coef_, shared.coef_)
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_planted_modalities_and_features_are_found(multilabel):
+    widths = {"a": 30, "b": 40, "wide noise": 150, "noise": 30}
+    found, rivals = [], []
+    for draw in range(4):
+        data, planted = make_multimodal_classification(
+            widths, {"a": 8, "b": 6}, 150, 4, noise=0.6, multilabel=multilabel, random_state=draw
+        )
+        X, top = ModalityScaler(widths).fit_transform(data.X), planted.sum()
+        smml = SMML(widths, 0.2, 0.2).fit(X, data.y)
+        assert smml.modality_scores_[:2].all()  # for every class
+        assert not smml.modality_scores_[2:].any()
+        found.append(planted[smml.ranking_ <= top].mean())
+        rivals.append(planted[LinearSVM(penalty="l1", random_state=0).fit(X, data.y).ranking_ <= top].mean())
+    assert np.mean(found) >= max(0.95, np.mean(rivals))
+
+
+def test_multilabel_predictions_are_indicators():
+    X, Y = make(multilabel=True, classes=4)
+    smml = SMML(WIDTHS, 0.05, 0.05).fit(X, Y)
+    predicted = smml.predict(X)
+    assert predicted.shape == Y.shape
+    np.testing.assert_array_equal(predicted, smml.decision_function(X) > 0)
+    assert (predicted == Y).mean() > 0.8
+    signed = SMML(WIDTHS, 0.05, 0.05).fit(X, 2 * Y - 1)
+    np.testing.assert_array_equal(signed.coef_, smml.coef_)
+
+
+def test_from_layout_takes_the_modalities():
+    assert SMML.from_layout(Modalities(WIDTHS), gamma1=0.3).modalities == WIDTHS
+    assert SMML.from_layout(Matrix(3, 4)).modalities is None
+
+
+def test_sparser_is_simpler():
+    grid = [SMML(gamma1=a, gamma2=b).complexity_key() for a, b in [(0.5, 0.1), (0.2, 0.2), (0.1, 0.1)]]
+    assert grid == sorted(grid)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"gamma1": 0, "gamma2": 0}, "nothing to select by"),
+        ({"gamma1": -1.0}, "gamma1"),
+        ({"modalities": {"a": 5, "b": 5}}, "10 columns together, X has 12"),
+        ({"modalities": {"a": 0, "b": 12}}, "positive whole number"),
+        ({"n_features_to_select": 13}, "exceeds the 12 features"),
+    ],
+)
+def test_wrong_parameters_are_named(params, message):
+    X, y = make()
+    with pytest.raises(ConfigError, match=message):
+        SMML(**params).check(X.shape[1])
+    with pytest.raises(ValueError, match=message):
+        SMML(**params).fit(X, y)
+
+
+def test_wrong_targets_are_named():
+    X, y = make()
+    with pytest.raises(DataError, match="one class only"):
+        SMML().fit(X, np.zeros_like(y))
+    with pytest.raises(DataError, match="indicator"):
+        SMML().prepare(X, np.column_stack([y, y]))
+
+
+def test_it_works_in_a_pipeline_and_a_grid_search():
+    X, y = make(60)
+    pipeline = make_pipeline(StandardScaler(), SMML(WIDTHS, tol=1e-3))
+    grid = {"smml__gamma1": [0.05, 0.2], "smml__method": ["admm", "reweighted"]}
+    search = GridSearchCV(pipeline, grid, cv=ShuffleSplit(2, random_state=0)).fit(X, y)
+    assert search.best_score_ > 0.5
+    selected = clone(SMML(WIDTHS, n_features_to_select=4)).set_output(transform="pandas").fit(X, y)
+    assert selected.transform(X).shape == (60, 4)
+
+
+@parametrize_with_checks([SMML(tol=1e-3), SMML(tol=1e-3, method="reweighted", max_iter=3)])
+def test_scikit_learn_compatibility(estimator, check):
+    check(estimator)

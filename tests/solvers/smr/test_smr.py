@@ -1,0 +1,623 @@
+"""SMR against the paper's equations written out, the laws of its objective, and scikit-learn's contract."""
+
+from itertools import islice, repeat
+
+import numpy as np
+import pytest
+import skops.io
+import smr_reference as reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from raysel.data.layouts import Matrix, Tensor
+from raysel.errors import ConfigError, DataError
+from raysel.linalg.least_squares import least_squares_data, ls21_steps
+from raysel.linalg.reweighting import Penalty, l2p_weights
+from raysel.linalg.ridge import inverse_cholesky
+from raysel.metrics.ranks import ranks
+from raysel.solvers.smr.smr import SMR
+from raysel.solvers.smr.start import continuation
+from raysel.solvers.smr.updates import accelerated_steps, alternating_steps, objective
+
+
+def images_with_signal(rng, m, n, n_samples, c):
+    """Noise with a different rank-1 pattern in each class, and every class present."""
+    y = np.concatenate([np.arange(c), rng.integers(0, c, n_samples - c)])
+    patterns = rng.standard_normal((c, m, 1)) * rng.standard_normal((c, 1, n))
+    return rng.standard_normal((n_samples, m, n)) + patterns[y], y
+
+
+def flat(images):
+    return images.reshape(len(images), -1)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:400] / 16, y[:400]
+
+
+# --- the algorithm --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["identity", "random"])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize(
+    ("m", "n", "n_samples", "c", "rank"),
+    [
+        pytest.param(5, 4, 60, 3, 2, id="primal, more samples than cells"),
+        pytest.param(5, 4, 60, 2, 4, id="full rank, two classes"),
+        pytest.param(6, 7, 30, 4, 2, id="primal, fewer samples than cells"),
+        pytest.param(7, 6, 9, 3, 4, id="dual"),
+        pytest.param(4, 9, 18, 3, 3, id="primal then dual"),
+        pytest.param(9, 1, 5, 3, 1, id="vectors"),
+    ],
+)
+def test_every_half_step_has_the_objective_of_the_papers_equations(m, n, n_samples, c, rank, p, start):
+    rng = np.random.default_rng(m * n + n_samples)
+    images, y = images_with_signal(rng, m, n, n_samples, c)
+    data = least_squares_data(flat(images), y)
+    images = images / data.scale
+    alpha, zeta = 0.1 * data.alpha_max / data.scale, 1e-8
+    V = np.tile(np.eye(n, rank), (c, 1, 1)) if start == "identity" else rng.standard_normal((c, n, rank))
+    D = np.ones((m, n))
+
+    expected = reference.half_steps(images, y, V, D, alpha, p, zeta, n_half_steps=12)
+    steps = alternating_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    for P_expected in expected:
+        P = next(steps)
+        J = reference.objective(P_expected, images, y, alpha, p, zeta)
+        assert objective(P, data, alpha, p, zeta) == pytest.approx(J, rel=1e-10)
+        assert_allclose(P, P_expected, atol=1e-6 * np.abs(P).max())
+
+
+@pytest.mark.parametrize(("p", "n_samples", "rank"), [(1.0, 60, 2), (0.5, 60, 2), (0.5, 9, 3), (1.0, 9, 1)])
+def test_accelerated_iterations_are_the_papers_from_the_extrapolated_coefficients(p, n_samples, rank):
+    images, y = images_with_signal(np.random.default_rng(rank), 6, 5, n_samples, 3)
+    data = least_squares_data(flat(images), y)
+    images = images / data.scale
+    alpha, zeta = 0.05 * data.penalty_unit(p), 1e-6
+    V, D = np.tile(np.eye(5, rank), (3, 1, 1)), np.ones((6, 5))
+
+    def iteration(P):
+        """The paper's from the right factor and the weights of P, and J after it."""
+        P = reference.half_steps(images, y, right(P), reference.weights(P, p, zeta), alpha, p, zeta, 2)[-1]
+        return np.array(P), reference.objective(P, images, y, alpha, p, zeta)
+
+    def right(P):
+        return np.linalg.svd(P)[2][:, :rank].transpose(0, 2, 1)
+
+    first = np.array(reference.half_steps(images, y, V, D, alpha, p, zeta, 2)[-1])
+    now, J, before, t = first, reference.objective(first, images, y, alpha, p, zeta), first, 1
+    steps = accelerated_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    for _ in range(25):
+        P, reported = next(steps)
+        assert reported == pytest.approx(J, rel=1e-7)
+        assert_allclose(P, now, atol=1e-4 * np.abs(now).max())
+        U = np.linalg.svd(P)[0][:, :, :rank]
+        extrapolated = P + t / (t + 3) * (P - U @ U.transpose(0, 2, 1) @ before)
+        candidate, J_candidate = iteration(extrapolated)
+        if J_candidate > reported:
+            (candidate, J_candidate), t = iteration(P), 0
+        before, now, J, t = P, candidate, J_candidate, t + 1
+        if abs(J - reported) < 1e-9 * J:  # rounding decides from here on
+            break
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_extrapolation_saves_iterations_and_never_raises_the_objective(p, digits):
+    X, y = digits[0][:150], digits[1][:150]
+    data = least_squares_data(X, y)
+    penalty = Penalty(0.01 * data.penalty_unit(p), p, 1e-10)
+    V, D = np.tile(np.eye(8, 2), (10, 1, 1)), np.ones((8, 8))
+    plain = [objective(P, data, *penalty) for P in islice(alternating_steps(data, V, D, repeat(penalty)), 1, 60, 2)]
+    path = []
+    for P, J in islice(accelerated_steps(data, V, D, repeat(penalty)), 60):
+        assert objective(P, data, *penalty) == J
+        path.append(J)
+    assert path[0] == plain[0]
+    assert np.all(np.diff(path) <= 1e-12 * np.array(path[1:]))
+    assert path[24] <= plain[29]
+
+
+@pytest.mark.parametrize("rank", [1, 3, 5])
+def test_the_identity_start_is_the_papers_at_every_rank(rank):
+    images, y = images_with_signal(np.random.default_rng(3), 5, 6, 40, 2)
+    alpha, zeta = 0.5, 1e-8
+    steps = reference.half_steps(images, y, np.tile(np.eye(6, rank), (2, 1, 1)), np.ones((5, 6)), alpha, 1.0, zeta, 8)
+    smr = SMR((5, 6), alpha, rank, zeta=zeta, init="identity", alpha_scale="absolute", max_iter=4, tol=0)
+    smr.fit(flat(images), y)
+    expected = [reference.objective(P, images, y, alpha, 1.0, zeta) for P in steps[1::2]]
+    assert_allclose(smr.objective_path_, expected, rtol=1e-10)
+    energy = (np.array(steps[-1]) ** 2).sum(axis=0)
+    assert_allclose(smr.scores_, np.sqrt(energy).ravel(), rtol=1e-5, atol=1e-9)
+    assert_allclose(smr.coef_, (steps[-1][1] - steps[-1][0]).reshape(1, -1), rtol=1e-5, atol=1e-9)
+
+
+@st.composite
+def problems(draw):
+    m, n = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    c = draw(st.integers(2, 4))
+    return {
+        "shape": (m, n),
+        "c": c,
+        "n_samples": draw(st.integers(c, 3 * m * n + c)),
+        "rank": draw(st.integers(1, min(m, n))),
+        "p": draw(st.sampled_from([0.25, 0.5, 1.0])),
+        "alpha": 10 ** draw(st.floats(-3, 0.5)),
+        "init": draw(st.sampled_from(["multistart", "identity", "random"])),
+        "constant": draw(st.floats(0, 1)),
+        "seed": draw(st.integers(0, 10**6)),
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems())
+def test_no_iteration_raises_the_objective(problem):
+    rng = np.random.default_rng(problem["seed"])
+    m, n = problem["shape"]
+    images, y = images_with_signal(rng, m, n, problem["n_samples"], problem["c"])
+    X = flat(images)
+    X[:, rng.random(m * n) < problem["constant"]] = 3.0
+    parameters = {name: problem[name] for name in ("shape", "rank", "p", "alpha", "init")}
+    smr = SMR(**parameters, max_iter=15, tol=0, random_state=0).fit(X, y)
+    path = smr.objective_path_
+    assert np.all(np.diff(path) <= 1e-9 * path[:-1])
+    # What it reports is J of what it ends with, found anew from the raw samples.
+    P = smr.coef_.reshape(-1, m, n)
+    P = P if len(P) > 1 else np.concatenate([-P, P]) / 2
+    data, p = least_squares_data(X, y), problem["p"]
+    alpha = problem["alpha"] * (data.penalty_unit(p) * data.scale**p or 1.0)
+    zeta = smr.zeta * (data.coefficient_unit() / data.scale) ** 2
+    J = reference.objective(P, X.reshape(-1, m, n), y, alpha, p, zeta)
+    if problem["c"] > 2 or problem["init"] != "random":  # two classes from random starts are not mirror images
+        assert path[-1] == pytest.approx(J, rel=1e-9)
+
+
+def test_ls21_reaches_the_optimum_that_a_dual_certificate_proves():
+    # The dual of min ||Y - P X||^2 + alpha sum_f ||P_f|| is max <N, Y> - ||N||^2 / 4 over ||N x_f|| <= alpha.
+    rng = np.random.default_rng(0)
+    for n_samples in (15, 80):
+        images, y = images_with_signal(rng, 4, 6, n_samples, 3)
+        smr = SMR((4, 6), alpha=0.3, rank=4, zeta=1e-14, max_iter=3000, tol=0).fit(flat(images), y)
+        X = flat(images) - flat(images).mean(axis=0)
+        Y = reference.one_hot(y) - reference.one_hot(y).mean(axis=0)
+        alpha = 0.3 * 2 * np.linalg.norm(X.T @ Y, axis=1).max()
+        residual = Y - X @ smr.coef_.T
+        N = 2 * residual * min(1.0, alpha / np.linalg.norm(2 * X.T @ residual, axis=1).max())
+        bound = (N * Y).sum() - (N**2).sum() / 4
+        assert bound <= smr.objective_path_[-1] <= bound * (1 + 1e-4)
+        assert (smr.scores_ < 1e-4 * smr.scores_.max()).any()  # an optimum with zeros, found
+        # No start of the alternation at full rank goes below it.
+        other = SMR((4, 6), alpha=0.3, rank=4, zeta=1e-14, init="random", max_iter=200, random_state=1)
+        assert other.fit(flat(images), y).objective_path_[-1] >= bound
+
+
+def test_below_alpha_max_something_is_selected_and_above_zero_is_optimal():
+    images, y = images_with_signal(np.random.default_rng(2), 5, 6, 30, 3)
+    X, Y = flat(images) - flat(images).mean(axis=0), reference.one_hot(y) - reference.one_hot(y).mean(axis=0)
+    J_zero = (Y**2).sum()
+
+    def solution(alpha, init):
+        return SMR((5, 6), alpha=alpha, rank=5, zeta=1e-14, init=init, max_iter=2000, tol=1e-9).fit(flat(images), y)
+
+    prepared = SMR().prepare(flat(images), y)
+    # At zero the subgradient condition of every cell, ||2 X_f' Y|| <= alpha, holds from alpha_max on and not before.
+    assert prepared.alpha_max == pytest.approx(max(2 * np.linalg.norm(x @ Y) for x in X.T))
+    for init in ("multistart", "identity"):
+        below, above = solution(0.95, init), solution(1.05, init)
+        assert below.objective_path_[-1] < J_zero * (1 - 1e-4)
+        assert below.scores_.max() > 1e-3
+        assert above.objective_path_[-1] >= J_zero
+        assert above.scores_.max() < 1e-4
+    for p, alpha, null in [(1.0, 0.999, False), (1.0, 1.0, True), (0.5, 2.0, False)]:
+        assert SMR(alpha=alpha, p=p).is_zero_solution(prepared) is null
+    assert SMR(alpha=1.001 * prepared.alpha_max, alpha_scale="absolute").is_zero_solution(prepared)
+
+
+def test_batched_inverse_cholesky_whitens():
+    factors = np.random.default_rng(0).standard_normal((7, 7, 50))
+    A = np.einsum("ijb,kjb->ikb", factors, factors) + 0.1 * np.eye(7)[:, :, None]
+    M = inverse_cholesky(A.copy())
+    assert_allclose(np.einsum("ijb,jkb,lkb->bil", M, A, M), np.tile(np.eye(7), (50, 1, 1)), atol=1e-9)
+    assert_array_equal(M[np.triu_indices(7, 1)], 0)
+
+
+# --- invariances ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize("n_samples", [12, 70])
+def test_scale_law(p, n_samples):
+    images, y = images_with_signal(np.random.default_rng(1), 5, 4, n_samples, 3)
+    X, factor, zeta, alpha = flat(images), 7.3, 1e-6, 0.8
+    data, scaled = least_squares_data(X, y), least_squares_data(factor * X, y)
+    P = np.random.default_rng(2).standard_normal((3, 20))
+    # Of the features as stored and as given: X times s is alpha times s^p and zeta over s^2.
+    stored = Penalty(alpha / data.scale**p, p, zeta * data.scale**2)
+    J = objective(P * data.scale, data, *stored)
+    assert reference.objective(P.reshape(3, 5, 4), images, y, alpha, p, zeta) == pytest.approx(J, rel=1e-12)
+    by = factor * data.scale / scaled.scale
+    other = objective(P * data.scale / by, scaled, stored.alpha * by**p, p, stored.zeta / by**2)
+    assert other == pytest.approx(J, rel=1e-12)
+    # From the default start the whole trajectory obeys it; 16 and its root round nothing.
+    one = SMR((5, 4), alpha, 2, p, zeta, alpha_scale="absolute", tol=0, max_iter=5).fit(X, y)
+    other = SMR((5, 4), alpha * 16**p, 2, p, zeta / 16**2, alpha_scale="absolute", tol=0, max_iter=5)
+    assert_allclose(other.fit(16 * X, y).objective_path_, one.objective_path_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5, 0.75, 1.0])
+def test_the_unit_of_alpha_is_where_no_single_cell_is_worth_its_penalty(p):
+    images, y = images_with_signal(np.random.default_rng(3), 3, 4, 25, 3)
+    data = least_squares_data(flat(images) * np.geomspace(1e-3, 1e3, 12), y)
+    unit = data.penalty_unit(p)
+
+    def least_gain(alpha):
+        """The largest fall of the loss less the penalty, over single cells and the lengths of their coefficients."""
+        gains = []
+        for x, correlation in zip(data.X, np.linalg.norm(data.XY, axis=0), strict=True):
+            length = np.geomspace(1e-9, 2.0, 20001) * correlation / (x @ x)
+            gains.append((2 * correlation * length - (x @ x) * length**2 - alpha * length**p).max())
+        return max(gains)
+
+    assert least_gain(0.999 * unit) > 0
+    assert least_gain(1.001 * unit) < 0
+
+
+def spearman(one, other):
+    return 1 - 6 * ((ranks(one) - ranks(other)).astype(float) ** 2).sum() / (len(one) * (len(one) ** 2 - 1))
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize(("init", "rank"), [("multistart", 2), ("multistart", 8), ("identity", 2), ("random", 2)])
+@settings(max_examples=15, deadline=None)
+@given(power=st.integers(-40, 40), decimal=st.floats(-12, 12))
+def test_no_factor_of_the_data_changes_the_ranking(init, rank, p, power, decimal, digits):
+    X, y = digits[0][:120], digits[1][:120]
+    smr = SMR((8, 8), alpha=0.05, rank=rank, p=p, init=init, random_state=0, tol=0, max_iter=10)
+    one = clone(smr).fit(X, y)
+    # A power of two rounds nothing.
+    two = clone(smr).fit(2.0**power * X, y)
+    assert_array_equal(two.ranking_, one.ranking_)
+    assert_array_equal(two.scores_ * 2.0**power, one.scores_)
+    factor = 10**decimal
+    ten = clone(smr).fit(factor * X, y)
+    assert_allclose(ten.objective_path_, one.objective_path_, rtol=1e-8)
+    assert_allclose(ten.scores_ * factor, one.scores_, rtol=1e-6, atol=1e-9 * one.scores_.max())
+    # Equal but for the order of cells that rounding alone tells apart.
+    distinct = one.scores_ > 1e-4 * one.scores_.max()
+    assert spearman(ten.scores_[distinct], one.scores_[distinct]) > 1 - 1e-9
+
+
+@pytest.mark.parametrize("init", ["multistart", "identity", "random"])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_values_near_the_ends_of_double_precision_are_borne(init, p, digits):
+    X, y = digits[0][:60], digits[1][:60]
+    smr = SMR((8, 8), alpha=0.05, rank=2, p=p, init=init, random_state=0, tol=0, max_iter=3)
+    one = clone(smr).fit(X, y)
+    for power in (-900, 900):  # the squares of such values are 0 or infinite
+        other = clone(smr).fit(2.0**power * X, y)
+        assert_array_equal(other.ranking_, one.ranking_)
+        assert_array_equal(other.objective_path_, one.objective_path_)
+    # Varying cells that tell nothing of the classes have no unit.
+    X = np.tile([[0.0, 1.0], [1.0, 0.0]], (2, 1))
+    smr = SMR((1, 2), p=p, init=init, max_iter=3).fit(X, [0, 0, 1, 1])
+    assert_array_equal(smr.coef_, 0)
+
+
+def test_smoothing_leaves_every_varying_cell_a_positive_score(digits):
+    X, y = digits
+    for p in (1.0, 0.25):
+        smr = SMR((8, 8), alpha=0.5, rank=2, p=p, tol=0, max_iter=30).fit(X, y)
+        assert (smr.scores_[np.ptp(X, axis=0) > 0] > 0).all()
+
+
+def test_transposing_the_images_swaps_the_factors():
+    rng = np.random.default_rng(4)
+    images, y = images_with_signal(rng, 6, 4, 15, 3)
+    data, transposed = least_squares_data(flat(images), y), least_squares_data(flat(images.transpose(0, 2, 1)), y)
+    penalty = Penalty(0.5, 1.0, 1e-8)
+    steps = alternating_steps(data, rng.standard_normal((3, 4, 2)), np.ones((6, 4)), repeat(penalty))
+    P = next(steps)
+    V, D = np.linalg.svd(P)[0][:, :, :2], l2p_weights((P**2).sum(axis=0), 1.0, 1e-8).T
+    swapped = alternating_steps(transposed, V, D, repeat(penalty))
+    for _ in range(6):
+        P, Q = next(steps), next(swapped)
+        assert_allclose(Q.transpose(0, 2, 1), P, atol=1e-8)
+        assert objective(Q, transposed, 0.5, 1.0, 1e-8) == pytest.approx(objective(P, data, 0.5, 1.0, 1e-8), rel=1e-11)
+
+
+@pytest.mark.parametrize("n_samples", [12, 70])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize(("rank", "init"), [(2, "multistart"), (2, "identity"), (4, "multistart")])
+def test_the_order_of_samples_and_classes_does_not_matter(n_samples, rank, init, p):
+    rng = np.random.default_rng(5)
+    images, y = images_with_signal(rng, 5, 4, n_samples, 3)
+    fit = SMR((5, 4), rank=rank, p=p, init=init, max_iter=8, tol=0).fit(flat(images), y)
+    shuffle = rng.permutation(n_samples)
+    shuffled = clone(fit).fit(flat(images)[shuffle], y[shuffle])
+    assert_allclose(shuffled.objective_path_, fit.objective_path_, rtol=1e-9)
+    assert_allclose(shuffled.coef_, fit.coef_, atol=1e-6)
+    renamed = clone(fit).fit(flat(images), np.array(["b", "c", "a"])[y])
+    assert_array_equal(renamed.classes_, ["a", "b", "c"])
+    assert_allclose(renamed.objective_path_, fit.objective_path_, rtol=1e-9)
+    assert_allclose(renamed.coef_, fit.coef_[[2, 0, 1]], atol=1e-6)
+    assert_allclose(renamed.scores_, fit.scores_, atol=1e-6)
+
+
+# --- the start ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small_digits(digits):
+    X, y = digits
+    chosen = np.concatenate([np.flatnonzero(y == digit)[:20] for digit in range(10)])
+    return X[chosen], y[chosen], (8, 8)
+
+
+@pytest.fixture
+def small_orl(real_data):
+    with np.load(real_data("ORL.npz")) as file:
+        X, y = file["X"].astype(float) / 255.0, file["y"]
+    chosen = np.concatenate([np.flatnonzero(y == person)[:10] for person in np.unique(y)[:10]])
+    return flat(X[chosen]), y[chosen], X.shape[1:]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    rng = np.random.default_rng(0)
+    images, y = images_with_signal(rng, 12, 10, 60, 6)
+    return flat(images), y, (12, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "p", "alpha", "rank"),
+    [
+        ("small_digits", 0.25, 0.05, 1),
+        ("small_digits", 0.25, 0.05, 2),
+        ("small_digits", 0.5, 0.05, 1),
+        ("small_digits", 0.5, 0.2, 1),
+        ("small_digits", 0.25, 0.05, 8),
+        ("planted", 0.25, 0.05, 2),
+        ("planted", 0.5, 0.05, 2),
+        ("planted", 0.25, 0.2, 1),
+        ("planted", 1.0, 0.01, 1),
+        ("small_orl", 0.5, 0.05, 2),
+        ("small_orl", 1.0, 0.003, 1),
+    ],
+)
+def test_the_default_start_ends_within_two_percent_of_the_others(name, p, alpha, rank, request):
+    X, y, shape = request.getfixturevalue(name)
+    smr = SMR(shape, alpha, rank, p, tol=0, max_iter=50, random_state=0)
+    J = {init: clone(smr).set_params(init=init).fit(X, y).objective_path_[-1] for init in ("identity", "random")}
+    assert smr.fit(X, y).objective_path_[-1] <= 1.02 * min(J.values())
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_the_default_start_draws_nothing_from_outside(p, digits):
+    fits = []
+    for seed in (0, 1):
+        np.random.seed(seed)  # noqa: NPY002 - the global state is what must not matter
+        smr = SMR((8, 8), rank=2, p=p, max_iter=3, tol=0, random_state=seed)
+        fits.append(smr.fit(digits[0][:100], digits[1][:100]))
+    assert_array_equal(fits[0].coef_, fits[1].coef_)
+
+
+@pytest.mark.parametrize("zeta", [1e-10, 1e-3, 10.0])
+def test_continuation_leads_to_the_penalty_and_never_below_its_smoothing(zeta):
+    images, y = images_with_signal(np.random.default_rng(1), 5, 4, 30, 3)
+    data = least_squares_data(flat(images), y)
+    penalties = [*continuation(data, end := Penalty(0.1 * data.penalty_unit(0.25), 0.25, zeta)), end]
+    alphas, exponents, smoothing = np.array(penalties).T
+    assert exponents[0] == 1.0
+    assert (np.diff(exponents) < 0).all()
+    assert (np.diff(smoothing) <= 0).all()
+    assert_allclose(alphas, [0.1 * data.penalty_unit(p) for p in exponents])
+
+
+# --- the estimator --------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([SMR(), SMR(p=0.5), SMR(init="random", random_state=0), SMR(init="identity")])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_constant_pixels_of_the_digits_rank_last(digits):
+    X, y = digits
+    constant = np.ptp(X, axis=0) == 0
+    assert constant.any()
+    for parameters in ({"rank": 2}, {"rank": 2, "init": "identity"}, {"rank": 8}, {"rank": 2, "p": 0.5}):
+        smr = SMR((8, 8), alpha=0.02, **parameters).fit(X, y)
+        assert_array_equal(smr.scores_[constant], 0)
+        assert smr.ranking_[constant].min() == (~constant).sum() + 1
+        assert smr.score(X, y) > 0.85
+
+
+def test_two_classes_keep_both_columns_of_the_targets(digits):
+    X, y = digits
+    X, y = X[y < 2], y[y < 2]
+    smr = SMR((8, 8), rank=2).fit(X, y)
+    assert smr.coef_.shape == (1, 64)
+    assert smr.score(X, y) > 0.98
+    varying = np.ptp(X, axis=0) > 0  # P of the classes is +-coef_/2
+    assert_allclose(smr.scores_[varying], np.abs(smr.coef_[0, varying]) / np.sqrt(2), atol=1e-9)
+
+
+def test_the_intercept_makes_predictions_average_to_the_targets(digits):
+    X, y = digits
+    smr = SMR((8, 8), rank=3).fit(X, y)
+    assert_allclose(smr.decision_function(X).mean(axis=0), np.bincount(y) / len(y))
+
+
+def test_samples_given_read_only_are_left_alone_and_prepared_gives_the_same_bits(digits):
+    for n_samples in (40, 400):
+        X, y = digits[0][:n_samples].copy(), digits[1][:n_samples]
+        before = X.copy()
+        X.flags.writeable = False
+        prepared = SMR().prepare(X, y)
+        for value in vars(prepared).values():
+            if isinstance(value, np.ndarray):
+                assert value.flags.c_contiguous
+                value.flags.writeable = False
+        for parameters in ({"rank": 2}, {"rank": 8}, {"rank": 3, "init": "identity"}):
+            whole = SMR((8, 8), **parameters).fit(X, y)
+            stepwise = SMR((8, 8), **parameters)
+            for t, value in enumerate(stepwise.iterate(X, y, prepared)):
+                assert value == whole.objective_path_[t]
+                assert stepwise.predict(X).shape == y.shape
+            assert_array_equal(stepwise.coef_, whole.coef_)
+            assert_array_equal(stepwise.scores_, whole.scores_)
+            assert stepwise.n_iter_ == whole.n_iter_
+        assert_array_equal(X, before)
+
+
+def test_random_start_follows_random_state(digits):
+    X, y = digits
+    paths = [
+        SMR((8, 8), rank=2, init="random", random_state=s, max_iter=3).fit(X, y).objective_path_ for s in (0, 0, 1)
+    ]
+    assert_array_equal(paths[0], paths[1])
+    assert paths[0][-1] != paths[2][-1]
+
+
+def test_pipeline_grid_search_and_pandas(digits):
+    X, y = digits
+    model = make_pipeline(
+        MinMaxScaler(), SMR((8, 8), rank=2, n_features_to_select=20), KNeighborsClassifier(1)
+    ).set_output(transform="pandas")
+    search = GridSearchCV(model, {"smr__alpha": [0.02, 0.2], "smr__rank": [1, 3]}, cv=StratifiedKFold(3))
+    search.fit(X, y)
+    assert search.best_score_ > 0.8
+    best = search.best_estimator_[:-1]
+    selected = best.transform(X)
+    kept = np.flatnonzero(best[-1].ranking_ <= 20)
+    assert list(selected.columns) == list(best.get_feature_names_out()) == [f"x{i}" for i in kept]
+    assert_allclose(selected.to_numpy(), MinMaxScaler().fit_transform(X)[:, kept])
+
+
+class StopAfter:
+    """A callback that asks to stop after some iterations, and remembers what it saw."""
+
+    def __init__(self, n_iterations):
+        self.n_iterations = n_iterations
+        self.scores = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        if context.task_name == "iteration":
+            self.scores.append(fitted_estimator.score(X, y))
+        return len(self.scores) >= self.n_iterations
+
+
+def test_callbacks_see_each_iteration_and_can_stop_it(digits, capsys):
+    X, y = digits
+    monitor, stop = ScoringMonitor(scoring="accuracy"), StopAfter(3)
+    smr = SMR((8, 8), rank=2, tol=0, max_iter=10)
+    smr.set_callbacks(ProgressBar(), monitor, stop).fit(X, y)
+    assert smr.n_iter_ == 3
+    assert stop.scores[-1] == smr.score(X, y)
+    log = monitor.get_logs().data_as_pandas
+    assert_allclose(log.loc[log.task_name == "iteration", "accuracy"], stop.scores)
+    capsys.readouterr()
+
+
+def test_a_dumped_model_needs_no_trust_beyond_its_own_class(digits):
+    X, y = digits
+    smr = SMR((8, 8), rank=2).fit(X, np.array([f"digit {label}" for label in y]))
+    dumped = skops.io.dumps(smr)
+    own = [f"{SMR.__module__}.SMR"]
+    assert skops.io.get_untrusted_types(data=dumped) == own
+    loaded = skops.io.loads(dumped, trusted=own)
+    assert_array_equal(loaded.predict(X), smr.predict(X))
+    assert_array_equal(loaded.ranking_, smr.ranking_)
+
+
+# --- what it refuses ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 0.0}, "alpha"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"zeta": 0.0}, "zeta"),
+        ({"p": 1.5}, "'p'"),
+        ({"rank": 0}, "rank"),
+        ({"rank": 9}, "rank=9 .* 8 x 8.* at most 8"),
+        ({"shape": (8, 9)}, r"8 x 9 = 72 cells.* 64 features"),
+        ({"shape": (4, 4, 4)}, "height and a width"),
+        ({"shape": (-8, -8)}, "height and a width"),
+        ({"shape": None, "rank": 2}, "rank=2 .* 64 x 1"),
+        ({"n_features_to_select": 65}, "65 exceeds the 64"),
+        ({"init": "zeros"}, "init"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message, digits):
+    smr = SMR(**({"shape": (8, 8)} | parameters))
+    with pytest.raises(ConfigError, match=message):
+        smr.check(64)
+    with pytest.raises(ValueError, match=message):
+        smr.fit(*digits)
+
+
+def test_one_class_is_refused_and_constant_samples_are_borne(digits):
+    X, _ = digits
+    with pytest.raises(DataError, match="one class"):
+        SMR((8, 8)).fit(X, np.zeros(len(X)))
+    y = np.arange(10) % 2
+    for parameters in ({"rank": 1}, {"rank": 2}, {"rank": 1, "init": "identity"}, {"rank": 1, "p": 0.5}):
+        smr = SMR((2, 2), **parameters).fit(np.full((10, 4), 0.1), y)
+        assert smr.is_zero_solution(smr.prepare(np.full((10, 4), 0.1), y))
+        assert_array_equal(smr.scores_, 0)
+        assert_allclose(smr.objective_path_[-1], 5.0, rtol=1e-3)  # the loss of the intercepts alone
+
+
+def test_the_layout_supplies_the_shape():
+    assert SMR.from_layout(Matrix(4, 6), rank=2).shape == (4, 6)
+    assert SMR.from_layout(Tensor((24,)), alpha=0.5).shape == (24, 1)
+    with pytest.raises(ConfigError, match=r"dataset\.shape"):
+        SMR.from_layout(Tensor((2, 3, 4)))
+    assert SMR(rank=1, alpha=0.1).complexity_key() < SMR(rank=2, alpha=0.5).complexity_key()
+    assert SMR(rank=2, alpha=0.5).complexity_key() < SMR(rank=2, alpha=0.1).complexity_key()
+
+
+# --- real data ------------------------------------------------------------------------------------
+
+
+def test_on_orl_five_iterations_go_below_thirty_from_the_papers_start(real_data):
+    with np.load(real_data("ORL.npz")) as file:
+        X, y = file["X"].reshape(400, -1) / 255.0, file["y"]
+    rank_in_class = np.array([np.sum(y[:i] == y[i]) for i in range(400)])
+    train = rank_in_class < 5
+    ours = SMR((32, 32), alpha=0.1, rank=4, max_iter=5, tol=0).fit(X[train], y[train])
+    papers = SMR((32, 32), alpha=0.1, rank=4, max_iter=30, tol=0, init="identity").fit(X[train], y[train])
+    assert ours.objective_path_[-1] < papers.objective_path_[-1]
+    assert ours.score(X[~train], y[~train]) > 0.8
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_ls21_steps_descend_on_more_samples_than_features_and_fewer(p, digits):
+    for n_samples in (50, 400):
+        data = least_squares_data(digits[0][:n_samples], digits[1][:n_samples])
+        penalty = Penalty(0.05 * data.penalty_unit(p), p, 1e-10)
+        steps = islice(ls21_steps(data, np.ones(64), repeat(penalty)), 40)
+        path = [objective(P, data, *penalty) for P in steps]
+        assert np.all(np.diff(path) <= 1e-10 * np.array(path[1:]))

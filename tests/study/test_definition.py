@@ -1,0 +1,97 @@
+"""A study before it runs: everything decided, everything checked, nothing computed that Ray is needed for."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from small_studies import make_study, write_digits
+
+from raysel.cli.plan import describe
+from raysel.errors import ConfigError
+from raysel.search import estimate_cost
+from raysel.solvers.smr.smr import SMR
+
+
+@pytest.fixture
+def digits(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    return tmp_path / "few.npz"
+
+
+def test_every_configuration_is_checked_not_the_first_only(digits):
+    with pytest.raises(ConfigError, match=r"configuration alpha=0\.1 rank=9: rank=9 exceeds the smaller side of 8 x 8"):
+        make_study(digits, solver__space={"alpha": [0.1], "rank": [1, 2, 9]})
+    with pytest.raises(ConfigError, match=r"configuration alpha=0: .*'alpha' parameter"):
+        make_study(digits, solver__space={"alpha": [0.1, 0.0]})
+    with pytest.raises(ConfigError, match="`shape` comes from the data set"):
+        make_study(digits, solver__params={"shape": 8})
+    with pytest.raises(ConfigError, match="`random_state` comes from the study's seed"):
+        make_study(digits, solver__params={"random_state": 1})
+
+
+def test_the_solver_gets_the_images_sides_and_the_folds_own_random_state(digits):
+    study = make_study(digits)
+    solver = study.solver({"rank": 2, "init": "random"}, 7)
+    assert isinstance(solver, SMR)
+    assert tuple(solver.shape) == (8, 8)
+    assert (solver.rank, solver.init, solver.random_state) == (2, "random", 7)
+    states = [fold.random_state(3, inner) for fold in study.plan.folds for inner in (None, 0, 1)]
+    assert len(set(states)) == len(states)
+    assert states == [fold.random_state(3, inner) for fold in study.plan.folds for inner in (None, 0, 1)]
+
+
+def test_a_prepared_fold_knows_its_training_set_only(digits):
+    study = make_study(digits)
+    inner = study.plan.folds[0].inner[0]
+    fold = study.fold_data(inner)
+    X = study.dataset.X
+    low, high = X[inner.train].min(), X[inner.train].max()
+    np.testing.assert_allclose(fold.X_train, (X[inner.train] - low) / (high - low), rtol=1e-15)
+    np.testing.assert_allclose(fold.X_test, (X[inner.validation] - low) / (high - low), rtol=1e-15)
+    np.testing.assert_array_equal(fold.y_test, study.dataset.y[inner.validation])
+
+
+def test_simpler_means_lower_rank_then_more_penalty(digits):
+    study = make_study(digits)
+    order = sorted(study.configurations, key=lambda c: study.solver(c.params).complexity_key())
+    assert [(c.params["rank"], c.params["alpha"]) for c in order] == [
+        (rank, alpha) for rank in (1, 2) for alpha in (2.0, 0.1, 0.01)
+    ]
+
+
+def test_the_description_counts_what_will_be_done(digits):
+    study = make_study(digits, cv={"outer": 4, "inner": 3, "repeats": 2})
+    lines = list(describe(study))
+    text = "\n".join(lines)
+    assert study.n_inner == (4 * 2 + 1) * 3
+    assert f"{6 * study.n_inner + 4 * 2 + 1} fits in all" in text
+    for fold in study.plan.folds:
+        (line,) = (line for line in lines if line.strip().startswith(fold.name))
+        counted = [int(n) for n in re.findall(r"(\d+) (?:train|test)", line)]
+        assert counted == [len(index) for index in (fold.train, fold.test) if len(index)]
+
+
+def test_preparing_a_study_needs_neither_ray_nor_mlflow(digits):
+    script = f"""
+import sys
+sys.path.insert(0, {str(__file__.rpartition("/search/")[0])!r})
+from pathlib import Path
+from small_studies import make_study
+from raysel.search import estimate_cost
+from raysel.cli.plan import describe
+list(describe(make_study(Path({str(digits)!r}))))
+assert not {{"ray", "mlflow"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monkeypatch):
+    """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that is timed."""
+    monkeypatch.setattr(estimate_cost, "_PATIENCE_SECONDS", 0.0)
+    solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
+    cost = estimate_cost.estimate_cost(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
+    assert not cost.at_most
