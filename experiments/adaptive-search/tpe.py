@@ -38,7 +38,7 @@ def search(study: Study) -> tuple[list[float], list[float]]:
     for fold in study.plan.outer:
         data = [study.fold_data(inner) for inner in fold.inner]
         states = [fold.random_state(study.config.seed, i) for i in range(len(fold.inner))]
-        proposals = FoldSearch(study, fold)
+        proposals = FoldSearch(study.config, fold, study.configurations, study.halving())
         records = []
         batch = []
         while True:
@@ -51,7 +51,7 @@ def search(study: Study) -> tuple[list[float], list[float]]:
                 batch.append(record)
             elif batch:
                 for done in batch:
-                    proposals.settle(done)
+                    proposals.tell(done)
                 records, batch = records + batch, []
             else:
                 break

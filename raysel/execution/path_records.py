@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raysel.cv.records import FoldTrace, PathRecord, TrialRecord
+from raysel.search.nested import empty_record
 from raysel.study.definition import Study
 
 
@@ -25,7 +26,7 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
     found = {(path.fold, path.inner): path for path in paths}
     records = []
     for configuration in study.configurations:
-        record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        record = empty_record(configuration)
         record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
         for fold in study.plan.folds:
             own = [found[fold.name, i] for i in range(len(fold.inner))]

@@ -14,7 +14,7 @@ from raysel.cv.seeds import derived_seed
 from raysel.errors import StudyError
 from raysel.execution.path_records import trial_records
 from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial
-from raysel.search.nested import FoldSearch
+from raysel.search.nested import FoldSearch, empty_record
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
 
@@ -119,7 +119,7 @@ class ConfigurationPlan(TrialPlan):
     def blank(self, config: Mapping[str, Any]) -> TrialRecord:
         """An empty record of a configuration."""
         configuration = self.study.configurations[config["piece"]]
-        return TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        return empty_record(configuration)
 
     def read(self, raw: Mapping[str, Any]) -> TrialRecord:
         """The record that a trial has sent, or the journal kept."""
@@ -230,7 +230,13 @@ class FoldPlan(ConfigurationPlan):
     def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
         super().__init__(study, kept)
         self._searches = {
-            fold.name: FoldSearch(study, fold, [record for record in self.records if record.fold == fold.name])
+            fold.name: FoldSearch(
+                study.config,
+                fold,
+                study.configurations,
+                study.halving(),
+                [record for record in self.records if record.fold == fold.name],
+            )
             for fold in study.plan.folds
         }
 
@@ -241,7 +247,7 @@ class FoldPlan(ConfigurationPlan):
 
     def blank(self, config: Mapping[str, Any]) -> TrialRecord:
         """An empty record of a configuration on a fold."""
-        return self.study.fold_record(config["fold"], config["params"])
+        return empty_record(self.study.configuration(config["params"]), config["fold"])
 
     def finish(self, journal: Journal) -> list[TrialRecord]:
         """The records themselves, by outer fold and configuration."""
@@ -250,7 +256,7 @@ class FoldPlan(ConfigurationPlan):
     def keep(self, record: TrialRecord) -> None:
         """Tell the record's own fold, and no other."""
         super().keep(record)
-        self._searches[record.fold].settle(record)
+        self._searches[record.fold].tell(record)
 
     def propose(self) -> dict[str, Any] | None:
         """A configuration for the outer fold that has asked least, of those that may ask; none hears of another."""

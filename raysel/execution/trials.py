@@ -19,6 +19,7 @@ from raysel.cv.plan import OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
 from raysel.search.configurations import Configuration
+from raysel.search.nested import empty_record
 from raysel.study.definition import Study
 
 #: Gives the prepared data of an outer fold's inner training set.
@@ -118,7 +119,7 @@ class ConfigurationTrial(Trial):
 
     def _begin(self, config: Mapping[str, Any]) -> None:
         configuration: Configuration = self._study.configurations[config["piece"]]
-        self.record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
+        self.record = empty_record(configuration)
         self._folds: Sequence[OuterFold] = self._study.plan.folds
 
     def _run(self) -> Iterator[int]:
@@ -155,9 +156,9 @@ class FoldTrial(ConfigurationTrial):
     """Scores one configuration by the inner folds of one outer fold, and may be stopped at a rung."""
 
     def _begin(self, config: Mapping[str, Any]) -> None:
-        self._levels = frozenset(self._study.rungs.levels if self._study.config.search.early_stopping else ())
+        self._levels = frozenset(self._study.halving().levels if self._study.config.search.early_stopping else ())
         self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
-        self.record = self._study.fold_record(config["fold"], config["params"])
+        self.record = empty_record(self._study.configuration(config["params"]), config["fold"])
 
     def rung(self, iteration: int) -> Rung | None:
         """What early stopping judges by after this iteration, if it judges then."""

@@ -1,110 +1,154 @@
-"""The search of one outer fold: its own proposals, its own rungs, nothing of any other fold."""
+"""Adaptive search on one outer fold: its own sampler and its own halving, nothing of any other fold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from raysel.config import StudyConfig
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import TrialRecord
 from raysel.cv.seeds import derived_seed
+from raysel.search.batches import BatchedProposals
 from raysel.search.configurations import Configuration
-from raysel.search.samplers import WORST_SCORE, FoldProposals, ListSampler, Sampler, TPESampler
-from raysel.study.definition import Study
+from raysel.search.halving import SuccessiveHalving
+from raysel.search.samplers import ListSampler, Sampler
+from raysel.search.tpe import TPESampler
+
+#: Score that a sampler is told of a trial that failed or was stopped without one: no metric is lower.
+WORST_SCORE = -1.0
 
 
 class FoldSearch:
-    """What an outer fold tries next, and which of its trials go on.
+    """The search of one outer fold.
 
     Parameters
     ----------
-    study : Study
+    config : StudyConfig
     fold : OuterFold
-    kept : iterable of TrialRecord
-        The fold's trials that an earlier run of the study has written down, in that order.
+    configurations : sequence of Configuration
+        The fixed list that is tried; empty for a sampler that finds its configurations itself.
+    halving : SuccessiveHalving
+        The fold's own, without any score.
+    done : iterable of TrialRecord, default=()
+        Trials of this fold that an earlier run of the study has finished, in the order in which they ended.
     """
 
-    def __init__(self, study: Study, fold: OuterFold, kept: Iterable[TrialRecord] = ()) -> None:
-        self._study, self._fold = study, fold
-        self._kept = {record.id: record for record in kept}
-        self._rungs = study.rungs
-        search, space = study.config.search, study.config.solver.space
-        known = {self._configuration(r.params).id: fold_score(r) for r in self._kept.values()}
-        source, total = self._source(), study.n_configurations
+    def __init__(
+        self,
+        config: StudyConfig,
+        fold: OuterFold,
+        configurations: Sequence[Configuration],
+        halving: SuccessiveHalving,
+        done: Iterable[TrialRecord] = (),
+    ) -> None:
+        self._config, self._fold, self._configurations, self._halving = config, fold, configurations, halving
+        self._done = {record.id: record for record in done}
+        search, space = config.search, config.solver.space
+        known = {self._configuration(record).id: last_score(record) for record in self._done.values()}
+        sampler, total = self._sampler(), len(configurations) or search.num_samples or 0
         if search.method == "tpe" and not search.synchronous:
-            # In what order they would be proposed again nobody knows: they are learnt from as they are.
-            for record in self._kept.values():
-                source.observe(record.params, fold_score(record))
+            # The order in which they would be proposed again is unknown: the sampler learns from them as they are.
+            for record in self._done.values():
+                sampler.observe(record.params, last_score(record))
                 self._note(record, 0)
-            total, self._kept = max(0, total - len(self._kept)), {}
-        self._proposals = FoldProposals(
-            source, total, tuple(space), known, search.batch_size if search.synchronous else None
-        )
+            total, self._done = max(0, total - len(self._done)), {}
+        batch_size = search.batch_size if search.synchronous else None
+        self._proposals = BatchedProposals(sampler, total, tuple(space), known, batch_size)
 
     @property
     def n_asked(self) -> int:
-        """How many configurations have been proposed."""
+        """Number of configurations that were proposed."""
         return self._proposals.n_asked
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing is left to propose."""
+        """Whether all configurations were proposed."""
         return self._proposals.exhausted
 
     def next(self) -> TrialRecord | None:
-        """An empty record of the next configuration to try; None while there is none to ask for."""
+        """Return an empty record of the next configuration to try, or None if none may be asked for now."""
         found = self._proposals.next()
-        return None if found is None else self._study.fold_record(self._fold.name, found.params)
+        return None if found is None else empty_record(found, self._fold.name)
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
-        """Whether a trial that has come to a rung with this score may go on."""
+        """Judge a trial at a rung.
+
+        Parameters
+        ----------
+        record : TrialRecord
+        level : int
+            The rung: number of iterations done.
+        score : float
+            Its validation score there.
+
+        Returns
+        -------
+        bool
+        """
         numbers = self._proposals.numbers
-        for kept in list(self._kept.values()):
-            number = numbers.get(self._configuration(kept.params).id)
+        for done in list(self._done.values()):
+            number = numbers.get(self._configuration(done).id)
             if number is not None:
-                self._note(self._kept.pop(kept.id), number)
-        configuration = self._configuration(record.params)
-        return self._rungs.should_continue(record.id, numbers[configuration.id], level, score)
+                self._note(self._done.pop(done.id), number)
+        return self._halving.should_continue(record.id, numbers[self._configuration(record).id], level, score)
 
-    def settle(self, record: TrialRecord) -> None:
+    def tell(self, record: TrialRecord) -> None:
         """Learn from a trial that has ended."""
-        id_ = self._configuration(record.params).id
+        id_ = self._configuration(record).id
         self._note(record, self._proposals.numbers[id_])
-        self._proposals.settle(id_, fold_score(record))
+        self._proposals.tell(id_, last_score(record))
 
-    def _configuration(self, params: object) -> Configuration:
-        return Configuration(params, tuple(self._study.config.solver.space))  # type: ignore[arg-type]
+    def _configuration(self, record: TrialRecord) -> Configuration:
+        return Configuration(record.params, tuple(self._config.solver.space))
 
     def _note(self, record: TrialRecord, number: int) -> None:
         curve = record.folds[self._fold.name].score_curve() if self._fold.name in record.folds else []
-        self._rungs.note(record.id, number, curve, ended=record.status in ("finished", "null"))
+        self._halving.note(record.id, number, curve, ended=record.status in ("finished", "null"))
 
-    def _source(self) -> Sampler:
-        config = self._study.config
-        place = self._fold.repeat, self._fold.index
+    def _sampler(self) -> Sampler:
+        config, place = self._config, (self._fold.repeat, self._fold.index)
         if config.search.method != "tpe":
-            # Not in the order of the grid: the first batch should see all of it.
+            # Not in the order of the grid: the first batch should cover the whole of it.
             seed = derived_seed(config.seed, "trial order", *place)
-            order = np.random.default_rng(seed).permutation(len(self._study.configurations))
-            return ListSampler([self._study.configurations[i] for i in order])
-        # What is proposed after a resume must not repeat the first draws.
-        again = 0 if config.search.synchronous else len(self._kept)
-        state = derived_seed(config.seed, "sampler", *place, again)
-        return TPESampler(config.solver.params, config.solver.space, state)
+            order = np.random.default_rng(seed).permutation(len(self._configurations))
+            return ListSampler([self._configurations[i] for i in order])
+        # A resumed asynchronous search must not repeat the first draws.
+        n_done = 0 if config.search.synchronous else len(self._done)
+        return TPESampler(
+            config.solver.params, config.solver.space, derived_seed(config.seed, "sampler", *place, n_done)
+        )
 
 
-def fold_score(record: TrialRecord) -> float:
-    """What a search is told of a trial: its last validation score; the worst there is if it has none.
+def empty_record(configuration: Configuration, fold: str = "") -> TrialRecord:
+    """Return a record of a configuration without any result.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    fold : str, default=""
+        The outer fold that the trial carries, where it carries only one.
+
+    Returns
+    -------
+    TrialRecord
+    """
+    id_ = f"{fold}-{configuration.id}" if fold else configuration.id
+    return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold)
+
+
+def last_score(record: TrialRecord) -> float:
+    """Return the last validation score of a trial on one outer fold.
 
     Parameters
     ----------
     record : TrialRecord
-        Of one outer fold.
 
     Returns
     -------
     float
+        `WORST_SCORE` if it has none.
     """
     scores = [trace.score for trace in record.folds.values()]
     return WORST_SCORE if not scores or scores[0] is None else scores[0]

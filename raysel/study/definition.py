@@ -141,14 +141,12 @@ class Study:
         """Each trial's place in the solver's order of simplicity, by id."""
         return {record.id: self.solver(record.params).complexity_key() for record in records}
 
-    def fold_record(self, fold: str, params: Mapping[str, Any]) -> TrialRecord:
-        """An empty record of a trial that carries one outer fold."""
-        configuration = Configuration(params, tuple(self.config.solver.space))
-        return TrialRecord(f"{fold}-{configuration.id}", configuration.name, dict(params), "finished", fold=fold)
+    def configuration(self, params: Mapping[str, Any]) -> Configuration:
+        """Return the configuration of these solver parameters."""
+        return Configuration(params, tuple(self.config.solver.space))
 
-    @property
-    def rungs(self) -> SuccessiveHalving:
-        """Where early stopping judges; fresh, without any score."""
+    def halving(self) -> SuccessiveHalving:
+        """Return the successive halving of one outer fold, without any score."""
         search = self.config.search
         max_iter = max(self.solver(c.params).max_steps for c in self.examples)
         batch = search.batch_size if search.synchronous else None

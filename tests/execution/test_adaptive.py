@@ -108,7 +108,7 @@ def test_without_batches_what_is_there_is_learnt_from_and_not_tried_again(learnt
     free = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}})
     fold = free.plan.folds[0]
     records = [TrialRecord.from_json(entry) for entry in kept if entry["fold"] == fold.name][:4]
-    search = FoldSearch(free, fold, records)
+    search = FoldSearch(free.config, fold, free.configurations, free.halving(), records)
     tried = []
     while (record := search.next()) is not None:
         tried.append(record)

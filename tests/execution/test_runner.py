@@ -14,9 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from small_studies import compute, make_study, quiet_progress, run_on_ray, timeless, write_digits
 
 from raysel.data.loading import load_dataset
+from raysel.distributed import executor as ray_executor
 from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.execution.runner import run
-from raysel.search import ray_executor
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
 

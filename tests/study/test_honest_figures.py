@@ -14,10 +14,11 @@ from small_studies import make_study, run_on_ray, run_serially, write_digits, wr
 from raysel import select, tune
 from raysel.config import config_from_dict, load_config
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.distributed import executor as ray_executor
 from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher
+from raysel.execution import recorder
 from raysel.execution.limits import SearchLimits
 from raysel.execution.trial_plan import trial_plan
-from raysel.search import ray_executor, recorder
 from raysel.study.definition import Study
 from raysel.study.result import Outcome
 from raysel.tracking.directory import StudyDirectory
