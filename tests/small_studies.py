@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
-from rich.console import Console
 from sklearn.datasets import load_digits
 
 from raysel.config import config_from_dict
@@ -21,6 +21,7 @@ from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.log import StudyLog
 from raysel.tracking.progress import Progress
 
 CLASSES, EACH = 4, 20
@@ -89,9 +90,13 @@ def make_study(path: Path, **changes: Any) -> Study:
     return Study.prepare(config_from_dict(raw_config(path, **changes)))
 
 
-def quiet_progress(folder: Path, study: Study) -> Progress:
-    """Counts that nobody looks at."""
-    return Progress(folder / "progress.json", len(study.configurations), "accuracy", Console(file=io.StringIO()))
+@contextmanager
+def quiet_log(folder: Path, study: Study) -> Iterator[StudyLog]:
+    """The log of a study in a folder, without listeners."""
+    folder.mkdir(parents=True, exist_ok=True)
+    progress = Progress(len(study.configurations), "accuracy")
+    with Journal(folder / "journal.jsonl") as journal, StudyLog(journal, progress, folder / "progress.json") as log:
+        yield log
 
 
 class Refit(NamedTuple):
@@ -101,14 +106,12 @@ class Refit(NamedTuple):
     model: Any
 
 
-def compute(
-    executor: Executor, study: Study, journal: Journal, progress: Progress, kept: list[Any] = ()
-) -> tuple[list[Any], list[Refit]]:
+def compute(executor: Executor, study: Study, log: StudyLog, kept: list[Any] = ()) -> tuple[list[Any], list[Refit]]:
     """Trials, winners and refits."""
     work = trial_plan(study, kept)
     with executor:
-        executor.run_trials(work, journal, progress)
-        records = work.finish(journal)
+        executor.run_trials(work, log)
+        records = work.finish(log)
         complexity_key = study.complexity_key(records)
         winners = [(fold, select_winner(records, fold.name, complexity_key)) for fold in study.plan.folds]
         return records, [Refit(*refit) for refit in executor.run_refits(winners)]
@@ -128,11 +131,9 @@ def run_serially(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit
 
 def run_by(executor: Executor, study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study without MLflow: trials by id, refits, the journal's records in order."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "journal.jsonl"
-    with Journal(path) as journal:
-        records, refits = compute(executor, study, journal, quiet_progress(folder, study))
-    kept = list(read_journal(path))
+    with quiet_log(folder, study) as log:
+        records, refits = compute(executor, study, log)
+    kept = list(read_journal(folder / "journal.jsonl"))
     assert sorted(r["id"] for r in kept if r["kind"] == "trial") == sorted(record.id for record in records)
     return {record.id: timeless(record.to_json()) for record in records}, refits, kept
 

@@ -19,13 +19,14 @@ LAYERS = {
     "base": 3,
     **dict.fromkeys(["solvers", "baselines"], 4),
     **dict.fromkeys(["cv", "ranking"], 5),
-    **dict.fromkeys(["search", "tracking", "report"], 6),
-    "study": 7,
-    "execution": 8,
-    "distributed": 9,
-    "raysel": 10,  # the public names
-    "cli": 11,
-    **dict.fromkeys(["tune", "select"], 12),
+    **dict.fromkeys(["search", "tracking"], 6),
+    "report": 7,
+    "study": 8,
+    "execution": 9,
+    "distributed": 10,
+    "raysel": 11,  # the public names
+    "cli": 12,
+    **dict.fromkeys(["tune", "select"], 13),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {

@@ -10,10 +10,10 @@ import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.data.layouts import Modalities, Tensor
+from raysel.report.progress import duration
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
-from raysel.tracking.progress import duration
 
 #: Columns whose standard deviations differ by more than this factor are hardly of one unit.
 _SPREADS = 100.0

@@ -29,8 +29,7 @@ from raysel.execution.recorder import Recorder
 from raysel.execution.signals import install_sigterm_handler
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
-from raysel.tracking.journal import Journal
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import StudyLog
 
 #: Prepared folds may fill this share of the object store; beyond it each trial makes its own.
 _STORE_SHARE = 0.5
@@ -62,26 +61,26 @@ class RayExecutor(Executor):
         install_sigterm_handler()
         return ray.put(self._study)
 
-    def run_trials(self, work: TrialPlan, journal: Journal, progress: Progress) -> bool:
+    def run_trials(self, work: TrialPlan, log: StudyLog) -> bool:
         """Do what is left of a study's work as trials of Ray Tune."""
-        progress.enter("starting Ray")
+        log.enter_phase("starting Ray")
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.ERROR)
         limits = SearchLimits(search.time_budget, search.max_failures, work)
-        callback = RecorderCallback(work, Recorder(work, journal, progress))
-        progress.enter("preparing the folds")
+        callback = RecorderCallback(work, Recorder(work, log))
+        log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
-            progress.say(
+            log.message(
                 "the data exceed Ray's object store and are read from disk, which is slower: raise "
                 "object_store_memory, with which Ray is started"
             )
         prepared = self._prepare_folds()
         if prepared is None:
-            progress.say(
+            log.message(
                 f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial makes its own, which "
                 "is slower"
             )
-        progress.enter("")
+        log.enter_phase("")
         with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(

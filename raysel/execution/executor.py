@@ -11,24 +11,22 @@ from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.errors import StudyError
 from raysel.execution.trial_plan import TrialPlan
-from raysel.tracking.journal import Journal
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import StudyLog
 
 
 class Executor(AbstractContextManager["Executor"], ABC):
     """Computes what a study needs; entered for as long as it does."""
 
     @abstractmethod
-    def run_trials(self, work: TrialPlan, journal: Journal, progress: Progress) -> bool:
+    def run_trials(self, work: TrialPlan, log: StudyLog) -> bool:
         """Do what is left of a study's work: score configurations by inner folds, nothing else.
 
         Parameters
         ----------
         work : TrialPlan
             Keeps the records.
-        journal : Journal
-            Told of each trial as it ends.
-        progress : Progress
+        log : StudyLog
+            Told of each trial as it starts and ends.
 
         Returns
         -------

@@ -10,8 +10,7 @@ from typing import Any
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.execution.memory import machine_memory, process_memory
 from raysel.execution.trial_plan import TrialPlan
-from raysel.tracking.journal import Journal
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import StudyLog
 
 #: Share of the machine's memory from which on the process says what it uses.
 _MEMORY_SHARE = 0.5
@@ -24,21 +23,20 @@ class Recorder:
     ----------
     work : TrialPlan
         What the trials are pieces of.
-    journal : Journal
-    progress : Progress
+    log : StudyLog
     """
 
-    def __init__(self, work: TrialPlan, journal: Journal, progress: Progress) -> None:
-        self._work, self._journal, self._progress = work, journal, progress
+    def __init__(self, work: TrialPlan, log: StudyLog) -> None:
+        self._work, self._log = work, log
         self._memory_limit = _MEMORY_SHARE * machine_memory()
 
     def start(self) -> None:
         """Count a trial that runs."""
-        self._progress.update(running=1)
+        self._log.trial_started()
 
     def refresh(self) -> None:
         """Show the progress of a trial that goes on."""
-        self._progress.refresh()
+        self._log.refresh()
 
     def stop(self, record: TrialRecord | PathRecord) -> None:
         """Keep the record of a trial that early stopping has ended.
@@ -75,18 +73,17 @@ class Recorder:
         StudyError
             If the journal cannot be written.
         """
-        self._journal.append(self._work.entry(record))
+        self._log.record(self._work.entry(record))
         self._work.keep(record)
         self._watch_memory()
-        failed = record.status == "failed"
-        self._progress.update(finished=not failed, failed=failed, running=-1, score=self._work.score(record))
+        self._log.trial_ended(record.status == "failed", self._work.score(record))
 
     def _watch_memory(self) -> None:
         """Say once that this process takes up much of the machine's memory."""
         used = process_memory()
         if used > self._memory_limit:
             self._memory_limit = math.inf
-            self._progress.say(
+            self._log.message(
                 f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the machine's memory: "
                 "if it is killed, --resume goes on; fewer configurations a study need less"
             )

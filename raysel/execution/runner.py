@@ -30,12 +30,14 @@ from raysel.execution.signals import was_terminated
 from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
+from raysel.report.progress import ProgressLine
 from raysel.study.definition import Study
 from raysel.study.entries import end_entry, refit_entry, search_entry, study_entry
 from raysel.study.result import Outcome
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
+from raysel.tracking.log import StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.traces import trace_table
 from raysel.tracking.uploader import MLflowUploader
@@ -225,43 +227,42 @@ def _run(
     console: Console,
 ) -> Finished:
     follower = MLflowUploader(directory)
-    progress = Progress(directory.progress, study.n_trials, study.config.evaluation.metric, console)
-    with progress:
+    progress = Progress(study.n_trials, study.config.evaluation.metric)
+    with StudyLog(journal, progress, directory.progress, [ProgressLine(console)]) as log:
         try:
-            _compute(study, directory, journal, kept, address, progress)
-            progress.enter("writing the ranking")
+            _compute(study, directory, kept, address, log)
+            log.enter_phase("writing the ranking")
             outcome = Outcome.read(directory, ended=False)
             outcome.export(directory.ranking)
-            journal.append(end_entry("finished", begun["started"], outcome))
+            log.record(end_entry("finished", begun["started"], outcome))
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             with suppress(StudyError):  # the disk may be what failed
-                journal.append(end_entry(status, begun["started"]))
+                log.record(end_entry(status, begun["started"]))
             if not was_terminated():  # then seconds count, and the follower goes on alone
-                progress.enter("telling MLflow the rest")
+                log.enter_phase("telling MLflow the rest")
                 follower.finish(patience=5)
             raise
-        progress.enter("telling MLflow the rest")
+        log.enter_phase("telling MLflow the rest")
         return Finished(outcome, follower.finish(), begun["uri"])
 
 
 def _compute(
     study: Study,
     directory: StudyDirectory,
-    journal: Journal,
     kept: StoredStudy | None,
     address: str | None,
-    progress: Progress,
+    log: StudyLog,
 ) -> None:
     work = trial_plan(study, kept.trials if kept else ())
-    progress.begin(work.records)
+    log.begin(work.records)
     with _executor(study, address) as executor:
-        cut = executor.run_trials(work, journal, progress) if work.n_left else False
+        cut = executor.run_trials(work, log) if work.n_left else False
         if cut:
-            progress.say(f"search.time_budget is used up: {work.n_left} of {study.n_trials} trials were not made")
-        journal.append(search_entry(study, len(work.records), cut))
-        records = work.finish(journal)
-        progress.enter("refitting the winners")
+            log.message(f"search.time_budget is used up: {work.n_left} of {study.n_trials} trials were not made")
+        log.record(search_entry(study, len(work.records), cut))
+        records = work.finish(log)
+        log.enter_phase("refitting the winners")
         winners = _winners(study, directory, records, kept)
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
@@ -270,7 +271,7 @@ def _compute(
                 if not record.test_scores:
                     save_model(model, directory.model)
                 pa.csv.write_csv(_fold_table(study, record), directory.fold_table(record.fold))
-                journal.append(refit_entry(study, directory, record))
+                log.record(refit_entry(study, directory, record))
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 

@@ -18,8 +18,7 @@ from raysel.execution.memory import machine_memory
 from raysel.execution.recorder import Recorder
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
-from raysel.tracking.journal import Journal
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import StudyLog
 
 #: Prepared folds are kept while they fill no more than this share of the machine's memory.
 _MEMORY_SHARE = 0.25
@@ -41,14 +40,14 @@ class SerialExecutor(Executor):
     def __exit__(self, *_: object) -> None:
         self._prepared.clear()
 
-    def run_trials(self, work: TrialPlan, journal: Journal, progress: Progress) -> bool:
+    def run_trials(self, work: TrialPlan, log: StudyLog) -> bool:
         """Do what is left of a study's work, one trial after the other."""
         search = self._study.config.search
         limits, recorder = (
             SearchLimits(search.time_budget, search.max_failures, work),
-            Recorder(work, journal, progress),
+            Recorder(work, log),
         )
-        progress.enter("")
+        log.enter_phase("")
         with threadpool_limits(search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
             while not limits.reached():
                 config = work.propose()

@@ -16,7 +16,7 @@ from raysel.execution.path_records import trial_records
 from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial
 from raysel.search.nested import FoldSearch, empty_record
 from raysel.study.definition import Study
-from raysel.tracking.journal import Journal
+from raysel.tracking.log import StudyLog
 
 
 class TrialPlan(ABC):
@@ -60,7 +60,7 @@ class TrialPlan(ABC):
         """What the progress line may call the best so far."""
 
     @abstractmethod
-    def finish(self, journal: Journal) -> list[TrialRecord]:
+    def finish(self, log: StudyLog) -> list[TrialRecord]:
         """What the pieces say of each configuration, in an order that does not depend on when they ended."""
 
     def keep(self, record: Any) -> None:
@@ -139,7 +139,7 @@ class ConfigurationPlan(TrialPlan):
         curve = record.curves(evaluation.metric, evaluation.labels).get(f"val_{evaluation.metric}")
         return curve[-1] if curve else None
 
-    def finish(self, journal: Journal) -> list[TrialRecord]:
+    def finish(self, log: StudyLog) -> list[TrialRecord]:
         """The records themselves, in the order of the configurations."""
         order = {configuration.id: i for i, configuration in enumerate(self.study.configurations)}
         return sorted(self.records, key=lambda record: order[record.id])
@@ -208,7 +208,7 @@ class TrainingSetPlan(TrialPlan):
         """The best of one inner fold would be no configuration's score."""
         return None
 
-    def finish(self, journal: Journal) -> list[TrialRecord]:
+    def finish(self, log: StudyLog) -> list[TrialRecord]:
         """Put the paths together, configuration by configuration, and write each down as a trial, once."""
         if self._left():
             raise StudyError(
@@ -218,7 +218,7 @@ class TrainingSetPlan(TrialPlan):
         found = trial_records(self.study, self.records)
         for record in found:
             if record.id not in self._written:
-                journal.append(trial_entry(self.study, record))
+                log.record(trial_entry(self.study, record))
         return found
 
 
@@ -249,7 +249,7 @@ class FoldPlan(ConfigurationPlan):
         """An empty record of a configuration on a fold."""
         return empty_record(self.study.configuration(config["params"]), config["fold"])
 
-    def finish(self, journal: Journal) -> list[TrialRecord]:
+    def finish(self, log: StudyLog) -> list[TrialRecord]:
         """The records themselves, by outer fold and configuration."""
         return sorted(self.records, key=lambda record: record.id)
 

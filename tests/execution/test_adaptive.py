@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from small_studies import compute, make_study, quiet_progress, run_on_ray, write_digits
+from small_studies import compute, make_study, quiet_log, run_on_ray, write_digits
 
 from raysel.cv.records import TrialRecord
 from raysel.distributed.executor import RayExecutor
 from raysel.errors import ConfigError
 from raysel.search.nested import FoldSearch
-from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.journal import read_journal
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
@@ -94,8 +94,8 @@ def test_a_folds_test_samples_change_neither_its_proposals_nor_its_stops(learnt,
 def test_a_resumed_search_goes_on_as_if_it_had_not_stopped(learnt, tmp_path):
     study, records, _, kept = learnt
     n_kept = 7
-    with Journal(tmp_path / "journal.jsonl") as journal:
-        found, _ = compute(RayExecutor(study, None), study, journal, quiet_progress(tmp_path, study), kept[:n_kept])
+    with quiet_log(tmp_path, study) as log:
+        found, _ = compute(RayExecutor(study, None), study, log, kept[:n_kept])
     assert {r.id: json.loads(json.dumps(r.to_json()))["folds"] for r in found} == {
         key: record["folds"] for key, record in records.items()
     }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import compute, make_study, quiet_progress, run_on_ray, timeless, write_digits
+from small_studies import compute, make_study, run_on_ray, timeless, write_digits
 
 from raysel.data.loading import load_dataset
 from raysel.distributed import executor as ray_executor
@@ -19,6 +19,8 @@ from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.execution.runner import run
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
+from raysel.tracking.log import StudyLog
+from raysel.tracking.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
@@ -114,8 +116,9 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full, which refuses every byte as a full disk does")
     study = make_study(digits, solver__space={"alpha": [0.1]})
-    with Journal(Path("/dev/full")) as journal, pytest.raises(StudyError) as ended:
-        compute(ray_executor.RayExecutor(study, None), study, journal, quiet_progress(tmp_path, study))
+    log = StudyLog(Journal(Path("/dev/full")), Progress(1, "accuracy"), tmp_path / "progress.json")
+    with pytest.raises(StudyError) as ended:
+        compute(ray_executor.RayExecutor(study, None), study, log)
     assert str(ended.value) == (
         "the journal /dev/full cannot be written: No space left on device. What it held before is kept."
     )

@@ -256,7 +256,7 @@ def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
     monkeypatch.setattr(recorder, "machine_memory", lambda: 2**20)
     said = []
-    monkeypatch.setattr("raysel.tracking.progress.Progress.say", lambda _, sentence: said.append(sentence))
+    monkeypatch.setattr("raysel.tracking.log.StudyLog.message", lambda _, sentence: said.append(sentence))
     run_on_ray(make_study(tmp_path / "few.npz"), tmp_path / "run")
     assert len([sentence for sentence in said if "more than 50% of the machine's memory" in sentence]) == 1
 

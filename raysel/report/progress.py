@@ -1,0 +1,106 @@
+"""The progress of a running study on a terminal."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from raysel.tracking.progress import Progress
+
+_LOG_EVERY_SECONDS = 15.0
+
+
+class ProgressLine:
+    """Shows the progress of a study as one line: live on a terminal, else a plain line now and then.
+
+    Parameters
+    ----------
+    console : Console
+        Where the line is printed.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress: Progress | None = None
+        self._phase, self._logged = "", time.monotonic()
+        self._live = Live(console=console, get_renderable=self._text, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> ProgressLine:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show the progress; where there is no terminal, every 15 seconds."""
+        self._progress, now = progress, time.monotonic()
+        if self._live:
+            if progress.phase != self._phase:  # else it renews itself four times a second
+                self._live.refresh()
+            self._phase = progress.phase
+        elif now - self._logged >= _LOG_EVERY_SECONDS:
+            self._logged = now
+            self._console.print(progress_line(progress), highlight=False)
+
+    def message(self, text: str) -> None:
+        """Print a sentence above the line."""
+        self._console.print(text, highlight=False, markup=False)
+
+    def _text(self) -> Text:
+        line = progress_line(self._progress) if self._progress else ""
+        return Text(line, no_wrap=True, overflow="ellipsis")
+
+
+def progress_line(progress: Progress) -> str:
+    """Return the progress of a study as one line.
+
+    Parameters
+    ----------
+    progress : Progress
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> progress_line(Progress(total=8, metric="accuracy", finished=3, running=2))
+    '3/8 trials · 2 running · 0 failed'
+    """
+    if progress.phase:
+        return progress.phase
+    parts = [f"{progress.n_ended}/{progress.total} trials", f"{progress.running} running", f"{progress.failed} failed"]
+    if progress.best is not None:
+        parts.append(f"best val_{progress.metric} {progress.best:.3f}")
+    if progress.seconds_left is not None:
+        parts.append(f"about {duration(progress.seconds_left)} left")
+    return " · ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words.
+
+    Parameters
+    ----------
+    seconds : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> duration(500)
+    '8 min'
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,133 @@
+"""The event log of a running study: it owns the journal and the progress, and tells the listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from raysel.cv.records import PathRecord, TrialRecord
+from raysel.files import write_json_atomically
+from raysel.tracking.journal import Journal
+from raysel.tracking.progress import Progress
+
+
+class Listener(Protocol):
+    """Something that shows the events of a running study; entered while the study runs."""
+
+    def show(self, progress: Progress) -> None:
+        """Show the progress; called whenever it may have changed."""
+
+    def message(self, text: str) -> None:
+        """Show a sentence."""
+
+    def __enter__(self) -> Any:
+        """Start to listen."""
+
+    def __exit__(self, kind: Any, error: Any, trace: Any, /) -> Any:
+        """Stop listening."""
+
+
+class StudyLog:
+    """The one object that a running study reports to.
+
+    Parameters
+    ----------
+    journal : Journal
+        Receives every record.
+    progress : Progress
+        Counts of the study's trials.
+    progress_file : Path
+        JSON file that is replaced by the counts whenever they change.
+    listeners : sequence of Listener, default=()
+    """
+
+    def __init__(
+        self, journal: Journal, progress: Progress, progress_file: Path, listeners: Sequence[Listener] = ()
+    ) -> None:
+        self._journal, self._progress, self._progress_file = journal, progress, progress_file
+        self._listeners = listeners
+        self._stack = ExitStack()
+
+    def __enter__(self) -> StudyLog:
+        for listener in self._listeners:
+            self._stack.enter_context(listener)
+        self._changed()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.running = 0  # whatever ran has ended with the study
+        self._stack.close()
+        self._write_counts()
+
+    def begin(self, records: Sequence[TrialRecord | PathRecord]) -> None:
+        """Count the trials that an earlier run of the study has finished."""
+        self._progress.begin(records)
+        self._changed()
+
+    def record(self, record: Any) -> None:
+        """Write a record to the journal.
+
+        Parameters
+        ----------
+        record : StudyRecord, TrialRecord, PathRecord, RefitRecord, SearchRecord or EndRecord
+
+        Raises
+        ------
+        StudyError
+            If the journal cannot be written.
+        """
+        self._journal.append(record)
+
+    def enter_phase(self, phase: str) -> None:
+        """Report what is being done now; an empty text while trials run."""
+        self._progress.phase = phase
+        self._show()
+
+    def message(self, text: str) -> None:
+        """Report a sentence."""
+        for listener in self._listeners:
+            listener.message(text)
+
+    def trial_started(self) -> None:
+        """Count a trial that runs."""
+        self._progress.running += 1
+        self._changed()
+
+    def trial_ended(self, failed: bool, score: float | None = None) -> None:
+        """Count a trial that has ended.
+
+        Parameters
+        ----------
+        failed : bool
+            Whether a fit of it failed.
+        score : float, optional
+            Its mean validation score.
+        """
+        progress = self._progress
+        progress.running -= 1
+        progress.failed += failed
+        progress.finished += not failed
+        if score is not None and (progress.best is None or score > progress.best):
+            progress.best = score
+        self._changed()
+
+    def refresh(self) -> None:
+        """Show the progress again: a trial goes on."""
+        self._show()
+
+    def _changed(self) -> None:
+        self._write_counts()
+        self._show()
+
+    def _show(self) -> None:
+        for listener in self._listeners:
+            listener.show(self._progress)
+
+    def _write_counts(self) -> None:
+        with suppress(OSError):  # a full disk shows in the journal; the counts are not worth a study
+            write_json_atomically(self._progress_file, self._progress.counts())

@@ -1,0 +1,49 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from raysel.files import write_json_atomically, write_text_atomically
+
+
+def test_a_reader_never_sees_part_of_a_file(tmp_path):
+    path = tmp_path / "progress.json"
+    write_json_atomically(path, {"n": 0, "pad": ""})
+    done, seen, faults = threading.Event(), set(), []
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                value = json.loads(path.read_text())
+                assert len(value["pad"]) == value["n"]
+                seen.add(value["n"])
+            except (OSError, ValueError, AssertionError) as fault:
+                faults.append(fault)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    number = 0
+    while number < 300 or (len(seen) < 3 and not faults and number < 100_000):
+        number += 1
+        size = 50 * (number % 400)
+        write_json_atomically(path, {"n": size, "pad": "x" * size})
+    done.set()
+    reader.join()
+    assert not faults
+    assert len(seen) >= 3
+    assert [p.name for p in tmp_path.iterdir()] == ["progress.json"]
+
+
+def test_a_file_that_cannot_be_renewed_keeps_its_text(tmp_path):
+    path = tmp_path / "kept.json"
+    write_text_atomically(path, "old ü")
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_json_atomically(path, float("nan"))
+    with pytest.raises(UnicodeEncodeError):
+        write_text_atomically(path, "new \ud800")
+    assert path.read_text(encoding="utf-8") == "old ü"
+    assert [p.name for p in tmp_path.iterdir()] == ["kept.json"]
