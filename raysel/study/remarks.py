@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.tracking.records import SearchRecord
 
 
-def search_remarks(trials: Sequence[TrialRecord], search: Mapping[str, Any]) -> Iterator[str]:
-    """Whether all trials were made, and how many failed.
+def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[str]:
+    """Yield whether the search was cut, and how many trials failed.
 
     Parameters
     ----------
     trials : sequence of TrialRecord
-    search : mapping
-        ``n_tried``, ``n_planned`` and ``cut``; may be empty.
+    search : SearchRecord or None
+        None where the journal does not say how the search ended.
 
     Yields
     ------
     str
     """
-    if search.get("cut"):
-        yield f"search.time_budget ended the search: {search['n_tried']} of {search['n_planned']} trials were made."
+    if search is not None and search.cut:
+        yield f"search.time_budget ended the search: {search.n_tried} of {search.n_planned} trials were made."
     failed = [record for record in trials if record.status == "failed"]
     if failed:
         partly = [record for record in failed if any(not trace.error for trace in record.folds.values())]
         where = f", {len(partly)} of them on some outer folds only" if partly else ""
         yield f"{len(failed)} of {len(trials)} trials failed{where}; their errors are in the journal."
+
+
+def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[str]:
+    """Yield that there is no ranking where a winner gives no feature scores.
+
+    Parameters
+    ----------
+    unranked_folds : sequence of str
+        Folds whose winner gives none.
+    n_refits : int
+        Number of winners, the final one among them.
+
+    Yields
+    ------
+    str
+    """
+    if len(unranked_folds) == n_refits:
+        yield "There is no ranking of the features: the method gives no feature scores."
+    elif unranked_folds:
+        yield f"There is no ranking of the features: the winners of {', '.join(unranked_folds)} give no feature scores."
 
 
 def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
@@ -38,7 +58,7 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     Parameters
     ----------
     n_scored : mapping of str to int
-        How many features have a score in each fold's winner, the final one among them.
+        Number of features with a score in each fold's winner, the final one among them; empty without a ranking.
     top : int
         How many features count as selected at most.
 
@@ -46,6 +66,8 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     ------
     str
     """
+    if not n_scored:
+        return
     if n_scored[FINAL] == 0:
         yield "The final model selects no feature: it predicts the most frequent class."
     empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]

@@ -1,159 +1,261 @@
-"""What a finished study found, read from its directory, and its export as a ranking of features."""
+"""The result of a study, read from its directory: finished or as far as it has come."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raysel.arrays import BoolArray
+from raysel.base.models import load_model
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.data.layouts import Layout, Tasks, layout_from_json
-from raysel.errors import ConfigError, StudyError
-from raysel.ranking.export import write_manifest, write_ranking
+from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.ranking_figure import ranking_figure, write_figure
-from raysel.study.remarks import convergence_remarks, fit_remarks, search_remarks, selection_remarks
-from raysel.study.scores import StudyResult
+from raysel.study import tables
+from raysel.study.remarks import convergence_remarks, fit_remarks, ranking_remarks, search_remarks, selection_remarks
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
-@dataclass(frozen=True)
-class Outcome:
-    """A finished study.
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyResult:
+    """Scores, trials, ranking and model of a study.
 
     Parameters
     ----------
-    directory : StudyDirectory
-    study : mapping
-        The journal's first record.
-    result : StudyResult
-    trials : list of TrialRecord
-    search : mapping
-        How far the search went: ``n_tried``, ``n_planned``, ``cut``; empty in journals of version 0.1.
+    stored : StoredStudy
+        All that the study's journal holds.
     """
 
-    directory: StudyDirectory
-    study: Mapping[str, Any]
-    result: StudyResult
-    trials: list[TrialRecord]
-    search: Mapping[str, Any]
+    stored: StoredStudy
 
     @classmethod
-    def read(cls, directory: StudyDirectory, *, ended: bool = True) -> Outcome:
-        """Read a study's journal.
+    def open(cls, path: str | Path) -> StudyResult:
+        """Read a study from its directory.
 
         Parameters
         ----------
-        directory : StudyDirectory
-        ended : bool, default=True
-            Whether its end must be written down; it is once the results are exported.
+        path : str or Path
+            The study's directory.
 
         Returns
         -------
-        Outcome
+        StudyResult
 
         Raises
         ------
-        StudyError
-            If there is no study, or it has not come to its end.
+        DirectoryError
+            If the directory holds no study, or its journal is damaged.
         """
-        kept = StoredStudy.read(directory)
-        study, whole = kept.study, kept.status == "finished" or not ended
-        if not whole or set(kept.refits) != set(study["folds"]) or not directory.model.exists():
-            raise StudyError(
-                f"the study in {directory.path} has not come to its end: {kept.n_trials} of {study['n_trials']} trials "
-                f"are done. Go on with it by `python -m raysel.tune --resume {directory.path}`, or name another study."
-            )
-        try:
-            ordered = [RefitRecord.from_json(dict(kept.refits[fold])) for fold in study["folds"]]
-            trials = [TrialRecord.from_json(dict(entry)) for entry in kept.trials if entry["kind"] == "trial"]
-        except (KeyError, TypeError) as error:
-            raise StudyError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
-        return cls(directory, study, StudyResult(ordered, study["metric"]), trials, kept.search)
+        return cls(StoredStudy.read(StudyDirectory(Path(path))))
+
+    # --- what the study is -------------------------------------------------------------------
+
+    @property
+    def directory(self) -> StudyDirectory:
+        """The study's files."""
+        return self.stored.directory
+
+    @property
+    def path(self) -> Path:
+        """The study's directory."""
+        return self.stored.directory.path
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.stored.study.name
+
+    @property
+    def status(self) -> str:
+        """State of the study: ``finished``, ``failed``, ``interrupted``, or ``killed`` where no end was recorded."""
+        return self.stored.status
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The study's configuration as plain data."""
+        return self.stored.study.config
+
+    @property
+    def metric(self) -> str:
+        """Name of the score."""
+        return self.stored.study.metric
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Names of the features, in the order of the columns."""
+        return self.stored.study.feature_names
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Arrangement of the data's columns."""
+        return layout_from_json(self.stored.study.layout)
+
+    @cached_property
+    def constant(self) -> BoolArray:
+        """Mask of the features that have the same value in all samples, shape (n_features,)."""
+        found = np.zeros(len(self.feature_names), dtype=bool)
+        found[list(self.stored.study.constant)] = True
+        return found
+
+    # --- scores ------------------------------------------------------------------------------
+
+    @cached_property
+    def refits(self) -> list[RefitRecord]:
+        """Refits of the winners in the order of the outer folds, the final one last.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        """
+        study, refits = self.stored.study, self.stored.refits
+        if self.status != "finished" or set(refits) != set(study.folds):
+            raise UnfinishedStudyError(self.path, self.stored.n_trials, study.n_trials)
+        return [refits[fold] for fold in study.folds]
+
+    @property
+    def outer(self) -> list[RefitRecord]:
+        """Refits of the outer folds' winners, each with its test score."""
+        return [refit for refit in self.refits if refit.fold != FINAL]
+
+    @property
+    def final(self) -> RefitRecord:
+        """Refit of the final fold's winner on all data: the model."""
+        return next(refit for refit in self.refits if refit.fold == FINAL)
+
+    @property
+    def test_scores(self) -> list[float]:
+        """Test score of each outer fold's winner."""
+        return [float(np.mean(refit.test_scores)) for refit in self.outer]
+
+    @property
+    def inner_scores(self) -> list[float]:
+        """Inner score of each outer fold's winner."""
+        return [refit.inner_score for refit in self.outer]
+
+    @property
+    def test_mean(self) -> float:
+        """Mean of the test scores over the outer folds: the honest estimate."""
+        return float(np.mean(self.test_scores))
+
+    @property
+    def test_sd(self) -> float:
+        """Sample standard deviation of the test scores over the outer folds."""
+        return float(np.std(self.test_scores, ddof=1))
+
+    @cached_property
+    def task_scores(self) -> dict[str, list[float]]:
+        """Test scores of each task on each outer fold; empty where the data are one task."""
+        if not isinstance(self.layout, Tasks):
+            return {}
+        by_task = zip(*(refit.test_scores for refit in self.outer), strict=True)
+        return {name: list(scores) for name, scores in zip(self.layout.tasks, by_task, strict=True)}
+
+    # --- trials ------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> list[TrialRecord]:
+        """Records of the trials, in the order in which they ended."""
+        return self.stored.trials
 
     @property
     def n_trials(self) -> dict[str, int]:
-        """How many trials ended in each status."""
-        statuses = [record.status for record in self.trials]
+        """Number of trials in each state."""
+        statuses = [record.status for record in self.records]
         return {status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")}
 
     @property
     def cut(self) -> bool:
         """Whether ``search.time_budget`` ended the search before all trials were made."""
-        return bool(self.search.get("cut", False))
+        return self.stored.search is not None and self.stored.search.cut
 
     @cached_property
     def winner_convergence(self) -> Convergence:
-        """How many of the winners' refits, the model's among them, met their ``tol``."""
-        return Convergence.of(self.result.refits)
+        """Number of the winners' refits, the model's among them, that met their ``tol``."""
+        return Convergence.of(self.refits)
 
-    @cached_property
-    def constant(self) -> BoolArray:
-        """Features of one value in all samples: shape (n_features,)."""
-        found = np.zeros(len(self.study["feature_names"]), dtype=bool)
-        found[self.study["constant"]] = True
-        return found
-
-    @cached_property
-    def n_scored(self) -> dict[str, int]:
-        """How many features have a score in each fold's winner, the model's among them, by fold."""
-        ranking = self.ranking()
-        return dict(zip(ranking.fold_names, ranking.fold_n_scored.tolist(), strict=True)) | {FINAL: ranking.n_scored}
-
-    def remarks(self, top: int | None = None) -> list[str]:
-        """What limits the result, a sentence each; empty where nothing does.
-
-        Parameters
-        ----------
-        top : int, optional
-            How many features count as selected; `default_top` if not given.
+    def summary(self) -> pd.DataFrame:
+        """Return the winners of the outer folds as a table.
 
         Returns
         -------
-        list of str
+        DataFrame
+            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``inner_<metric>``,
+            ``test_<metric>``, ``features_with_score`` and ``converged``.
         """
-        return [
-            *search_remarks(self.trials, self.search),
-            *selection_remarks(self.n_scored, top or self.default_top),
-            *convergence_remarks(self.trials, self.result.refits),
-            *fit_remarks(self.result.refits),
-        ]
+        return tables.summary_table(self.stored)
 
-    @property
-    def layout(self) -> Layout:
-        """The layout of the study's data."""
-        return layout_from_json(self.study["layout"])
+    def trials(self) -> pd.DataFrame:
+        """Return the trials that have ended as a table, the best validation score first.
+
+        Returns
+        -------
+        DataFrame
+            One row a configuration: ``trial`` (its id), ``param_*``, ``status``, ``val_<metric>`` (mean over the
+            outer folds, which picks no winner), one ``val_<metric>/<fold>`` an outer fold, ``objective``,
+            ``converged`` (share of the inner fits that met ``tol``), ``seconds`` and ``error``.
+        """
+        return tables.trial_frame(self.stored)
+
+    def traces(self) -> pd.DataFrame:
+        """Return objective and scores of every inner fit by iteration.
+
+        Returns
+        -------
+        DataFrame
+            One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective``
+            and one ``score`` column for each number of features.
+        """
+        return tables.trace_frame(self.stored)
+
+    # --- ranking -----------------------------------------------------------------------------
 
     @cached_property
-    def task_scores(self) -> dict[str, list[float]]:
-        """Each task's own test score on each outer fold; empty where the data are one task."""
-        if not isinstance(self.layout, Tasks):
+    def unranked_folds(self) -> list[str]:
+        """Names of the outer folds whose winner gives no feature scores; all of them for a method that ranks nothing."""
+        return [refit.fold for refit in self.refits if refit.feature_scores is None]
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether every winner gives feature scores, so that there is a ranking."""
+        return not self.unranked_folds
+
+    @cached_property
+    def n_scored(self) -> dict[str, int]:
+        """Number of features with a score above 0 in each fold's winner, the model's among them, by fold."""
+        if not self.is_ranked:
             return {}
-        by_task = zip(*(refit.test_scores for refit in self.result.outer), strict=True)
-        return {name: list(scores) for name, scores in zip(self.layout.tasks, by_task, strict=True)}
+        ranking = self.ranking()
+        return dict(zip(ranking.fold_names, ranking.fold_n_scored.tolist(), strict=True)) | {FINAL: ranking.n_scored}
 
     @cached_property
     def default_top(self) -> int:
-        """The middle one of the numbers of features that were scored, else a tenth of all."""
-        scored = self.study["config"]["evaluation"].get("n_features") or []
-        return int(scored[len(scored) // 2]) if scored else max(1, len(self.study["feature_names"]) // 10)
+        """Number of features that count as selected by default.
+
+        The middle one of ``evaluation.n_features``, else a tenth of all features.
+        """
+        scored = self.config["evaluation"].get("n_features") or []
+        return int(scored[len(scored) // 2]) if scored else max(1, len(self.feature_names) // 10)
 
     def ranking(self, top: int | None = None) -> FeatureRanking:
-        """The model's ranking and the outer folds'.
+        """Return the model's ranking of the features, with the outer folds' ranks.
 
         Parameters
         ----------
         top : int, optional
-            How many features count as selected; `default_top` if not given.
+            Number of features that count as selected; `default_top` by default.
 
         Returns
         -------
@@ -162,155 +264,106 @@ class Outcome:
         Raises
         ------
         ConfigError
-            If top is not between 1 and the number of features.
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study's method ranks no features.
         """
-        names = self.study["feature_names"]
-        if top is not None and not 1 <= top <= len(names):
-            raise ConfigError(f"--top {top} must lie between 1 and the {len(names)} features of the study.")
+        if not self.is_ranked:
+            raise StudyError(f"the study {self.name} has no ranking: its method gives no feature scores.")
+        if top is not None and not 1 <= top <= len(self.feature_names):
+            raise ConfigError(f"top={top} must lie between 1 and the {len(self.feature_names)} features of the study.")
         return FeatureRanking.from_folds(
-            self.result.final.feature_scores,
-            [refit.feature_scores for refit in self.result.outer],
-            feature_names=names,
-            fold_names=[refit.fold for refit in self.result.outer],
+            self.final.feature_scores or (),
+            [refit.feature_scores or () for refit in self.outer],
+            feature_names=self.feature_names,
+            fold_names=[refit.fold for refit in self.outer],
             n_selected=top or self.default_top,
             coordinates=self.layout.coordinates(),
             constant=self.constant,
         )
 
-    def tasks_in_words(self) -> str:
-        """Each task's mean test score with its standard deviation, in a line."""
-        pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in self.task_scores.items())
-        return ", ".join(f"{name} {mean:.3f} ± {spread:.3f} (SD)" for name, mean, spread in pairs)
-
-    def stability_in_words(self, top: int | None = None) -> str:
-        """Stability of the selected features, with what it is of."""
-        ranking = self.ranking(top)
-        return f"of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
-
-    def markdown(self) -> str:
-        """The winners and their scores as a table in Markdown, and what else a reader wants first.
-
-        Returns
-        -------
-        str
-        """
-        metric, summary = self.result.metric, self.result.summary()
-        inner, test = float(np.mean(summary["inner"])), f"{summary['test_mean']:.3f} ± {summary['test_std']:.3f} (SD)"
-        rows = [
-            f"| {r.fold} | {r.name} | {self.n_scored[r.fold]} | {r.inner_score:.3f} | {r.test_score:.3f} |"
-            for r in self.result.outer
-        ]
-        model = f"Model: {self.result.final.name}, fitted on all {self.study['n_samples']} samples (run `final`)."
-        model += f" {self.n_scored[self.result.final.fold]} of {len(self.constant)} features have a score in it."
-        stability = f"Stability {self.stability_in_words()}."
-        head = [
-            f"| outer fold | winner | features with a score | inner {metric} | test {metric} |",
-            "|---|---|---|---|---|",
-        ]
-        remarks = [f"- {remark}" for remark in self.remarks()]
-        tasks = [f"Test {metric} by task: {self.tasks_in_words()}.", ""] if self.task_scores else []
-        mean = f"| **mean** | | | {inner:.3f} | **{test}** |"
-        return "\n".join([*head, *rows, mean, "", *tasks, f"{model} {stability}", *([""] if remarks else []), *remarks])
-
-    def manifest(self, top: int | None = None) -> dict[str, Any]:
-        """What re-creates the study, and what it found.
+    def remarks(self, top: int | None = None) -> list[str]:
+        """Return what limits the result, a sentence each.
 
         Parameters
         ----------
         top : int, optional
+            Number of features that count as selected; `default_top` by default.
 
         Returns
         -------
-        dict
-            Ready for JSON.
+        list of str
+            Empty where nothing limits it.
         """
-        ranking, result = self.ranking(top), self.result
-        command: str | None = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
-        if self.cut:
-            again = f"{command} --set search.time_budget=null --set search.configurations=ranking/manifest.json"
-            command = again if self._is_listed else None  # what a search has learnt by then depends on the clock
-        return {
-            "name": self.study["name"],
-            "command": command,
-            "remarks": self.remarks(top),
-            "config": self.study["config"],
-            "config_hash": self.study["config_hash"],
-            "data_hash": self.study["data_hash"],
-            "versions": self.study["versions"],
-            "seed": self.study["config"]["seed"],
-            "metric": result.metric,
-            "trials": self.n_trials,
-            "search": {"cut_by_time_budget": self.cut, **{k: self.search.get(k) for k in ("n_tried", "n_planned")}},
-            "tried": [_tried(record) for record in sorted(self.trials, key=lambda record: record.id)],
-            "winners": {refit.fold: refit.params for refit in result.refits},
-            "convergence": {r.fold: {"converged": r.converged, "relative_duality_gap": r.gap} for r in result.refits},
-            "features_with_score": self.n_scored,
-            "scores": result.summary() | ({"tasks": self.task_scores} if self.task_scores else {}),
-            "top": ranking.n_selected,
-            "stability": {
-                "value": ranking.stability.value,
-                "of_the_top": ranking.n_selected,
-                "over": f"{ranking.n_folds} overlapping outer folds",
-                "undefined_because": ranking.stability.reason or None,
-            },
-        }
+        return [
+            *search_remarks(self.records, self.stored.search),
+            *ranking_remarks(self.unranked_folds, len(self.refits)),
+            *selection_remarks(self.n_scored, top or self.default_top),
+            *convergence_remarks(self.records, self.refits),
+            *fit_remarks(self.refits),
+        ]
+
+    # --- model and pictures ------------------------------------------------------------------
 
     @property
-    def _is_listed(self) -> bool:
-        """Whether the search tries a fixed list, whose tried part can be tried again."""
-        search = self.study["config"]["search"]
-        return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
-
-    def export(self, folder: Path, top: int | None = None) -> list[Path]:
-        """Write ranking, picture, model and manifest.
-
-        Parameters
-        ----------
-        folder : Path
-            Made if need be.
-        top : int, optional
-
-        Returns
-        -------
-        list of Path
-            What was written: ranking.csv, ranking.parquet, ranking.png, model.skops, manifest.json.
+    def model(self) -> Any:
+        """The fitted pipeline of scaler and solver, read from ``model.skops`` without unpickling anything.
 
         Raises
         ------
-        ConfigError, StudyError
+        UnfinishedStudyError
+            If the study has not finished.
+        DataError
+            If the file is missing or damaged, or names a class that is not trusted.
         """
-        ranking = self.ranking(top)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_ranking(ranking, folder)
-            write_figure(
-                ranking_figure(
-                    ranking,
-                    self.layout,
-                    name=self.study["name"],
-                    test_scores=self.result.test,
-                    metric=self.result.metric,
-                    task_scores=self.task_scores,
-                    remarks=self.remarks(top),
-                ),
-                folder / "ranking.png",
-            )
-            if (folder / "model.skops").resolve() != self.directory.model.resolve():
-                shutil.copyfile(self.directory.model, folder / "model.skops")
-            write_manifest(folder / "manifest.json", self.manifest(top))
-        except OSError as error:
-            raise StudyError(f"the ranking cannot be written to {folder}: {error.strerror}.") from error
-        return [folder / name for name in EXPORTED]
+        _ = self.refits
+        return load_model(self.directory.model)
 
+    def plot_ranking(self, top: int | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the scores of the final model: a map of matrix-shaped samples, else bars of the best features.
 
-def _tried(record: TrialRecord) -> dict[str, Any]:
-    found = record.convergence()
-    described: dict[str, Any] = {"id": record.id, "params": record.params, "status": record.status}
-    described |= {"inner_fits": found.n_fits, "converged": found.n_converged, "largest_relative_gap": found.gap}
-    if record.failed_folds:
-        described["failed_on"] = record.failed_folds
-    return described | ({"fold": record.fold} if record.fold else {})
+        Parameters
+        ----------
+        top : int, optional
+            Number of features that count as selected; `default_top` by default.
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
 
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from raysel.report.plots import plot_ranking  # noqa: PLC0415 - matplotlib is loaded when something is drawn
 
-#: The files of an exported ranking.
-EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
+        return plot_ranking(self.ranking(top), self.layout, ax)
+
+    def plot_convergence(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean objective of each configuration by iteration, the model's in colour.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from raysel.report.plots import plot_convergence  # noqa: PLC0415
+
+        final = self.stored.refits.get(FINAL)
+        return plot_convergence(self.records, final.trial if final else None, ax)
+
+    def __repr__(self) -> str:
+        return f"{self._headline()}\n{self.summary().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._headline()}</p>{self.summary().to_html(index=False)}"
+
+    def _headline(self) -> str:
+        if self.status != "finished":
+            return f"StudyResult({self.name}, {self.status}: {self.stored.n_trials} of {self.stored.study.n_trials} trials)"
+        test = f"test {self.metric} {self.test_mean:.3f} ± {self.test_sd:.3f} (SD) over {len(self.outer)} outer folds"
+        return f"StudyResult({self.name}, {test})"

@@ -78,7 +78,7 @@ def test_the_description_counts_what_will_be_done(digits):
 def test_preparing_a_study_needs_neither_ray_nor_mlflow(digits):
     script = f"""
 import sys
-sys.path.insert(0, {str(__file__.rpartition("/search/")[0])!r})
+sys.path.insert(0, {str(__file__.rpartition("/study/")[0])!r})
 from pathlib import Path
 from small_studies import make_study
 from raysel.study import cost as estimate_cost

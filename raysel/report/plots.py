@@ -1,0 +1,85 @@
+"""Single pictures for notebooks, drawn on matplotlib axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from raysel.cv.records import TrialRecord, mean_curve
+from raysel.data.layouts import Layout, Tensor
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.report.style import BLUE, EMPTY, OUTLINE, short
+
+_MOST_BARS = 20
+
+
+def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None) -> Axes:
+    """Draw the final model's scores: a map of matrix-shaped samples, else bars of the best features.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+    layout : Layout
+        Of the same features.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    if isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1:
+        scores = np.ma.array(ranking.scores, mask=ranking.constant | (ranking.scores <= 0)).reshape(layout.shape)
+        image = ax.imshow(scores, cmap=plt.get_cmap("viridis").with_extremes(bad=EMPTY), interpolation="nearest")
+        if not scores.mask.all():
+            ax.figure.colorbar(image, ax=ax, label="score (grey: 0 or constant)")
+        ax.set_xlabel(layout.axes()[1])
+        ax.set_ylabel(layout.axes()[0])
+    else:
+        shown = ranking.top()[:_MOST_BARS]
+        places = np.arange(len(shown))
+        ax.barh(places, ranking.scores[shown], color=BLUE)
+        ax.set_yticks(places, [short(ranking.feature_names[i], 32) for i in shown], parse_math=False)
+        ax.invert_yaxis()
+        ax.set_xlabel("score of the final model")
+    shown_of = f"top {min(ranking.n_selected, ranking.n_scored)} of {ranking.n_features} features"
+    ax.set_title(f"{shown_of}, stability {ranking.stability} over {ranking.n_folds} folds", fontsize=10)
+    return ax
+
+
+def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw each configuration's mean objective over its inner fits by iteration.
+
+    Parameters
+    ----------
+    records : sequence of TrialRecord
+    model : str, optional
+        Id of the final model's trial, which is drawn in colour.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    for record in sorted(records, key=lambda record: record.id == model):
+        curve = mean_curve([trace.objective_curve() for trace in record.folds.values() if not trace.error])
+        style = {"color": OUTLINE, "linewidth": 2.0, "label": f"final model: {record.name}"}
+        if record.id != model:
+            style = {"color": "0.6", "linewidth": 0.8}
+        ax.plot(range(1, len(curve) + 1), curve, marker="." if len(curve) == 1 else None, **style)
+    ax.set_xlabel("iteration")
+    ax.set_ylabel("objective (mean over inner fits)")
+    values = [value for line in ax.get_lines() for value in line.get_ydata()]
+    if values and min(values) > 0 and max(values) > 100 * min(values):
+        ax.set_yscale("log")
+    if model is not None:
+        ax.legend(fontsize=8, frameon=False)
+    return ax

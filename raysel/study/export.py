@@ -1,0 +1,228 @@
+"""Export of a finished study: its ranking, picture, model, manifest and summary as files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raysel.cv.records import TrialRecord
+from raysel.errors import StudyError
+from raysel.ranking.export import write_manifest, write_ranking
+from raysel.study.result import StudyResult
+
+
+def export_result(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:
+    """Write what a study found into a folder.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Of a finished study.
+    folder : str or Path
+        Created if it does not exist; files of an earlier export are replaced.
+    top : int, optional
+        Number of features that count as selected; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    list of Path
+        The files: ranking.csv, ranking.parquet and ranking.png (not where the method ranks no features), model.skops
+        (not where the model's class is not trusted) and manifest.json.
+
+    Raises
+    ------
+    ConfigError
+        If ``top`` is not between 1 and the number of features.
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If a file cannot be written.
+    """
+    folder = Path(folder)
+    described = manifest(result, top)
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if result.is_ranked:
+            written += write_ranking(result.ranking(top), folder)
+            written.append(_write_picture(result, folder, top))
+        if result.directory.model.exists():
+            copied = folder / "model.skops"
+            if copied.resolve() != result.directory.model.resolve():
+                shutil.copyfile(result.directory.model, copied)
+            written.append(copied)
+        written.append(write_manifest(folder / "manifest.json", described))
+    except OSError as error:
+        raise StudyError(f"the result cannot be written to {folder}: {error.strerror}.") from error
+    return written
+
+
+def _write_picture(result: StudyResult, folder: Path, top: int | None) -> Path:
+    from raysel.report.ranking_figure import ranking_figure, write_figure  # noqa: PLC0415 - loads matplotlib
+
+    figure = ranking_figure(
+        result.ranking(top),
+        result.layout,
+        name=result.name,
+        test_scores=result.test_scores,
+        metric=result.metric,
+        task_scores=result.task_scores,
+        remarks=result.remarks(top),
+    )
+    return write_figure(figure, folder / "ranking.png")
+
+
+def tasks_in_words(result: StudyResult) -> str:
+    """Return each task's mean test score with its standard deviation in one line."""
+    pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in result.task_scores.items())
+    return ", ".join(f"{name} {mean:.3f} ± {spread:.3f} (SD)" for name, mean, spread in pairs)
+
+
+def stability_in_words(result: StudyResult, top: int | None = None) -> str:
+    """Return the stability of the selected features with what it is of, in one line."""
+    ranking = result.ranking(top)
+    return f"of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
+
+
+def markdown(result: StudyResult) -> str:
+    """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Of a finished study.
+
+    Returns
+    -------
+    str
+    """
+    metric, n_scored, d = result.metric, result.n_scored, len(result.feature_names)
+    inner, test = float(np.mean(result.inner_scores)), f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
+    model = f"Model: {result.final.name}, fitted on all {result.stored.study.n_samples} samples (run `final`)."
+    if result.is_ranked:
+        head = ["| outer fold | winner | features with a score | " + f"inner {metric} | test {metric} |"]
+        head.append("|---|---|---|---|---|")
+        rows = [
+            f"| {r.fold} | {r.name} | {n_scored[r.fold]} | {r.inner_score:.3f} | {r.test_score:.3f} |"
+            for r in result.outer
+        ]
+        mean = f"| **mean** | | | {inner:.3f} | **{test}** |"
+        model += f" {n_scored[result.final.fold]} of {d} features have a score in it."
+        model += f" Stability {stability_in_words(result)}."
+    else:
+        head = [f"| outer fold | winner | inner {metric} | test {metric} |", "|---|---|---|---|"]
+        rows = [f"| {r.fold} | {r.name} | {r.inner_score:.3f} | {r.test_score:.3f} |" for r in result.outer]
+        mean = f"| **mean** | | {inner:.3f} | **{test}** |"
+    remarks = [f"- {remark}" for remark in result.remarks()]
+    tasks = [f"Test {metric} by task: {tasks_in_words(result)}.", ""] if result.task_scores else []
+    return "\n".join([*head, *rows, mean, "", *tasks, model, *([""] if remarks else []), *remarks])
+
+
+def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
+    """Return what re-creates a study and what it found.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Of a finished study.
+    top : int, optional
+        Number of features that count as selected; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    dict
+        Ready for JSON.
+    """
+    study, search = result.stored.study, result.stored.search
+    command: str | None = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
+    if result.cut:
+        again = f"{command} --set search.time_budget=null --set search.configurations=ranking/manifest.json"
+        command = again if _is_listed(result) else None  # what a sampler has learnt by then depends on the clock
+    scores: dict[str, Any] = {
+        "test_mean": result.test_mean,
+        "test_std": result.test_sd,
+        "test": result.test_scores,
+        "inner": result.inner_scores,
+    }
+    if result.task_scores:
+        scores["tasks"] = result.task_scores
+    described = {
+        "name": result.name,
+        "command": command,
+        "remarks": result.remarks(top),
+        "config": study.config,
+        "config_hash": study.config_hash,
+        "data_hash": study.data_hash,
+        "versions": study.versions,
+        "seed": study.config["seed"],
+        "metric": result.metric,
+        "trials": result.n_trials,
+        "search": {
+            "cut_by_time_budget": result.cut,
+            "n_tried": search.n_tried if search else None,
+            "n_planned": search.n_planned if search else None,
+        },
+        "tried": [_tried(record) for record in sorted(result.records, key=lambda record: record.id)],
+        "winners": {refit.fold: refit.params for refit in result.refits},
+        "convergence": {r.fold: {"converged": r.converged, "relative_duality_gap": r.gap} for r in result.refits},
+        "features_with_score": result.n_scored,
+        "scores": scores,
+    }
+    if result.is_ranked:
+        ranking = result.ranking(top)
+        described |= {
+            "top": ranking.n_selected,
+            "stability": {
+                "value": ranking.stability.value,
+                "of_the_top": ranking.n_selected,
+                "over": f"{ranking.n_folds} overlapping outer folds",
+                "undefined_because": ranking.stability.reason or None,
+            },
+        }
+    return described
+
+
+def figures(result: StudyResult) -> dict[str, Any]:
+    """Return the figures of a finished study that its last journal record keeps.
+
+    Parameters
+    ----------
+    result : StudyResult
+
+    Returns
+    -------
+    dict
+        See `EndRecord`.
+    """
+    found: dict[str, Any] = {
+        "test_mean": result.test_mean,
+        "test_std": result.test_sd,
+        "test_by_task": {name: float(np.mean(own)) for name, own in result.task_scores.items()},
+        "inner_mean": float(np.mean(result.inner_scores)),
+        "cut": result.cut,
+    }
+    if result.is_ranked:
+        stability = result.ranking().stability.value
+        found["stability"] = stability if np.isfinite(stability) else None
+    convergence = result.winner_convergence
+    if convergence.n_fits:
+        found["winners_converged"] = convergence.n_converged / convergence.n_fits
+    return found
+
+
+def _is_listed(result: StudyResult) -> bool:
+    """Whether the search tries a fixed list, whose tried part can be tried again."""
+    search = result.config["search"]
+    return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
+
+
+def _tried(record: TrialRecord) -> dict[str, Any]:
+    found = record.convergence()
+    described: dict[str, Any] = {"id": record.id, "params": record.params, "status": record.status}
+    described |= {"inner_fits": found.n_fits, "converged": found.n_converged, "largest_relative_gap": found.gap}
+    if record.failed_folds:
+        described["failed_on"] = record.failed_folds
+    return described | ({"fold": record.fold} if record.fold else {})

@@ -1,0 +1,105 @@
+"""Tables of a study for people and programs, as pandas data frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raysel.cv.plan import FINAL
+from raysel.cv.records import TrialRecord
+from raysel.study.stored import StoredStudy
+from raysel.tracking.traces import trace_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def summary_table(stored: StoredStudy) -> pd.DataFrame:
+    """Return the winners of the outer folds that have been refitted, one a row.
+
+    Parameters
+    ----------
+    stored : StoredStudy
+
+    Returns
+    -------
+    DataFrame
+        Columns ``outer_fold``, ``winner``, ``inner_<metric>``, ``test_<metric>``, ``features_with_score`` (missing
+        where the method ranks nothing) and ``converged``.
+    """
+    import pandas as pd  # noqa: PLC0415 - half a second to import, for those who look at a table
+
+    metric, constant = stored.study.metric, list(stored.study.constant)
+    rows = []
+    for fold in stored.study.folds:
+        refit = stored.refits.get(fold)
+        if refit is None or fold == FINAL:
+            continue
+        n_scored = None
+        if refit.feature_scores is not None:
+            usable = np.array(refit.feature_scores)
+            usable[constant] = 0.0
+            n_scored = int((usable > 0).sum())
+        row = {"outer_fold": fold, "winner": refit.name, f"inner_{metric}": refit.inner_score}
+        rows.append(
+            row
+            | {f"test_{metric}": refit.test_score, "features_with_score": n_scored, "converged": refit.converged}
+        )
+    columns = ["outer_fold", "winner", f"inner_{metric}", f"test_{metric}", "features_with_score", "converged"]
+    return pd.DataFrame(rows, columns=columns).astype({"features_with_score": "Int64"})
+
+
+def trial_frame(stored: StoredStudy) -> pd.DataFrame:
+    """Return the trials that have ended, one a row, the best validation score first.
+
+    Parameters
+    ----------
+    stored : StoredStudy
+
+    Returns
+    -------
+    DataFrame
+        See `StudyResult.trials`.
+    """
+    import pandas as pd  # noqa: PLC0415
+
+    score = f"val_{stored.study.metric}"
+    found = pd.DataFrame([_trial_row(record, stored) for record in stored.trials])
+    if len(found) and score in found:
+        found = found.sort_values(score, ascending=False, kind="stable", ignore_index=True)
+    return found
+
+
+def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
+    metric = stored.study.metric
+    curves = record.curves(metric, stored.study.labels)
+    last = {name: curve[-1] for name, curve in curves.items()}
+    convergence = record.convergence()
+    row: dict[str, Any] = {"trial": record.id}
+    if record.fold:
+        row["outer_fold"] = record.fold
+    row |= {f"param_{name}": value for name, value in record.params.items()}
+    row["status"] = record.status
+    row[f"val_{metric}"] = last.get(f"val_{metric}")
+    row |= {name: value for name, value in last.items() if name.startswith(f"val_{metric}/")}
+    row["objective"] = last.get("objective")
+    row["converged"] = convergence.n_converged / convergence.n_fits if convergence.n_fits else None
+    row["seconds"] = record.ended - record.started
+    row["error"] = record.failure.strip().rpartition("\n")[2]
+    return row
+
+
+def trace_frame(stored: StoredStudy) -> pd.DataFrame:
+    """Return objective and scores of every inner fit by iteration.
+
+    Parameters
+    ----------
+    stored : StoredStudy
+
+    Returns
+    -------
+    DataFrame
+        See `trace_table`.
+    """
+    return trace_table(stored.trials, stored.study.labels).to_pandas()
