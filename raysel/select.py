@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     summary = outcome.result.summary()
     names = [ranking.feature_names[i] for i in ranking.top()]
     found = outcome.winner_convergence
-    out.print(f"{outcome.study['name']} in {path}: {outcome.result.final.name}", markup=False)
+    out.print(f"{outcome.study.name} in {path}: {outcome.result.final.name}", markup=False)
     out.print(
         f"test {outcome.result.metric} {summary['test_mean']:.3f} ± {summary['test_std']:.3f} (SD) "
         f"over {ranking.n_folds} outer folds",

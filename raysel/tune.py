@@ -122,7 +122,7 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
     if found is None:
         return None
     place = found.directory.path
-    there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study['n_trials']} trials."
+    there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
     if sys.stdin.isatty() and out.is_terminal:
         return found if Confirm.ask(f"{there} Go on with it?", console=out, default=True) else None
     out.print(f"{there} To go on with it: python -m raysel.tune --resume {shlex.quote(str(place))}", markup=False)
@@ -134,7 +134,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     directory = StudyDirectory(path)
     study = StoredStudy.read(directory).study
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-    uri = settings.pop("tracking.uri", None) or study["uri"]
+    uri = settings.pop("tracking.uri", None) or study.uri
     if settings or arguments.config:
         raise ConfigError(
             f"--replay tells what the study was and takes no {arguments.config or f'--set {next(iter(settings))}'}; "
@@ -197,14 +197,14 @@ def report(finished: Finished, out: Console) -> None:
         out.print(f"\n{counts['null']} of {sum(counts.values())} trials gave the zero solution", markup=False)
     if counts["stopped"]:
         out.print(f"\n{counts['stopped']} of {sum(counts.values())} trials were stopped early", markup=False)
-    search = outcome.study["config"]["search"]
+    search = outcome.study.config["search"]
     if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
         out.print("\nnot synchronous: with another number of workers these figures can differ", markup=False)
     if outcome.task_scores:
         out.print(f"\nby task    {outcome.tasks_in_words()}", markup=False)
     found, n_features = outcome.winner_convergence, len(outcome.constant)
     out.print(
-        f"\nmodel      {result.final.name}, fitted on all {outcome.study['n_samples']} samples; "
+        f"\nmodel      {result.final.name}, fitted on all {outcome.study.n_samples} samples; "
         f"{outcome.n_scored[result.final.fold]} of {n_features} features have a score",
         markup=False,
     )

@@ -75,7 +75,7 @@ class Recorder:
         StudyError
             If the journal cannot be written.
         """
-        self._journal.append(self._work.entry(record))
+        self._journal.append(record)
         self._work.keep(record)
         self._watch_memory()
         failed = record.status == "failed"

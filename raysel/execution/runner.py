@@ -31,12 +31,13 @@ from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
 from raysel.study.definition import Study
-from raysel.study.entries import end_entry, refit_entry, search_entry, study_entry
+from raysel.study.recording import end_record, study_record
 from raysel.study.result import Outcome
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
 from raysel.tracking.progress import Progress
+from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.traces import trace_table
 from raysel.tracking.uploader import MLflowUploader
 from raysel.tracking.uri import absolute_uri
@@ -120,7 +121,7 @@ def run(study: Study, path: Path, *, address: str | None, console: Console) -> F
     """
     _check_resources(study, address)
     directory, hold = StudyDirectory.create(path, _needed_bytes(study))
-    begun = study_entry(study, id_=uuid.uuid4().hex, uri=tracking_uri(study), started=time.time())
+    begun = study_record(study, id_=uuid.uuid4().hex, uri=tracking_uri(study), started=time.time())
     with hold, _begin(study, directory, begun) as journal:
         return _run(study, directory, journal, begun, None, address, console)
 
@@ -182,18 +183,18 @@ def _check_resources(study: Study, address: str | None) -> None:
             ) from error
 
 
-def _begun_again(study: Study, kept: StoredStudy) -> dict[str, Any]:
-    """The study's entry, under the id and at the MLflow that it had."""
+def _begun_again(study: Study, kept: StoredStudy) -> StudyRecord:
+    """The study's record, under the id and at the MLflow that it had."""
     before, chosen = kept.study, study.config.tracking.uri
-    uri = before["uri"] if chosen == before["config"].get("tracking", {}).get("uri") else tracking_uri(study)
-    return study_entry(study, id_=before["id"], uri=uri, started=before["started"])
+    uri = before.uri if chosen == before.config.get("tracking", {}).get("uri") else tracking_uri(study)
+    return study_record(study, id_=before.id, uri=uri, started=before.started)
 
 
 def _needed_bytes(study: Study) -> int:
     return 2**20 + 64 * study.n_configurations * study.n_inner * 10
 
 
-def _begin(study: Study, directory: StudyDirectory, begun: Mapping[str, Any]) -> Journal:
+def _begin(study: Study, directory: StudyDirectory, begun: StudyRecord) -> Journal:
     """Write what is known before anything is computed: all of it, or nothing."""
     files = (directory.config, directory.plan, directory.journal)
     try:
@@ -203,7 +204,7 @@ def _begin(study: Study, directory: StudyDirectory, begun: Mapping[str, Any]) ->
         write_text_atomically(directory.config, dump_config(study.config))
         write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
         journal = Journal(directory.journal)
-        journal.append(dict(begun))
+        journal.append(begun)
         directory.beginning.unlink()
     except (OSError, StudyError) as error:
         for file in (*files, directory.beginning):
@@ -219,7 +220,7 @@ def _run(
     study: Study,
     directory: StudyDirectory,
     journal: Journal,
-    begun: Mapping[str, Any],
+    begun: StudyRecord,
     kept: StoredStudy | None,
     address: str | None,
     console: Console,
@@ -232,17 +233,17 @@ def _run(
             progress.enter("writing the ranking")
             outcome = Outcome.read(directory, ended=False)
             outcome.export(directory.ranking)
-            journal.append(end_entry("finished", begun["started"], outcome))
+            journal.append(end_record("finished", begun.started, outcome))
         except BaseException as error:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             with suppress(StudyError):  # the disk may be what failed
-                journal.append(end_entry(status, begun["started"]))
+                journal.append(end_record(status, begun.started))
             if not was_terminated():  # then seconds count, and the follower goes on alone
                 progress.enter("telling MLflow the rest")
                 follower.finish(patience=5)
             raise
         progress.enter("telling MLflow the rest")
-        return Finished(outcome, follower.finish(), begun["uri"])
+        return Finished(outcome, follower.finish(), begun.uri)
 
 
 def _compute(
@@ -253,13 +254,13 @@ def _compute(
     address: str | None,
     progress: Progress,
 ) -> None:
-    work = trial_plan(study, kept.trials if kept else ())
+    work = trial_plan(study, [*kept.trials, *kept.paths] if kept else ())
     progress.begin(work.records)
     with _executor(study, address) as executor:
         cut = executor.run_trials(work, journal, progress) if work.n_left else False
         if cut:
             progress.say(f"search.time_budget is used up: {work.n_left} of {study.n_trials} trials were not made")
-        journal.append(search_entry(study, len(work.records), cut))
+        journal.append(SearchRecord(len(work.records), study.n_trials, cut))
         records = work.finish(journal)
         progress.enter("refitting the winners")
         winners = _winners(study, directory, records, kept)
@@ -270,7 +271,7 @@ def _compute(
                 if not record.test_scores:
                     save_model(model, directory.model)
                 pa.csv.write_csv(_fold_table(study, record), directory.fold_table(record.fold))
-                journal.append(refit_entry(study, directory, record))
+                journal.append(record)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
@@ -291,9 +292,9 @@ def _winners(
     complexity_key, found = study.complexity_key(records), []
     for fold in study.plan.folds:
         winner = select_winner(records, fold.name, complexity_key)
-        entry = kept.refits.get(fold.name) if kept else None
+        refit = kept.refits.get(fold.name) if kept else None
         files = [directory.fold_table(fold.name), *([] if len(fold.test) else [directory.model])]
-        if entry is None or entry["trial"] != winner.id or not all(file.exists() for file in files):
+        if refit is None or refit.trial != winner.id or not all(file.exists() for file in files):
             found.append((fold, winner))
     return found
 

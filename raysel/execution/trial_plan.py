@@ -25,18 +25,18 @@ class TrialPlan(ABC):
     Parameters
     ----------
     study : Study
-    kept : iterable of mapping, default=()
-        Entries of the journal that an earlier run of the study has left: what they hold is not done again.
+    kept : iterable of TrialRecord and PathRecord, default=()
+        Records of an earlier run of the study: what they hold is not computed again.
     """
 
     piece: type[Trial]
-    #: The kind of journal entry that a piece ends with.
-    kind = "trial"
+    #: The class of the record that a piece ends with.
+    record_class: type[TrialRecord | PathRecord] = TrialRecord
 
-    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, study: Study, kept: Iterable[TrialRecord | PathRecord] = ()) -> None:
         self.study = study
         self._all_proposed = False
-        self.records: list[Any] = [self.read(entry) for entry in kept if entry["kind"] == self.kind]
+        self.records: list[Any] = [record for record in kept if isinstance(record, self.record_class)]
 
     @property
     @abstractmethod
@@ -49,11 +49,7 @@ class TrialPlan(ABC):
 
     @abstractmethod
     def read(self, raw: Mapping[str, Any]) -> Any:
-        """The record that a trial has sent, or the journal kept."""
-
-    @abstractmethod
-    def entry(self, record: Any) -> dict[str, Any]:
-        """A record as the journal keeps it."""
+        """The record that a trial has sent."""
 
     @abstractmethod
     def score(self, record: Any) -> float | None:
@@ -122,12 +118,8 @@ class ConfigurationPlan(TrialPlan):
         return TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
 
     def read(self, raw: Mapping[str, Any]) -> TrialRecord:
-        """The record that a trial has sent, or the journal kept."""
+        """The record that a trial has sent."""
         return TrialRecord.from_json(dict(raw))
-
-    def entry(self, record: TrialRecord) -> dict[str, Any]:
-        """A trial with the curves that people look at."""
-        return trial_entry(self.study, record)
 
     def failure(self, record: TrialRecord) -> str:
         """The first error, with the outer folds that failed."""
@@ -149,16 +141,16 @@ class TrainingSetPlan(TrialPlan):
     """A piece is one inner training set with all configurations that it has not solved before."""
 
     piece = PathTrial
-    kind = "path"
+    record_class = PathRecord
 
-    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
-        entries = list(kept)
-        super().__init__(study, entries)
+    def __init__(self, study: Study, kept: Iterable[TrialRecord | PathRecord] = ()) -> None:
+        before = list(kept)
+        super().__init__(study, before)
         self._found: dict[tuple[str, int], PathRecord] = {}
         for record in self.records:
             self._join(record)
         self.records = [record for record in self._found.values() if not self._missing(record)]
-        self._written = {entry["id"] for entry in entries if entry["kind"] == "trial"}
+        self._written = {record.id for record in before if isinstance(record, TrialRecord)}
 
     @property
     def n_left(self) -> int:
@@ -188,12 +180,8 @@ class TrainingSetPlan(TrialPlan):
         return PathRecord(fold.name, i)
 
     def read(self, raw: Mapping[str, Any]) -> PathRecord:
-        """The record that a trial has sent, or the journal kept."""
+        """The record that a trial has sent."""
         return PathRecord.from_json(dict(raw))
-
-    def entry(self, record: PathRecord) -> dict[str, Any]:
-        """A path."""
-        return {"kind": "path", **record.to_json()}
 
     def keep(self, record: PathRecord) -> None:
         """Join what a training set has solved now to what it had."""
@@ -218,7 +206,7 @@ class TrainingSetPlan(TrialPlan):
         found = trial_records(self.study, self.records)
         for record in found:
             if record.id not in self._written:
-                journal.append(trial_entry(self.study, record))
+                journal.append(record)
         return found
 
 
@@ -227,7 +215,7 @@ class FoldPlan(ConfigurationPlan):
 
     piece = FoldTrial
 
-    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, study: Study, kept: Iterable[TrialRecord | PathRecord] = ()) -> None:
         super().__init__(study, kept)
         self._searches = {
             fold.name: FoldSearch(study, fold, [record for record in self.records if record.fold == fold.name])
@@ -271,14 +259,14 @@ class FoldPlan(ConfigurationPlan):
         return self._searches[config["fold"]].should_continue(record, rung.level, rung.score)
 
 
-def trial_plan(study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> TrialPlan:
+def trial_plan(study: Study, kept: Iterable[TrialRecord | PathRecord] = ()) -> TrialPlan:
     """A study's work, cut as its search needs it.
 
     Parameters
     ----------
     study : Study
-    kept : iterable of mapping, default=()
-        Entries of the journal that an earlier run has left.
+    kept : iterable of TrialRecord and PathRecord, default=()
+        Records of an earlier run.
 
     Returns
     -------
@@ -287,28 +275,3 @@ def trial_plan(study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> TrialPla
     search = study.config.search
     kind = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan
     return kind(study, kept)
-
-
-def trial_entry(study: Study, record: TrialRecord) -> dict[str, Any]:
-    """A trial's journal entry.
-
-    Parameters
-    ----------
-    study : Study
-    record : TrialRecord
-
-    Returns
-    -------
-    dict
-    """
-    curves = record.curves(study.evaluation.metric, study.evaluation.labels)
-    tags = {"raysel.inferred": record.inferred} if record.inferred else {}
-    if record.fold:
-        tags["raysel.fold"] = record.fold
-    if record.failed_folds:
-        tags |= {"raysel.failed_folds": ", ".join(record.failed_folds), "raysel.error": record.failure}
-    found = record.convergence()
-    metrics = {"converged_share": found.n_converged / found.n_fits} if found.n_fits else {}
-    if found.gap is not None:
-        metrics["largest_gap"] = found.gap
-    return {"kind": "trial", **record.to_json(), "curves": curves, "metrics": metrics, "tags": tags}

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.tracking.records import SearchRecord
 
 
-def search_remarks(trials: Sequence[TrialRecord], search: Mapping[str, Any]) -> Iterator[str]:
+def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[str]:
     """Whether all trials were made, and how many failed.
 
     Parameters
     ----------
     trials : sequence of TrialRecord
-    search : mapping
-        ``n_tried``, ``n_planned`` and ``cut``; may be empty.
+    search : SearchRecord or None
+        The end of the search.
 
     Yields
     ------
     str
     """
-    if search.get("cut"):
-        yield f"search.time_budget ended the search: {search['n_tried']} of {search['n_planned']} trials were made."
+    if search is not None and search.cut:
+        yield f"search.time_budget ended the search: {search.n_tried} of {search.n_planned} trials were made."
     failed = [record for record in trials if record.status == "failed"]
     if failed:
         partly = [record for record in failed if any(not trace.error for trace in record.folds.values())]

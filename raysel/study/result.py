@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from raysel.arrays import BoolArray
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
-from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.cv.records import TrialRecord
 from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError
 from raysel.ranking.export import write_manifest, write_ranking
@@ -23,7 +22,8 @@ from raysel.report.ranking_figure import ranking_figure, write_figure
 from raysel.study.remarks import convergence_remarks, fit_remarks, search_remarks, selection_remarks
 from raysel.study.scores import StudyResult
 from raysel.study.stored import StoredStudy
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import EXPORTED, StudyDirectory
+from raysel.tracking.records import SearchRecord, StudyRecord
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class Outcome:
     Parameters
     ----------
     directory : StudyDirectory
-    study : mapping
-        The journal's first record.
+    study : StudyRecord
+        The study when it was last started.
     result : StudyResult
     trials : list of TrialRecord
-    search : mapping
-        How far the search went: ``n_tried``, ``n_planned``, ``cut``; empty in journals of version 0.1.
+    search : SearchRecord or None
+        The end of the search; None in early journals of version 0.1.
     """
 
     directory: StudyDirectory
-    study: Mapping[str, Any]
+    study: StudyRecord
     result: StudyResult
     trials: list[TrialRecord]
-    search: Mapping[str, Any]
+    search: SearchRecord | None
 
     @classmethod
     def read(cls, directory: StudyDirectory, *, ended: bool = True) -> Outcome:
@@ -68,17 +68,13 @@ class Outcome:
         """
         kept = StoredStudy.read(directory)
         study, whole = kept.study, kept.status == "finished" or not ended
-        if not whole or set(kept.refits) != set(study["folds"]) or not directory.model.exists():
+        if not whole or set(kept.refits) != set(study.folds) or not directory.model.exists():
             raise StudyError(
-                f"the study in {directory.path} has not come to its end: {kept.n_trials} of {study['n_trials']} trials "
+                f"the study in {directory.path} has not come to its end: {kept.n_trials} of {study.n_trials} trials "
                 f"are done. Go on with it by `python -m raysel.tune --resume {directory.path}`, or name another study."
             )
-        try:
-            ordered = [RefitRecord.from_json(dict(kept.refits[fold])) for fold in study["folds"]]
-            trials = [TrialRecord.from_json(dict(entry)) for entry in kept.trials if entry["kind"] == "trial"]
-        except (KeyError, TypeError) as error:
-            raise StudyError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
-        return cls(directory, study, StudyResult(ordered, study["metric"]), trials, kept.search)
+        ordered = [kept.refits[fold] for fold in study.folds]
+        return cls(directory, study, StudyResult(ordered, study.metric), kept.trials, kept.search)
 
     @property
     def n_trials(self) -> dict[str, int]:
@@ -89,7 +85,7 @@ class Outcome:
     @property
     def cut(self) -> bool:
         """Whether ``search.time_budget`` ended the search before all trials were made."""
-        return bool(self.search.get("cut", False))
+        return self.search is not None and self.search.cut
 
     @cached_property
     def winner_convergence(self) -> Convergence:
@@ -99,8 +95,8 @@ class Outcome:
     @cached_property
     def constant(self) -> BoolArray:
         """Features of one value in all samples: shape (n_features,)."""
-        found = np.zeros(len(self.study["feature_names"]), dtype=bool)
-        found[self.study["constant"]] = True
+        found = np.zeros(len(self.study.feature_names), dtype=bool)
+        found[self.study.constant] = True
         return found
 
     @cached_property
@@ -131,7 +127,7 @@ class Outcome:
     @property
     def layout(self) -> Layout:
         """The layout of the study's data."""
-        return layout_from_json(self.study["layout"])
+        return layout_from_json(self.study.layout)
 
     @cached_property
     def task_scores(self) -> dict[str, list[float]]:
@@ -144,8 +140,8 @@ class Outcome:
     @cached_property
     def default_top(self) -> int:
         """The middle one of the numbers of features that were scored, else a tenth of all."""
-        scored = self.study["config"]["evaluation"].get("n_features") or []
-        return int(scored[len(scored) // 2]) if scored else max(1, len(self.study["feature_names"]) // 10)
+        scored = self.study.config["evaluation"].get("n_features") or []
+        return int(scored[len(scored) // 2]) if scored else max(1, len(self.study.feature_names) // 10)
 
     def ranking(self, top: int | None = None) -> FeatureRanking:
         """The model's ranking and the outer folds'.
@@ -164,7 +160,7 @@ class Outcome:
         ConfigError
             If top is not between 1 and the number of features.
         """
-        names = self.study["feature_names"]
+        names = self.study.feature_names
         if top is not None and not 1 <= top <= len(names):
             raise ConfigError(f"--top {top} must lie between 1 and the {len(names)} features of the study.")
         return FeatureRanking.from_folds(
@@ -200,7 +196,7 @@ class Outcome:
             f"| {r.fold} | {r.name} | {self.n_scored[r.fold]} | {r.inner_score:.3f} | {r.test_score:.3f} |"
             for r in self.result.outer
         ]
-        model = f"Model: {self.result.final.name}, fitted on all {self.study['n_samples']} samples (run `final`)."
+        model = f"Model: {self.result.final.name}, fitted on all {self.study.n_samples} samples (run `final`)."
         model += f" {self.n_scored[self.result.final.fold]} of {len(self.constant)} features have a score in it."
         stability = f"Stability {self.stability_in_words()}."
         head = [
@@ -230,17 +226,20 @@ class Outcome:
             again = f"{command} --set search.time_budget=null --set search.configurations=ranking/manifest.json"
             command = again if self._is_listed else None  # what a search has learnt by then depends on the clock
         return {
-            "name": self.study["name"],
+            "name": self.study.name,
             "command": command,
             "remarks": self.remarks(top),
-            "config": self.study["config"],
-            "config_hash": self.study["config_hash"],
-            "data_hash": self.study["data_hash"],
-            "versions": self.study["versions"],
-            "seed": self.study["config"]["seed"],
+            "config": self.study.config,
+            "config_hash": self.study.config_hash,
+            "data_hash": self.study.data_hash,
+            "versions": self.study.versions,
+            "seed": self.study.config["seed"],
             "metric": result.metric,
             "trials": self.n_trials,
-            "search": {"cut_by_time_budget": self.cut, **{k: self.search.get(k) for k in ("n_tried", "n_planned")}},
+            "search": {
+                "cut_by_time_budget": self.cut,
+                **{k: getattr(self.search, k, None) for k in ("n_tried", "n_planned")},
+            },
             "tried": [_tried(record) for record in sorted(self.trials, key=lambda record: record.id)],
             "winners": {refit.fold: refit.params for refit in result.refits},
             "convergence": {r.fold: {"converged": r.converged, "relative_duality_gap": r.gap} for r in result.refits},
@@ -258,7 +257,7 @@ class Outcome:
     @property
     def _is_listed(self) -> bool:
         """Whether the search tries a fixed list, whose tried part can be tried again."""
-        search = self.study["config"]["search"]
+        search = self.study.config["search"]
         return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
 
     def export(self, folder: Path, top: int | None = None) -> list[Path]:
@@ -287,7 +286,7 @@ class Outcome:
                 ranking_figure(
                     ranking,
                     self.layout,
-                    name=self.study["name"],
+                    name=self.study.name,
                     test_scores=self.result.test,
                     metric=self.result.metric,
                     task_scores=self.task_scores,
@@ -310,7 +309,3 @@ def _tried(record: TrialRecord) -> dict[str, Any]:
     if record.failed_folds:
         described["failed_on"] = record.failed_folds
     return described | ({"fold": record.fold} if record.fold else {})
-
-
-#: The files of an exported ranking.
-EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
