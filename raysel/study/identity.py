@@ -24,6 +24,7 @@ _ROOTS = (
     "raysel.data.loading",
     "raysel.data.scaling",
     "raysel.search.configurations",
+    "raysel.search.halving",
     "raysel.search.nested",
     "raysel.search.samplers",
 )
@@ -158,14 +159,8 @@ def _imports(name: str) -> tuple[str, ...]:
             above = parts[: len(parts) - node.level + 1] if node.level else []
             source = ".".join([*above, *([node.module] if node.module else [])])
             targets |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
-    own = _own_modules()
-    return tuple(
-        sorted(
-            target
-            for target in targets
-            if target in own and target.startswith(tuple(f"raysel.{name}." for name in _COUNTED))
-        )
-    )
+    counted = tuple(f"raysel.{package}." for package in _COUNTED)
+    return tuple(sorted(target for target in targets if target in _own_modules() and target.startswith(counted)))
 
 
 @cache
@@ -192,9 +187,9 @@ def _source_hash(path: Path) -> str:
     """A hash of a module's code without comments, docstrings and formatting."""
     tree = _tree(path)
     for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            documented = ast.get_docstring(node, clean=False) is not None
+            node.body = node.body[documented:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 

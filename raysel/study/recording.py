@@ -37,9 +37,9 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
     """
     config, data = study.config, study.dataset
     solver = solver_class(config.solver.name)
-    code: list[Callable[..., Any]] = (
-        [solver, path_fitter(config.solver.name)] if config.search.method == "path" else [solver]
-    )
+    code: list[Callable[..., Any]] = [solver]
+    if config.search.method == "path":
+        code.append(path_fitter(config.solver.name))
     return StudyRecord(
         id=id_,
         name=config.name,

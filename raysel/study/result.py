@@ -238,7 +238,8 @@ class Outcome:
             "trials": self.n_trials,
             "search": {
                 "cut_by_time_budget": self.cut,
-                **{k: getattr(self.search, k, None) for k in ("n_tried", "n_planned")},
+                "n_tried": self.search.n_tried if self.search else None,
+                "n_planned": self.search.n_planned if self.search else None,
             },
             "tried": [_tried(record) for record in sorted(self.trials, key=lambda record: record.id)],
             "winners": {refit.fold: refit.params for refit in result.refits},
