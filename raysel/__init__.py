@@ -15,6 +15,9 @@ _HOME = {
     "load_dataset": "raysel.data.loading",
     "save_dataset": "raysel.data.formats.writers",
     "smml_path": "raysel.solvers.smml.path",
+    "open_study": "raysel.api",
+    "resume_study": "raysel.api",
+    "run_study": "raysel.api",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }
@@ -28,6 +31,9 @@ __all__ = [
     "ModalityScaler",
     "load_dataset",
     "load_model",
+    "open_study",
+    "resume_study",
+    "run_study",
     "save_dataset",
     "smml_path",
 ]

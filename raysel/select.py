@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from raysel.errors import RayselError
-from raysel.study.result import Outcome
-from raysel.tracking.directory import StudyDirectory, newest_study
+from raysel.api import open_study
+from raysel.errors import RayselError, UnfinishedStudyError
+from raysel.study.export import export_result, stability_in_words
+from raysel.tracking.directory import newest_study
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,32 +30,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         0, or 2 when there is nothing to export.
     """
     arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, soft_wrap=True)
     try:
         path = Path(arguments.study) if arguments.study else newest_study(Path())
-        outcome = Outcome.read(StudyDirectory(path))
-        folder = Path(arguments.output) if arguments.output else outcome.directory.ranking
-        written = outcome.export(folder, arguments.top)
+        result = open_study(path)
+        written = export_result(result, arguments.output or result.directory.ranking, arguments.top)
     except RayselError as error:
-        Console(stderr=True, soft_wrap=True).print(f"error: {error}", markup=False, highlight=False, style="red")
+        hint = ""
+        if isinstance(error, UnfinishedStudyError):
+            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
+        console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
         return 2
     out = Console(soft_wrap=True, highlight=False)
-    ranking = outcome.ranking(arguments.top)
-    summary = outcome.result.summary()
-    names = [ranking.feature_names[i] for i in ranking.top()]
-    found = outcome.winner_convergence
-    out.print(f"{outcome.study['name']} in {path}: {outcome.result.final.name}", markup=False)
+    found = result.winner_convergence
+    out.print(f"{result.name} in {path}: {result.final.name}", markup=False)
     out.print(
-        f"test {outcome.result.metric} {summary['test_mean']:.3f} ± {summary['test_std']:.3f} (SD) "
-        f"over {ranking.n_folds} outer folds",
+        f"test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD) over {len(result.outer)} outer folds",
         markup=False,
     )
-    out.print(f"stability {outcome.stability_in_words(arguments.top)}", markup=False)
+    if result.is_ranked:
+        out.print(f"stability {stability_in_words(result, arguments.top)}", markup=False)
     if found.n_fits:  # not recorded by version 0.1
         out.print(f"{found.n_converged} of {found.n_fits} winners converged, the model among them", markup=False)
-    for remark in outcome.remarks(arguments.top):
+    for remark in result.remarks(arguments.top):
         out.print(remark, markup=False, style="yellow")
-    if names:
-        out.print(f"best first: {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}", markup=False)
+    if result.is_ranked:
+        ranking = result.ranking(arguments.top)
+        names = [ranking.feature_names[i] for i in ranking.top()[:10]]
+        if names:
+            more = ", ..." if len(ranking.top()) > 10 else ""
+            out.print(f"best first: {', '.join(names)}{more}", markup=False)
     for file in written:
         out.print(str(file), markup=False)
     return 0

@@ -27,9 +27,9 @@ from raysel.cv.records import TrialRecord
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.execution.runner import _begin
+from raysel.execution.runner import _new_journal
 from raysel.study.definition import Study
-from raysel.study.entries import study_entry
+from raysel.study.recording import study_record
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -97,10 +97,10 @@ def begin(place: str, tried: int = 2) -> None:
     """What a study's directory holds when its driver is killed after so many trials."""
     study = Study.prepare(load_config("few.yaml"))
     directory, hold = StudyDirectory.create(Path(place), 0)
-    begun = study_entry(study, id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
-    with hold, _begin(study, directory, begun) as journal:
+    begun = study_record(study, id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
+    with hold, _new_journal(study, directory, begun) as journal:
         for c in study.configurations[:tried]:
-            journal.append({"kind": "trial", **TrialRecord(c.id, c.name, dict(c.params), "finished").to_json()})
+            journal.append(TrialRecord(c.id, c.name, dict(c.params), "finished"))
 
 
 def contents() -> dict[str, bytes | None]:

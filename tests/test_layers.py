@@ -24,9 +24,10 @@ LAYERS = {
     "study": 8,
     "execution": 9,
     "distributed": 10,
-    "raysel": 11,  # the public names
-    "cli": 12,
-    **dict.fromkeys(["tune", "select"], 13),
+    "api": 11,
+    "raysel": 12,  # the public names
+    "cli": 13,
+    **dict.fromkeys(["tune", "select"], 14),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {

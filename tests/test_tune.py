@@ -21,17 +21,17 @@ from rich.console import Console
 from scipy.stats import binom
 from small_studies import CLASSES, EACH, ENDLESS, raw_config, write_digits, write_yaml
 
+from raysel.api import open_study
+from raysel.cli.summary import print_summary
 from raysel.config import load_config
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.data.loading import load_dataset
-from raysel.execution.runner import Finished
 from raysel.select import main as select_main
-from raysel.study.result import Outcome
-from raysel.study.scores import StudyResult
+from raysel.study.result import StudyResult
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
-from raysel.tune import main, report
+from raysel.tune import main
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -87,20 +87,23 @@ def test_a_study_says_what_it_found_and_where(finished_study):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_scores_stay_readable_beside_long_strange_names(finished_study, terminal):
-    outcome = Outcome.read(StudyDirectory(finished_study.study))
+def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path, terminal):
+    stored = open_study(finished_study.study).stored
     name = "init=[bold] " + " ".join(f"parameter_{i}=0.12345" for i in range(12))
-    result = StudyResult([dataclasses.replace(refit, name=name) for refit in outcome.result.refits], "accuracy")
     console = Console(file=io.StringIO(), width=80, force_terminal=terminal, no_color=True, soft_wrap=True)
     failed = TrialRecord("id", name, {}, "failed", {"outer0": FoldTrace(error="x")})
-    told = Finished(
-        dataclasses.replace(outcome, result=result, trials=[*outcome.trials[:3], failed]),
-        {"complete": False, "error": "[no] answer", "experiment_id": "1"},
-        "http://somewhere:5000",
+    directory = StudyDirectory(tmp_path)
+    directory.tracking.write_text('{"complete": false, "error": "[no] answer", "experiment_id": "1"}')
+    renamed = dataclasses.replace(
+        stored,
+        directory=directory,
+        study=dataclasses.replace(stored.study, uri="http://somewhere:5000"),
+        refits={fold: dataclasses.replace(refit, name=name) for fold, refit in stored.refits.items()},
+        trials=[*stored.trials[:3], failed],
     )
-    report(told, console)
+    print_summary(StudyResult(renamed), console)
     out = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())
-    for refit in outcome.result.outer:
+    for refit in StudyResult(stored).outer:
         row = next(line for line in out.splitlines() if line.startswith(f"{refit.fold} "))
         assert "init=[bold]" in row
         assert row.split()[-2:] == [f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]

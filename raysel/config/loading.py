@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -96,15 +97,17 @@ def builtin_configs() -> dict[str, Path]:
     return {}
 
 
-def load_config(path: str | Path, overrides: Iterable[str] = ()) -> StudyConfig:
+def load_config(
+    source: str | Path | Mapping[str, Any] | StudyConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+) -> StudyConfig:
     """Read, override and validate a study's configuration.
 
     Parameters
     ----------
-    path : str or Path
-        A YAML file, or the name of a built-in study, e.g. ``digits-smr``.
-    overrides : iterable of str, default=()
-        ``a.b=value``, the value written as YAML; ``a.b=null`` unsets a key.
+    source : str, Path, mapping or StudyConfig
+        A YAML file, the name of a built-in study, e.g. ``digits-smr``, or a configuration as plain data.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values by dotted key, or texts ``a.b=value`` with the value as YAML; None (``null``) unsets a key.
 
     Returns
     -------
@@ -113,19 +116,31 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> StudyConfig:
     Raises
     ------
     ConfigError
-        With every culprit, a line each.
+        With all invalid keys and values, a line each.
 
     Examples
     --------
+    >>> load_config("digits-smr", {"cv.outer": 4}).cv.outer
+    4
     >>> load_config("digits-smr", ["cv.outer=4"]).cv.outer
     4
     """
-    raw = _parse(_read(Path(path)), str(path))
+    if isinstance(source, StudyConfig):
+        raw, origin = source.to_dict(), "configuration"
+    elif isinstance(source, Mapping):
+        raw, origin = copy.deepcopy(dict(source)), "configuration"
+    else:
+        raw, origin = _parse(_read(Path(source)), str(source)), str(source)
     if not isinstance(raw, dict):
-        raise ConfigError(f"{path} holds no configuration; it needs keys such as name, dataset and solver.")
-    for override in overrides:
-        _override(raw, override)
-    return config_from_dict(raw, str(path))
+        raise ConfigError(f"{origin} holds no configuration; it needs keys such as name, dataset and solver.")
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            _set(raw, key, value, f"overrides[{key!r}]")
+    else:
+        for text in overrides:
+            key, value = _parse_override(text)
+            _set(raw, key, value, text)
+    return config_from_dict(raw, origin)
 
 
 def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
@@ -200,19 +215,25 @@ def _parse(text: str, origin: str) -> Any:
         raise ConfigError(f"{origin} is nested too deeply to be a configuration.") from error
 
 
-def _override(raw: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    parts = key.strip().split(".")
-    if not equals or not all(parts):
-        raise ConfigError(f"--set {override}: write it as key=value, e.g. --set cv.outer=5")
+def _parse_override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"{text}: write an override as key=value, e.g. cv.outer=5")
+    return key, _parse(value, text if len(text) < 80 else f"{text[:77]}...")
+
+
+def _set(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
+    parts = str(key).strip().split(".")
+    if not all(parts):
+        raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
     section = raw
     for part in parts[:-1]:
         if section.get(part) is None:
             section[part] = {}
         section = section[part]
         if not isinstance(section, dict):
-            raise ConfigError(f"--set {override}: `{part}` holds a value, not keys of its own.")
-    section[parts[-1]] = _parse(value, f"--set {override if len(override) < 80 else override[:77] + '...'}")
+            raise ConfigError(f"{origin}: `{part}` holds a value, not keys of its own.")
+    section[parts[-1]] = value
 
 
 def _without_null(raw: Any) -> Any:

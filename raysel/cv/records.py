@@ -204,6 +204,11 @@ class PathRecord:
         """Plain data that `from_json` reads back; its lists are the record's own."""
         return {**vars(self), "fits": {id_: dict(vars(fit)) for id_, fit in self.fits.items()}}
 
+    @property
+    def failure(self) -> str:
+        """The error of a path that failed; empty where there is none."""
+        return self.error
+
     def joined(self, later: PathRecord) -> PathRecord:
         """Join a later path, of configurations that were not there before, to this one.
 

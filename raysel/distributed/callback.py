@@ -18,7 +18,7 @@ class RecorderCallback(tune.Callback):
 
     Parameters
     ----------
-    work : TrialPlan
+    plan : TrialPlan
         What the trials are pieces of.
     recorder : Recorder
 
@@ -28,8 +28,8 @@ class RecorderCallback(tune.Callback):
         Why the study cannot go on; Tune passes on the text only.
     """
 
-    def __init__(self, work: TrialPlan, recorder: Recorder) -> None:
-        self._work, self._recorder = work, recorder
+    def __init__(self, plan: TrialPlan, recorder: Recorder) -> None:
+        self._plan, self._recorder = plan, recorder
         self._running: set[str] = set()
         self.error: StudyError | None = None
 
@@ -48,7 +48,7 @@ class RecorderCallback(tune.Callback):
     ) -> None:
         """Keep a trial's record as soon as it is whole, or stopped."""
         box = result.get("box")
-        record = self._work.read(json.loads(box.pop("record"))) if box else None
+        record = self._plan.record_class.from_json(json.loads(box.pop("record"))) if box else None
         if record is None or not result["done"]:
             self._recorder.refresh()
             return

@@ -61,13 +61,13 @@ class RayExecutor(Executor):
         install_sigterm_handler()
         return ray.put(self._study)
 
-    def run_trials(self, work: TrialPlan, log: StudyLog) -> bool:
+    def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Do what is left of a study's work as trials of Ray Tune."""
         log.enter_phase("starting Ray")
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.ERROR)
-        limits = SearchLimits(search.time_budget, search.max_failures, work)
-        callback = RecorderCallback(work, Recorder(work, log))
+        limits = SearchLimits(search.time_budget, search.max_failures, plan)
+        callback = RecorderCallback(plan, Recorder(plan, log))
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
@@ -84,16 +84,18 @@ class RayExecutor(Executor):
         with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
-                    tune.with_parameters(StudyTrainable, shared=SharedFolds(study_ref, prepared), piece=work.piece),
+                    tune.with_parameters(
+                        StudyTrainable, shared=SharedFolds(study_ref, prepared), piece=plan.trial_class
+                    ),
                     {"cpu": search.cpus_per_trial},
                 ),
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
                     # No more than can run: each waiting trial would ask for an actor of its own.
                     max_concurrent_trials=search.max_concurrent or _n_slots(search.cpus_per_trial),
-                    search_alg=PlanSearcher(work),
+                    search_alg=PlanSearcher(plan),
                     num_samples=-1,
-                    scheduler=PlanScheduler(work),
+                    scheduler=PlanScheduler(plan),
                     # Module-level functions: Tune pickles them twice a trial, with all that a closure would hold.
                     trial_name_creator=_trial_name,
                     trial_dirname_creator=_trial_name,
@@ -113,7 +115,7 @@ class RayExecutor(Executor):
             except (TuneError, RayError) as error:
                 raise callback.error or StudyError(f"the trials ended early: {last_line(error)}") from error
         limits.check_failures()
-        return limits.out_of_time and work.n_left > 0
+        return limits.out_of_time and plan.n_left > 0
 
     def _prepare_folds(self) -> dict[str, list[Any]] | None:
         """Every inner training set's `FoldData` in the object store, or None if they would exceed their share."""

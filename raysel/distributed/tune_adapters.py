@@ -1,4 +1,4 @@
-"""A study's work as Ray Tune sees it: what proposes trials, and what stops them."""
+"""Adapters of a trial plan to Ray Tune: searcher, scheduler and stopper."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from raysel.execution.trials import Rung
 
 
 class PlanSearcher(Searcher):
-    """Passes Tune's questions on to the work.
+    """Passes Tune's questions on to the plan.
 
     Parameters
     ----------
-    work : TrialPlan
+    plan : TrialPlan
     """
 
-    def __init__(self, work: TrialPlan) -> None:
+    def __init__(self, plan: TrialPlan) -> None:
         super().__init__(metric=None, mode=None)
-        self._work = work
+        self._plan = plan
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune pickles it for a restore that raysel does not use.
@@ -36,11 +36,11 @@ class PlanSearcher(Searcher):
 
     def suggest(self, trial_id: str) -> Any:
         """The next piece; None while there is none to ask for."""
-        config = self._work.propose()
-        return Searcher.FINISHED if config is None and self._work.exhausted else config
+        config = self._plan.propose()
+        return Searcher.FINISHED if config is None and self._plan.exhausted else config
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Nothing: the work learns from the record, which says more than Tune's result."""
+        """Nothing: the plan learns from the record, which says more than Tune's result."""
 
     def save(self, checkpoint_path: str) -> None:
         """Nothing to save: the journal keeps what is done."""
@@ -53,16 +53,16 @@ class PlanScheduler(FIFOScheduler):
     """Stops trials at their rungs, and leaves each trial to the actor that starts for it.
 
     Tune's own would give it an actor that falls free meanwhile and stop the one that starts: with
-    short trials one actor would do all the work.
+    short trials one actor would do all the plan.
 
     Parameters
     ----------
-    work : TrialPlan
+    plan : TrialPlan
     """
 
-    def __init__(self, work: TrialPlan) -> None:
+    def __init__(self, plan: TrialPlan) -> None:
         super().__init__()
-        self._work = work
+        self._plan = plan
 
     def __getstate__(self) -> dict[str, Any]:
         # As for PlanSearcher.
@@ -75,7 +75,7 @@ class PlanScheduler(FIFOScheduler):
         """Judge a trial that has come to a rung."""
         if result["done"] or "rung" not in result:
             return TrialScheduler.CONTINUE
-        should_continue = self._work.should_continue(trial.config, Rung(result["rung"], result["score"]))
+        should_continue = self._plan.should_continue(trial.config, Rung(result["rung"], result["score"]))
         return TrialScheduler.CONTINUE if should_continue else TrialScheduler.STOP
 
 

@@ -18,12 +18,12 @@ class Executor(AbstractContextManager["Executor"], ABC):
     """Computes what a study needs; entered for as long as it does."""
 
     @abstractmethod
-    def run_trials(self, work: TrialPlan, log: StudyLog) -> bool:
+    def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Do what is left of a study's work: score configurations by inner folds, nothing else.
 
         Parameters
         ----------
-        work : TrialPlan
+        plan : TrialPlan
             Keeps the records.
         log : StudyLog
             Told of each trial as it starts and ends.

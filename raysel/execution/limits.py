@@ -16,7 +16,7 @@ class SearchLimits:
     time_budget : float or None
         Seconds from now.
     max_failures : int or None
-    work : TrialPlan
+    plan : TrialPlan
         Knows the failed trials.
 
     Attributes
@@ -25,9 +25,9 @@ class SearchLimits:
         Whether the time budget ended the trials.
     """
 
-    def __init__(self, time_budget: float | None, max_failures: int | None, work: TrialPlan) -> None:
+    def __init__(self, time_budget: float | None, max_failures: int | None, plan: TrialPlan) -> None:
         self._until = None if time_budget is None else time.monotonic() + time_budget
-        self._max_failures, self._work = max_failures, work
+        self._max_failures, self._plan = max_failures, plan
         self.out_of_time = False
 
     def reached(self) -> bool:
@@ -38,8 +38,8 @@ class SearchLimits:
     def check_failures(self) -> None:
         """Raise StudyError if more trials have failed than may."""
         if self._too_many_failures():
-            failed = [record for record in self._work.records if record.status == "failed"]
-            last = self._work.failure(failed[-1]).strip().rpartition("\n")[2]
+            failed = [record for record in self._plan.records if record.status == "failed"]
+            last = failed[-1].failure.strip().rpartition("\n")[2]
             raise StudyError(
                 f"{len(failed)} trials failed, more than search.max_failures={self._max_failures}; "
                 f"the last said: {last}"
@@ -47,4 +47,4 @@ class SearchLimits:
 
     def _too_many_failures(self) -> bool:
         allowed = self._max_failures
-        return allowed is not None and sum(record.status == "failed" for record in self._work.records) > allowed
+        return allowed is not None and sum(record.status == "failed" for record in self._plan.records) > allowed

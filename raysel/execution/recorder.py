@@ -1,4 +1,4 @@
-"""Keeps each trial as it ends: in the journal, in the work, and on the progress line."""
+"""Keeps each trial as it ends: in the journal, in the plan, and on the progress line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Recorder:
 
     Parameters
     ----------
-    work : TrialPlan
+    plan : TrialPlan
         What the trials are pieces of.
     log : StudyLog
     """
 
-    def __init__(self, work: TrialPlan, log: StudyLog) -> None:
-        self._work, self._log = work, log
+    def __init__(self, plan: TrialPlan, log: StudyLog) -> None:
+        self._plan, self._log = plan, log
         self._memory_limit = _MEMORY_SHARE * machine_memory()
 
     def start(self) -> None:
@@ -57,7 +57,7 @@ class Recorder:
             As `TrialPlan.propose` gave it.
         reason : str
         """
-        record = self._work.blank(config)
+        record = self._plan.empty_record(config)
         record.status, record.started, record.ended, record.error = "failed", time.time(), time.time(), reason
         self.keep(record)
 
@@ -73,10 +73,10 @@ class Recorder:
         StudyError
             If the journal cannot be written.
         """
-        self._log.record(self._work.entry(record))
-        self._work.keep(record)
+        self._log.record(record)
+        self._plan.add(record)
         self._watch_memory()
-        self._log.trial_ended(record.status == "failed", self._work.score(record))
+        self._log.trial_ended(record.status == "failed", self._plan.score(record))
 
     def _watch_memory(self) -> None:
         """Say once that this process takes up much of the machine's memory."""

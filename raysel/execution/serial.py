@@ -40,32 +40,32 @@ class SerialExecutor(Executor):
     def __exit__(self, *_: object) -> None:
         self._prepared.clear()
 
-    def run_trials(self, work: TrialPlan, log: StudyLog) -> bool:
-        """Do what is left of a study's work, one trial after the other."""
+    def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
+        """Do what is left of a study's plan, one trial after the other."""
         search = self._study.config.search
         limits, recorder = (
-            SearchLimits(search.time_budget, search.max_failures, work),
-            Recorder(work, log),
+            SearchLimits(search.time_budget, search.max_failures, plan),
+            Recorder(plan, log),
         )
         log.enter_phase("")
         with threadpool_limits(search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
             while not limits.reached():
-                config = work.propose()
+                config = plan.propose()
                 if config is None:
                     break
-                self._run_trial(work, config, recorder, limits)
+                self._run_trial(plan, config, recorder, limits)
         limits.check_failures()
-        return limits.out_of_time and work.n_left > 0
+        return limits.out_of_time and plan.n_left > 0
 
-    def _run_trial(self, work: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits) -> None:
+    def _run_trial(self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits) -> None:
         recorder.start()
-        piece = work.piece(self._study, config, self._fold_data)
+        piece = plan.trial_class(self._study, config, self._fold_data)
         for iteration in piece.steps():
             if limits.reached():  # as on Ray, a trial that runs is left off and not recorded
                 return
             recorder.refresh()
             rung = piece.rung(iteration)
-            if rung and not work.should_continue(config, rung):
+            if rung and not plan.should_continue(config, rung):
                 recorder.stop(piece.record)
                 return
         recorder.keep(piece.record)

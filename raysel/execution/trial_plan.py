@@ -1,4 +1,4 @@
-"""How a study's work is cut into trials: by configuration, by inner training set, or by outer fold as well."""
+"""Division of a study into trials: by configuration, by inner training set, or by outer fold and configuration."""
 
 from __future__ import annotations
 
@@ -20,184 +20,155 @@ from raysel.tracking.log import StudyLog
 
 
 class TrialPlan(ABC):
-    """The pieces of a study's work, each one trial with one record.
+    """The trials of a study: those that have ended, and what is tried next.
 
     Parameters
     ----------
     study : Study
-    kept : iterable of mapping, default=()
-        Entries of the journal that an earlier run of the study has left: what they hold is not done again.
+    done : iterable of TrialRecord and PathRecord, default=()
+        Records of an earlier run of the study: what they hold is not computed again.
+
+    Attributes
+    ----------
+    records : list of TrialRecord or PathRecord
+        Of the trials that have ended, in that order.
     """
 
-    piece: type[Trial]
-    #: The kind of journal entry that a piece ends with.
-    kind = "trial"
+    trial_class: type[Trial]
+    #: The class of the record that a trial fills.
+    record_class: type[TrialRecord | PathRecord] = TrialRecord
 
-    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> None:
         self.study = study
         self._all_proposed = False
-        self.records: list[Any] = [self.read(entry) for entry in kept if entry["kind"] == self.kind]
+        self.records: list[Any] = [record for record in done if isinstance(record, self.record_class)]
 
     @property
     @abstractmethod
     def n_left(self) -> int:
-        """How many pieces are still to be done, at most."""
+        """Number of trials that are still to be made, at most."""
 
     @abstractmethod
-    def blank(self, config: Mapping[str, Any]) -> Any:
-        """An empty record of a trial."""
-
-    @abstractmethod
-    def read(self, raw: Mapping[str, Any]) -> Any:
-        """The record that a trial has sent, or the journal kept."""
-
-    @abstractmethod
-    def entry(self, record: Any) -> dict[str, Any]:
-        """A record as the journal keeps it."""
+    def empty_record(self, config: Mapping[str, Any]) -> Any:
+        """Return the record of a trial that has left no result."""
 
     @abstractmethod
     def score(self, record: Any) -> float | None:
-        """What the progress line may call the best so far."""
+        """Return the score of a trial that may be shown as the best so far; None where it has none."""
 
     @abstractmethod
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """What the pieces say of each configuration, in an order that does not depend on when they ended."""
+        """Return a record of each configuration, in an order that does not depend on when the trials ended."""
 
-    def keep(self, record: Any) -> None:
-        """Take the record of a piece that has ended."""
+    def add(self, record: Any) -> None:
+        """Add the record of a trial that has ended."""
         self.records.append(record)
-
-    def failure(self, record: Any) -> str:
-        """The error of a piece that failed."""
-        return str(record.error)
 
     @abstractmethod
     def _configs(self) -> Iterator[dict[str, Any]]:
-        """What each piece that is left is given, for a list that is known at the start."""
+        """Yield what each remaining trial is given, for a list that is known at the start."""
 
     @cached_property
     def _listed(self) -> Iterator[dict[str, Any]]:
         return self._configs()
 
     def propose(self) -> dict[str, Any] | None:
-        """The next piece's configuration, with a ``name`` that is fit for a folder; None while there is none."""
+        """Return what the next trial is given, with a ``name`` that is fit for a folder; None while there is none."""
         config = next(self._listed, None)
         self._all_proposed = config is None
         return config
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing is left to propose."""
+        """Whether all trials were proposed."""
         return self._all_proposed
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
-        """Whether a trial that has come to a rung may go on."""
+        """Judge a trial at a rung of early stopping."""
         return True
 
 
 class ConfigurationPlan(TrialPlan):
-    """A piece is one configuration on all folds."""
+    """A trial is one configuration on all outer folds."""
 
-    piece = ConfigurationTrial
+    trial_class = ConfigurationTrial
 
     @property
     def n_left(self) -> int:
-        """How many configurations are still to be tried."""
+        """Number of configurations that are still to be tried."""
         return len(self._left())
 
     def _left(self) -> list[int]:
-        """Positions of the configurations to try, in an order drawn from the seed: a cut search has seen all sides."""
+        """Positions of the configurations to try, in an order drawn from the seed: a cut search covers the space."""
         done = {record.id for record in self.records}
         found = self.study.configurations
         seed = derived_seed(self.study.config.seed, "trial order")
         return [i for i in np.random.default_rng(seed).permutation(len(found)).tolist() if found[i].id not in done]
 
     def _configs(self) -> Iterator[dict[str, Any]]:
-        """The configurations' positions."""
-        return ({"piece": i, "name": self.study.configurations[i].id} for i in self._left())
+        return ({"configuration": i, "name": self.study.configurations[i].id} for i in self._left())
 
-    def blank(self, config: Mapping[str, Any]) -> TrialRecord:
-        """An empty record of a configuration."""
-        configuration = self.study.configurations[config["piece"]]
-        return empty_record(configuration)
-
-    def read(self, raw: Mapping[str, Any]) -> TrialRecord:
-        """The record that a trial has sent, or the journal kept."""
-        return TrialRecord.from_json(dict(raw))
-
-    def entry(self, record: TrialRecord) -> dict[str, Any]:
-        """A trial with the curves that people look at."""
-        return trial_entry(self.study, record)
-
-    def failure(self, record: TrialRecord) -> str:
-        """The first error, with the outer folds that failed."""
-        return record.failure
+    def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
+        """Return an empty record of a configuration."""
+        return empty_record(self.study.configurations[config["configuration"]])
 
     def score(self, record: TrialRecord) -> float | None:
-        """The last mean validation score."""
+        """Return the last mean validation score."""
         evaluation = self.study.evaluation
         curve = record.curves(evaluation.metric, evaluation.labels).get(f"val_{evaluation.metric}")
         return curve[-1] if curve else None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """The records themselves, in the order of the configurations."""
+        """Return the records in the order of the configurations."""
         order = {configuration.id: i for i, configuration in enumerate(self.study.configurations)}
         return sorted(self.records, key=lambda record: order[record.id])
 
 
 class TrainingSetPlan(TrialPlan):
-    """A piece is one inner training set with all configurations that it has not solved before."""
+    """A trial is one inner training set with all configurations that it has not solved before."""
 
-    piece = PathTrial
-    kind = "path"
+    trial_class = PathTrial
+    record_class = PathRecord
 
-    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
-        entries = list(kept)
-        super().__init__(study, entries)
+    def __init__(self, study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> None:
+        before = list(done)
+        super().__init__(study, before)
         self._found: dict[tuple[str, int], PathRecord] = {}
         for record in self.records:
             self._join(record)
         self.records = [record for record in self._found.values() if not self._missing(record)]
-        self._written = {entry["id"] for entry in entries if entry["kind"] == "trial"}
+        self._written = {record.id for record in before if isinstance(record, TrialRecord)}
 
     @property
     def n_left(self) -> int:
-        """How many training sets are still to be solved."""
+        """Number of training sets that are still to be solved."""
         return len(self._left())
 
     def _missing(self, record: PathRecord | None) -> list[int]:
-        """The configurations that a training set has not seen; none where it failed."""
+        """Positions of the configurations that a training set has not solved; none where it failed."""
         if record is None:
             return list(range(self.study.n_configurations))
         lacking = record.status != "failed"
         return [i for i, c in enumerate(self.study.configurations) if lacking and c.id not in record.fits]
 
-    def _left(self) -> list[dict[str, Any]]:
+    def _left(self) -> list[tuple[int, list[int]]]:
+        """Positions of the training sets to solve, each with those of the configurations that it lacks."""
         missing = (self._missing(self._found.get((fold.name, i))) for fold, i in self.study.training_sets)
-        return [{"set": n, "configurations": lacking} for n, lacking in enumerate(missing) if lacking]
+        return [(n, lacking) for n, lacking in enumerate(missing) if lacking]
 
     def _configs(self) -> Iterator[dict[str, Any]]:
-        """The training sets' positions, each with those of the configurations that it lacks."""
-        for piece in self._left():
-            fold, inner = self.study.training_sets[piece["set"]]
-            yield {"piece": piece, "name": f"{fold.name}-inner{inner}"}
+        for n, lacking in self._left():
+            fold, inner = self.study.training_sets[n]
+            yield {"training_set": n, "configurations": lacking, "name": f"{fold.name}-inner{inner}"}
 
-    def blank(self, config: Mapping[str, Any]) -> PathRecord:
-        """An empty record of a training set."""
-        fold, i = self.study.training_sets[config["piece"]["set"]]
+    def empty_record(self, config: Mapping[str, Any]) -> PathRecord:
+        """Return an empty record of a training set."""
+        fold, i = self.study.training_sets[config["training_set"]]
         return PathRecord(fold.name, i)
 
-    def read(self, raw: Mapping[str, Any]) -> PathRecord:
-        """The record that a trial has sent, or the journal kept."""
-        return PathRecord.from_json(dict(raw))
-
-    def entry(self, record: PathRecord) -> dict[str, Any]:
-        """A path."""
-        return {"kind": "path", **record.to_json()}
-
-    def keep(self, record: PathRecord) -> None:
+    def add(self, record: PathRecord) -> None:
         """Join what a training set has solved now to what it had."""
-        super().keep(self._join(record))
+        super().add(self._join(record))
 
     def _join(self, record: PathRecord) -> PathRecord:
         key = record.fold, record.inner
@@ -205,30 +176,30 @@ class TrainingSetPlan(TrialPlan):
         return self._found[key]
 
     def score(self, record: PathRecord) -> float | None:
-        """The best of one inner fold would be no configuration's score."""
+        """Return None: the best of one inner fold is no configuration's score."""
         return None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Put the paths together, configuration by configuration, and write each down as a trial, once."""
+        """Join the paths configuration by configuration, and record each as a trial once."""
         if self._left():
             raise StudyError(
                 f"{len(self.records)} of {len(self.study.training_sets)} training sets are done; on a path a "
-                "configuration has no score before all are. Go on with --resume."
+                "configuration has no score before all are. Resume the study."
             )
         found = trial_records(self.study, self.records)
         for record in found:
             if record.id not in self._written:
-                log.record(trial_entry(self.study, record))
+                log.record(record)
         return found
 
 
 class FoldPlan(ConfigurationPlan):
-    """A piece is one configuration on one outer fold, in a search that learns or stops early."""
+    """A trial is one configuration on one outer fold, in a search that learns or stops early."""
 
-    piece = FoldTrial
+    trial_class = FoldTrial
 
-    def __init__(self, study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> None:
-        super().__init__(study, kept)
+    def __init__(self, study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> None:
+        super().__init__(study, done)
         self._searches = {
             fold.name: FoldSearch(
                 study.config,
@@ -242,24 +213,24 @@ class FoldPlan(ConfigurationPlan):
 
     @property
     def n_left(self) -> int:
-        """How many trials are still to come, unless configurations repeat."""
+        """Number of trials that are still to come, unless configurations repeat."""
         return self.study.n_trials - len(self.records)
 
-    def blank(self, config: Mapping[str, Any]) -> TrialRecord:
-        """An empty record of a configuration on a fold."""
+    def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
+        """Return an empty record of a configuration on an outer fold."""
         return empty_record(self.study.configuration(config["params"]), config["fold"])
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """The records themselves, by outer fold and configuration."""
+        """Return the records by outer fold and configuration."""
         return sorted(self.records, key=lambda record: record.id)
 
-    def keep(self, record: TrialRecord) -> None:
-        """Tell the record's own fold, and no other."""
-        super().keep(record)
+    def add(self, record: TrialRecord) -> None:
+        """Tell a trial's score to the search of its own outer fold, and to no other."""
+        super().add(record)
         self._searches[record.fold].tell(record)
 
     def propose(self) -> dict[str, Any] | None:
-        """A configuration for the outer fold that has asked least, of those that may ask; none hears of another."""
+        """Propose a configuration for the outer fold that has asked for the fewest, of those that may ask now."""
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:
@@ -268,53 +239,27 @@ class FoldPlan(ConfigurationPlan):
 
     @property
     def exhausted(self) -> bool:
-        """Whether no outer fold has anything left to propose."""
+        """Whether all outer folds have proposed all of their configurations."""
         return all(search.exhausted for search in self._searches.values())
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
-        """Whether a trial that has come to a rung of its own outer fold may go on."""
-        record = self.blank(config)
-        return self._searches[config["fold"]].should_continue(record, rung.level, rung.score)
+        """Judge a trial by the search of its own outer fold."""
+        return self._searches[config["fold"]].should_continue(self.empty_record(config), rung.level, rung.score)
 
 
-def trial_plan(study: Study, kept: Iterable[Mapping[str, Any]] = ()) -> TrialPlan:
-    """A study's work, cut as its search needs it.
+def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> TrialPlan:
+    """Divide a study into trials as its search needs it.
 
     Parameters
     ----------
     study : Study
-    kept : iterable of mapping, default=()
-        Entries of the journal that an earlier run has left.
+    done : iterable of TrialRecord and PathRecord, default=()
+        Records of an earlier run of the study.
 
     Returns
     -------
     TrialPlan
     """
     search = study.config.search
-    kind = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan
-    return kind(study, kept)
-
-
-def trial_entry(study: Study, record: TrialRecord) -> dict[str, Any]:
-    """A trial's journal entry.
-
-    Parameters
-    ----------
-    study : Study
-    record : TrialRecord
-
-    Returns
-    -------
-    dict
-    """
-    curves = record.curves(study.evaluation.metric, study.evaluation.labels)
-    tags = {"raysel.inferred": record.inferred} if record.inferred else {}
-    if record.fold:
-        tags["raysel.fold"] = record.fold
-    if record.failed_folds:
-        tags |= {"raysel.failed_folds": ", ".join(record.failed_folds), "raysel.error": record.failure}
-    found = record.convergence()
-    metrics = {"converged_share": found.n_converged / found.n_fits} if found.n_fits else {}
-    if found.gap is not None:
-        metrics["largest_gap"] = found.gap
-    return {"kind": "trial", **record.to_json(), "curves": curves, "metrics": metrics, "tags": tags}
+    plan_class = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan
+    return plan_class(study, done)

@@ -118,7 +118,7 @@ class ConfigurationTrial(Trial):
     record: TrialRecord
 
     def _begin(self, config: Mapping[str, Any]) -> None:
-        configuration: Configuration = self._study.configurations[config["piece"]]
+        configuration: Configuration = self._study.configurations[config["configuration"]]
         self.record = empty_record(configuration)
         self._folds: Sequence[OuterFold] = self._study.plan.folds
 
@@ -174,8 +174,8 @@ class PathTrial(Trial):
     record: PathRecord
 
     def _begin(self, config: Mapping[str, Any]) -> None:
-        self._fold, self._inner = self._study.training_sets[config["piece"]["set"]]
-        self._configurations = [self._study.configurations[i] for i in config["piece"]["configurations"]]
+        self._fold, self._inner = self._study.training_sets[config["training_set"]]
+        self._configurations = [self._study.configurations[i] for i in config["configurations"]]
         self.record = PathRecord(self._fold.name, self._inner)
 
     def _run(self) -> Iterator[int]:

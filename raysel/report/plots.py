@@ -69,16 +69,24 @@ def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, a
     """
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
-    for record in sorted(records, key=lambda record: record.id == model):
-        curve = mean_curve([trace.objective_curve() for trace in record.folds.values() if not trace.error])
-        style = {"color": OUTLINE, "linewidth": 2.0, "label": f"final model: {record.name}"}
-        if record.id != model:
-            style = {"color": "0.6", "linewidth": 0.8}
-        ax.plot(range(1, len(curve) + 1), curve, marker="." if len(curve) == 1 else None, **style)
+    ordered = sorted(records, key=lambda record: record.id == model)
+    curves = [
+        (record, mean_curve([t.objective_curve() for t in record.folds.values() if not t.error])) for record in ordered
+    ]
+    for record, curve in curves:
+        own = record.id == model
+        ax.plot(
+            range(1, len(curve) + 1),
+            curve,
+            marker="." if len(curve) == 1 else None,
+            color=OUTLINE if own else "0.6",
+            linewidth=2.0 if own else 0.8,
+            label=f"final model: {record.name}" if own else None,
+        )
     ax.set_xlabel("iteration")
     ax.set_ylabel("objective (mean over inner fits)")
-    values = [value for line in ax.get_lines() for value in line.get_ydata()]
-    if values and min(values) > 0 and max(values) > 100 * min(values):
+    values = np.concatenate([curve for _, curve in curves]) if curves else np.empty(0)
+    if len(values) and values.min() > 0 and values.max() > 100 * values.min():
         ax.set_yscale("log")
     if model is not None:
         ax.legend(fontsize=8, frameon=False)

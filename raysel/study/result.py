@@ -22,6 +22,7 @@ from raysel.study import tables
 from raysel.study.remarks import convergence_remarks, fit_remarks, ranking_remarks, search_remarks, selection_remarks
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.uploader import tracking_status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +109,11 @@ class StudyResult:
         found = np.zeros(len(self.feature_names), dtype=bool)
         found[list(self.stored.study.constant)] = True
         return found
+
+    @property
+    def tracking(self) -> Mapping[str, Any]:
+        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``, ``study_run_id``."""
+        return tracking_status(self.directory)
 
     # --- scores ------------------------------------------------------------------------------
 
@@ -224,7 +230,7 @@ class StudyResult:
 
     @cached_property
     def unranked_folds(self) -> list[str]:
-        """Names of the outer folds whose winner gives no feature scores; all of them for a method that ranks nothing."""
+        """Names of the folds whose winner gives no feature scores; all folds for a method that ranks nothing."""
         return [refit.fold for refit in self.refits if refit.feature_scores is None]
 
     @property
@@ -335,7 +341,7 @@ class StudyResult:
         -------
         matplotlib Axes
         """
-        from raysel.report.plots import plot_ranking  # noqa: PLC0415 - matplotlib is loaded when something is drawn
+        from raysel.report.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
 
         return plot_ranking(self.ranking(top), self.layout, ax)
 
@@ -364,6 +370,7 @@ class StudyResult:
 
     def _headline(self) -> str:
         if self.status != "finished":
-            return f"StudyResult({self.name}, {self.status}: {self.stored.n_trials} of {self.stored.study.n_trials} trials)"
+            done = f"{self.stored.n_trials} of {self.stored.study.n_trials} trials"
+            return f"StudyResult({self.name}, {self.status} after {done})"
         test = f"test {self.metric} {self.test_mean:.3f} ± {self.test_sd:.3f} (SD) over {len(self.outer)} outer folds"
         return f"StudyResult({self.name}, {test})"

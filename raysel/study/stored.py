@@ -1,137 +1,126 @@
-"""What an earlier run of a study has left in its journal, and whether a later one may build on it."""
+"""A study restored from its journal, and the check that it may be resumed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from raysel.config import StudyConfig, config_from_dict
 from raysel.config.flatten import flat
+from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
 from raysel.errors import DirectoryError
 from raysel.study.definition import Study
+from raysel.study.identity import changed_versions
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import read_journal
-
-#: Whose versions change the last bits of a result.
-_DECISIVE = ("raysel", "python", "numpy", "scipy", "scikit-learn", "optuna")
-
-#: What an entry must say, or it is of another tool or damaged.
-_NEEDED = {
-    "study": ("id", "name", "uri", "started", "config", "config_hash", "data_hash", "versions", "folds", "n_trials"),
-    "trial": ("id", "params", "status", "folds"),
-    "path": ("fold", "inner", "fits"),
-    "refit": ("fold", "trial"),
-    "search": ("n_tried", "n_planned", "cut"),
-    "end": ("status",),
-}
+from raysel.tracking.journal import read_records
+from raysel.tracking.records import SearchRecord, StudyRecord
 
 
 @dataclass(frozen=True)
 class StoredStudy:
-    """The journal of a study that was begun.
+    """A study as its journal tells it.
 
     Parameters
     ----------
     directory : StudyDirectory
-    study : mapping
-        What the study was when it last ran.
-    trials : list of mapping
-        Entries of trials and paths, oldest first.
-    refits : mapping of str to mapping
-        The last entry of each fold.
+        Holds the journal.
+    study : StudyRecord
+        The study when it was last started.
+    trials : list of TrialRecord
+        Trials that ended, oldest first.
+    paths : list of PathRecord
+        Paths that ended, oldest first; empty where the study has none.
+    refits : dict of str to RefitRecord
+        The last refit of each outer fold.
+    search : SearchRecord or None
+        The end of the last search; None where no search has ended.
     status : str
-        How it ended: ``finished``, ``failed``, ``interrupted``, or ``killed`` where it did not say.
-    search : mapping
-        How far the last search went: ``n_tried``, ``n_planned``, ``cut``; empty where it did not end.
+        How the last run ended: ``finished``, ``failed``, ``interrupted``, or ``killed`` where no end was recorded.
     """
 
     directory: StudyDirectory
-    study: Mapping[str, Any]
-    trials: list[Mapping[str, Any]]
-    refits: Mapping[str, Mapping[str, Any]]
+    study: StudyRecord
+    trials: list[TrialRecord]
+    paths: list[PathRecord]
+    refits: dict[str, RefitRecord]
+    search: SearchRecord | None
     status: str
-    search: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: StudyDirectory) -> StoredStudy:
-        """Read a journal.
+        """Read a study's journal, of this or an earlier version of raysel.
 
         Parameters
         ----------
         directory : StudyDirectory
+            The study's.
 
         Returns
         -------
         StoredStudy
+            All that the journal holds.
 
         Raises
         ------
         DirectoryError
-            If there is no journal, or it is none of a study.
+            If there is no journal, it is damaged, or it holds no study.
         """
-        study: Mapping[str, Any] | None = None
-        trials: list[Mapping[str, Any]] = []
-        refits: dict[str, Mapping[str, Any]] = {}
-        status, search = "killed", {}
-        try:
-            for entry in read_journal(directory.journal):
-                kind, status = entry["kind"], "killed"
-                for key in _NEEDED.get(kind, ()):
-                    entry[key]
-                if kind == "study":
-                    study = entry
-                elif kind in ("trial", "path"):
-                    trials.append(entry)
-                elif kind == "refit":
-                    refits[entry["fold"]] = entry
-                elif kind == "search":
-                    search = entry
-                elif kind == "end":
-                    status = entry["status"]
-        except KeyError as error:
-            raise DirectoryError(f"{directory.journal} is no journal of a study: a record has no {error}.") from error
+        study: StudyRecord | None = None
+        trials: list[TrialRecord] = []
+        paths: list[PathRecord] = []
+        refits: dict[str, RefitRecord] = {}
+        search, status = None, "killed"
+        for record in read_records(directory.journal):
+            status = "killed"
+            if isinstance(record, StudyRecord):
+                study = record
+            elif isinstance(record, TrialRecord):
+                trials.append(record)
+            elif isinstance(record, PathRecord):
+                paths.append(record)
+            elif isinstance(record, RefitRecord):
+                refits[record.fold] = record
+            elif isinstance(record, SearchRecord):
+                search = record
+            else:
+                status = record.status
         if study is None:
-            raise DirectoryError(f"{directory.journal} is no journal of a study: it does not say which one.")
-        return cls(directory, study, trials, refits, status, search)
+            raise DirectoryError(f"{directory.journal} is not the journal of a study: it has no record of one.")
+        return cls(directory, study, trials, paths, refits, search, status)
 
     @property
     def n_trials(self) -> int:
-        """How many of the pieces of work have ended."""
-        paths = {(entry["fold"], entry["inner"]) for entry in self.trials if entry["kind"] == "path"}
+        """Number of trials that have ended; on a path, a trial is an inner training set."""
+        paths = {(record.fold, record.inner) for record in self.paths}
         return len(paths) or len(self.trials)
 
     def is_of(self, study: Study) -> bool:
         """Whether this is the same study: configuration and data."""
-        same = ("config_hash", study.config.hash), ("data_hash", study.dataset.content_hash)
-        return all(self.study.get(key) == value for key, value in same)
+        before = self.study.config_hash, self.study.data_hash
+        return before == (study.config.hash, study.dataset.content_hash)
 
-    def check(self, study: Study, now: Mapping[str, Any]) -> None:
-        """Refuse to build on results of other data, other code or another configuration.
+    def check(self, study: Study, now: StudyRecord) -> None:
+        """Raise an error where the results so far would not be those of the study now.
 
-        More samples, or a larger grid, are no other configuration.
+        More samples or a larger grid are allowed, and so is a change of code that cannot change a number.
 
         Parameters
         ----------
         study : Study
-        now : mapping
-            The study's entry as it would be written now.
+            The study as it is to be resumed.
+        now : StudyRecord
+            Its record as it would be written now.
 
         Raises
         ------
         DirectoryError
-            Naming all that has changed.
+            If the data, the configuration or the code that computes numbers has changed; names all changes.
         """
         changes = [*self._changed_config(study.config), *self._changed_trials(study)]
-        if self.study["data_hash"] != now["data_hash"]:
+        if self.study.data_hash != now.data_hash:
             changes.append(f"the data of {study.dataset.name}: their content is not what it was")
-        before = self.study["versions"]
-        changes += [
-            f"{name}: {before.get(name)} -> {now['versions'][name]}"
-            for name in _DECISIVE
-            if before.get(name) != now["versions"][name] and (name != "optuna" or study.config.search.method == "tpe")
-        ]
+        changes += changed_versions(self.study.versions, now.versions)
         if changes:
             raise DirectoryError(
                 f"{self.directory.path} cannot be resumed, for what has changed would make it another study:\n"
@@ -140,7 +129,7 @@ class StoredStudy:
             )
 
     def _changed_config(self, config: StudyConfig) -> Iterator[str]:
-        before = dict(flat(config_from_dict(self.study["config"]).identity()))
+        before = dict(flat(config_from_dict(self.study.config).identity()))
         now = dict(flat(config.identity()))
         for key in sorted(before.keys() | now.keys()):
             grows = key.startswith("solver.space") and config.search.method != "tpe"  # see _changed_trials
@@ -151,14 +140,14 @@ class StoredStudy:
 
     def _changed_trials(self, study: Study) -> Iterator[str]:
         """A search may grow, but what was tried must be part of it."""
-        before = self.study["config"]["search"].get("num_samples")
+        before = self.study.config["search"].get("num_samples")
         if not study.configurations:
             if before is not None and study.n_configurations < before:
                 yield f"search.num_samples: {before} -> {study.n_configurations}"
             return
         there = {configuration.id for configuration in study.configurations}
-        tried = {entry["id"].rpartition("-")[2] for entry in self.trials if entry["kind"] == "trial"}
-        tried |= {id_ for entry in self.trials if entry["kind"] == "path" for id_ in entry["fits"]}
+        tried = {record.id.rpartition("-")[2] for record in self.trials}
+        tried |= {id_ for record in self.paths for id_ in record.fits}
         if missing := len(tried - there):
             yield f"solver.space or search.num_samples: {missing} of the configurations that were tried are not in it"
 

@@ -43,8 +43,7 @@ def summary_table(stored: StoredStudy) -> pd.DataFrame:
             n_scored = int((usable > 0).sum())
         row = {"outer_fold": fold, "winner": refit.name, f"inner_{metric}": refit.inner_score}
         rows.append(
-            row
-            | {f"test_{metric}": refit.test_score, "features_with_score": n_scored, "converged": refit.converged}
+            row | {f"test_{metric}": refit.test_score, "features_with_score": n_scored, "converged": refit.converged}
         )
     columns = ["outer_fold", "winner", f"inner_{metric}", f"test_{metric}", "features_with_score", "converged"]
     return pd.DataFrame(rows, columns=columns).astype({"features_with_score": "Int64"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from dataclasses import dataclass
@@ -11,6 +10,10 @@ from pathlib import Path
 from typing import IO
 
 from raysel.errors import DirectoryError, StudyError
+from raysel.tracking.locks import take_lock
+
+#: The files of an exported ranking.
+EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
 
 
 @dataclass(frozen=True)
@@ -154,23 +157,20 @@ class StudyDirectory:
             hold = self.lock.open("a+")
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        try:
-            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        if not take_lock(hold, wait=False):
             hold.close()
             raise DirectoryError(
                 f"a study is running in {self.path}; let it end, or choose another directory with --output."
-            ) from error
+            )
         return hold
 
     def is_running(self) -> bool:
         """Whether a study holds the directory now."""
         try:
             with self.lock.open("a+") as hold:
-                fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return not take_lock(hold, wait=False)
         except OSError:
             return True
-        return False
 
     @staticmethod
     def default(name: str) -> Path:

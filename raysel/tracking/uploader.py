@@ -1,9 +1,8 @@
-"""A process of its own that tells MLflow what the journal says, so that no trial ever waits for a server."""
+"""Background process that uploads a journal's records to MLflow, so that no trial waits for a server."""
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
 import signal
@@ -11,45 +10,48 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from raysel.files import write_json_atomically
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import read_journal
+from raysel.tracking.journal import RecordReader, read_records
+from raysel.tracking.locks import take_lock
+from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = (1, 2, 4)
 
 
 class MLflowUploader:
-    """The driver's handle on the process that logs to MLflow.
+    """Handle of the background process that uploads a study's journal.
 
     Parameters
     ----------
     directory : StudyDirectory
-        Its journal may not exist yet.
+        The study's; its journal may not exist yet.
     """
 
     def __init__(self, directory: StudyDirectory) -> None:
         self._directory = directory
-        directory.tracking.unlink(missing_ok=True)  # what an earlier run was told
+        directory.tracking.unlink(missing_ok=True)  # the state of an earlier run
         self._process = subprocess.Popen(
             [sys.executable, "-m", "raysel.tracking.uploader", str(directory.path), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the study, which ends it in its own time
+            start_new_session=True,  # Ctrl-C reaches the study only, which then stops this process
         )
 
     def finish(self, patience: float = 20.0) -> dict[str, Any]:
-        """Wait until everything is logged, or until nothing has moved for a while; Ctrl-C ends the wait.
+        """Wait until everything is uploaded, or nothing has been for a while; Ctrl-C ends the wait.
 
         Parameters
         ----------
         patience : float, default=20.0
-            Seconds without a newly logged record before it is given up; at most 5 where MLflow last
-            answered with an error.
+            Seconds without a newly uploaded record after which the process is stopped; at most 5 where MLflow
+            last answered with an error.
 
         Returns
         -------
@@ -59,27 +61,19 @@ class MLflowUploader:
         moved, last = time.monotonic(), -1
         try:
             while self._process.poll() is None:
-                status = self.status()
+                status = tracking_status(self._directory)
                 if status["logged"] != last:
                     moved, last = time.monotonic(), status["logged"]
                 if time.monotonic() - moved > (min(patience, 5.0) if status["error"] else patience):
                     break
                 time.sleep(0.05)
         except KeyboardInterrupt:
-            pass  # who asks twice waits for nobody
+            pass  # second Ctrl-C: stop waiting
         self.stop()
-        return self.status()
-
-    def status(self) -> dict[str, Any]:
-        """What the process last said of itself."""
-        try:
-            status: dict[str, Any] = json.loads(self._directory.tracking.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {"complete": False, "logged": 0, "error": ""}
-        return status
+        return tracking_status(self._directory)
 
     def stop(self) -> None:
-        """End the process, whatever it is doing; the journal keeps what it has not logged."""
+        """End the process; what it has not uploaded stays in the journal."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -89,28 +83,55 @@ class MLflowUploader:
                 self._process.wait()
 
 
-def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None) -> bool:
-    """Log a journal to MLflow, trying again as long as the study runs.
+def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
+    """Return how far a study's journal has been uploaded to MLflow.
 
     Parameters
     ----------
     directory : StudyDirectory
+        The study's.
+
+    Returns
+    -------
+    dict
+        ``complete``, ``error``, ``logged`` (number of records) and, once known, ``experiment_id`` and
+        ``study_run_id``.
+    """
+    try:
+        status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"complete": False, "logged": 0, "error": ""}
+    return status
+
+
+def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None) -> bool:
+    """Upload a journal to MLflow as it grows, retrying as long as the study runs.
+
+    Parameters
+    ----------
+    directory : StudyDirectory
+        The study's.
     driver : int or None
-        Process id of the study's driver; when it is gone, what the journal holds is logged and no more
-        is waited for. None logs a journal that nobody writes any more.
+        Process id of the study's driver; once it has ended, the rest of the journal is uploaded without waiting
+        for more. None uploads the journal of a study that has ended.
     uri : str, optional
-        MLflow's; the study's own if not given.
+        MLflow's address; the study's own if not given.
 
     Returns
     -------
     bool
-        Whether everything was logged.
+        Whether everything was uploaded.
+
+    Raises
+    ------
+    DirectoryError
+        If a record is damaged, or a newer version of raysel wrote it.
     """
     from raysel.tracking.mlflow_runs import MLflowRuns  # noqa: PLC0415 - takes seconds to import
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     with directory.tracking_lock.open("a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)  # the follower of a driver that was killed may still be at it
+        take_lock(held, wait=True)  # the uploader of a driver that was killed may still be running
         write_json_atomically(directory.tracking, status)
         runs: MLflowRuns | None = None
         for record in _tail(directory.journal, driver):
@@ -119,7 +140,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                 try:
                     if runs is None:
                         study = last_study(directory.journal)
-                        runs = MLflowRuns(directory.path, study | {"uri": uri or study["uri"]})
+                        runs = MLflowRuns(directory, replace(study, uri=uri or study.uri))
                         status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
                     elif attempt:
                         runs.refresh()
@@ -132,19 +153,20 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                         return False
                     time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
-            status |= {"logged": status["logged"] + 1, "error": "", "complete": record["kind"] == "end"}
+            status |= {"logged": status["logged"] + 1, "error": "", "complete": isinstance(record, EndRecord)}
             write_json_atomically(directory.tracking, status)
     return bool(status["logged"])
 
 
 def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
-    """Tell MLflow all that the journal of a study says that has ended.
+    """Upload the journal of a study that has ended.
 
     Parameters
     ----------
     directory : StudyDirectory
+        The study's.
     uri : str
-        MLflow's; another one than the study's gets all of its runs too.
+        MLflow's address; it may be another one than the study's.
 
     Returns
     -------
@@ -156,23 +178,25 @@ def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
     return status
 
 
-def last_study(journal: Path) -> dict[str, Any]:
-    """What the study was when it last began.
+def last_study(journal: Path) -> StudyRecord:
+    """Read the study's record from when it was last started.
 
     Parameters
     ----------
     journal : Path
+        The study's journal.
 
     Returns
     -------
-    dict
+    StudyRecord
+        The last one.
     """
-    return [record for record in read_journal(journal) if record["kind"] == "study"][-1]
+    return [record for record in read_records(journal) if isinstance(record, StudyRecord)][-1]
 
 
-def _tail(journal: Path, driver: int | None) -> Iterator[dict[str, Any]]:
-    """Records as they come, until the study's last end or its driver's."""
-    offset = 0
+def _tail(journal: Path, driver: int | None) -> Iterator[Record]:
+    """Yield records as they are written, until the study's last end or its driver's."""
+    offset, reader = 0, RecordReader()
     while True:
         watched = driver is not None and _is_alive(driver)
         if journal.exists():
@@ -182,10 +206,12 @@ def _tail(journal: Path, driver: int | None) -> Iterator[dict[str, Any]]:
                     if not line.endswith(b"\n"):
                         break  # still being written
                     offset += len(line)
-                    record = json.loads(line)
+                    record = reader.read(json.loads(line))
+                    if record is None:
+                        continue
                     yield record
-                    if record["kind"] == "end" and offset == journal.stat().st_size:
-                        return  # nothing follows: it was not resumed
+                    if isinstance(record, EndRecord) and offset == journal.stat().st_size:
+                        return  # the study was not resumed
         if not watched:
             return
         time.sleep(_POLL_SECONDS)
@@ -196,7 +222,7 @@ def _is_alive(driver: int) -> bool:
 
 
 def main() -> int:
-    """Follow a study directory for as long as the driver, the parent process, lives."""
+    """Upload a study's journal for as long as its driver, the parent process, lives."""
     parser = argparse.ArgumentParser(prog="python -m raysel.tracking.uploader", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)

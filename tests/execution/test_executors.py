@@ -8,8 +8,8 @@ import sys
 import pytest
 from small_studies import make_study, run_on_ray, run_serially, timeless, write_digits, write_yaml
 
+from raysel.api import run_study
 from raysel.errors import ConfigError, StudyError
-from raysel.execution.runner import check_start
 from raysel.tracking.journal import read_journal
 from raysel.tune import main
 
@@ -116,7 +116,7 @@ def test_too_many_failures_and_a_failed_refit_end_a_serial_study(digits, tmp_pat
 def test_a_serial_study_with_a_cluster_is_refused(digits, tmp_path):
     study = make_study(digits, search={"executor": "serial"})
     with pytest.raises(ConfigError, match=r"search\.executor serial computes in this process"):
-        check_start(study, tmp_path / "study", None, address="auto")
+        run_study(study, output=tmp_path / "study", address="auto")
 
 
 def test_the_executor_is_no_part_of_a_studys_identity(digits):

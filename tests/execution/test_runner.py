@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 from sklearn.neighbors import KNeighborsClassifier
 from small_studies import compute, make_study, run_on_ray, timeless, write_digits
 
+from raysel.api import run_study
 from raysel.data.loading import load_dataset
 from raysel.distributed import executor as ray_executor
 from raysel.errors import ConfigError, DirectoryError, StudyError
-from raysel.execution.runner import run
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import StudyLog
@@ -151,7 +149,7 @@ def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
 def test_more_cpus_than_there_are_is_refused_before_anything_is_written(tmp_path, digits):
     study = make_study(digits, search__cpus_per_trial=4096)
     with pytest.raises(ConfigError, match=r"search\.cpus_per_trial: 4096 exceeds the \d+ CPUs of this machine"):
-        run(study, tmp_path / "study", address=None, console=Console(file=io.StringIO()))
+        run_study(study, output=tmp_path / "study", progress=False)
     assert not (tmp_path / "study").exists()
 
 

@@ -12,6 +12,7 @@ from ray import cloudpickle
 from small_studies import make_study, run_on_ray, run_serially, write_digits, write_yaml
 
 from raysel import select, tune
+from raysel.api import open_study
 from raysel.config import config_from_dict, load_config
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.distributed import executor as ray_executor
@@ -20,8 +21,7 @@ from raysel.execution import recorder
 from raysel.execution.limits import SearchLimits
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.study.result import Outcome
-from raysel.tracking.directory import StudyDirectory
+from raysel.study.export import markdown
 from raysel.tracking.journal import read_journal
 
 pytestmark = pytest.mark.usefixtures("ray_here")
@@ -39,7 +39,7 @@ def shown(path, capsys) -> list[str]:
     told = [" ".join(capsys.readouterr().out.split())]
     assert select.main([str(path)]) == 0
     told.append(" ".join(capsys.readouterr().out.split()))
-    told.append(Outcome.read(StudyDirectory(path)).markdown())
+    told.append(markdown(open_study(path)))
     manifest = json.loads((path / "ranking" / "manifest.json").read_text())
     return [*told, " ".join(manifest["remarks"])]
 

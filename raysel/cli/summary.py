@@ -1,0 +1,104 @@
+"""Summary of a finished study as the command prints it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from raysel.study.export import stability_in_words, tasks_in_words
+from raysel.study.result import StudyResult
+
+
+def print_summary(result: StudyResult, out: Console) -> None:
+    """Print what a study found, where its files are and how to open MLflow.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Of a finished study.
+    out : Console
+        Where to print.
+    """
+
+    def line(text: str, style: str = "") -> None:
+        out.print(text, markup=False, style=style or None)
+
+    out.print()
+    out.print(_winners_table(result))
+    if result.is_ranked:
+        line("features: number of features with a score (above 0) in that fold's winner", style="dim")
+    for remark in result.remarks():
+        line(f"\n{remark}", style="yellow")
+    for text in _trials_in_words(result):
+        line(f"\n{text}")
+    if result.task_scores:
+        line(f"\nby task    {tasks_in_words(result)}")
+    model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
+    if result.is_ranked:
+        model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
+    line(model)
+    found = result.winner_convergence
+    if found.n_fits:  # not recorded by version 0.1
+        line(f"converged  {found.n_converged} of {found.n_fits} winners, the model among them")
+    if result.is_ranked:
+        line(f"stability  {stability_in_words(result)}")
+        line(f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)")
+    else:
+        line(f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features")
+    line(f"study      {result.path}")
+    for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
+        line(label + text)
+    if not result.tracking.get("complete"):
+        line(
+            f"           not all runs are there: {result.tracking.get('error') or 'it was too slow'}. "
+            f"To upload the journal again: python -m raysel.tune --replay {shlex.quote(str(result.path))}"
+        )
+
+
+def _winners_table(result: StudyResult) -> Table:
+    metric = result.metric
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("fold", no_wrap=True)
+    table.add_column("winner")  # the only column that wraps where the terminal is narrow
+    names = [*(["features"] if result.is_ranked else []), f"inner {metric}", f"test {metric}"]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for refit in result.outer:
+        n_scored = [str(result.n_scored[refit.fold])] if result.is_ranked else []
+        table.add_row(refit.fold, Text(refit.name), *n_scored, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
+    inner_mean = sum(result.inner_scores) / len(result.inner_scores)
+    mean = [f"{inner_mean:.3f}", f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"]
+    table.add_row("mean", "", *([""] if result.is_ranked else []), *mean, style="bold")
+    return table
+
+
+def _trials_in_words(result: StudyResult) -> list[str]:
+    counts, search = result.n_trials, result.config["search"]
+    total, lines = sum(counts.values()), []
+    if counts["null"]:
+        lines.append(f"{counts['null']} of {total} trials gave the zero solution")
+    if counts["stopped"]:
+        lines.append(f"{counts['stopped']} of {total} trials were stopped early")
+    if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
+        lines.append("not synchronous: with another number of workers these figures can differ")
+    return lines
+
+
+def _mlflow_lines(result: StudyResult) -> list[str]:
+    """The command that opens MLflow, and the page with the trials, best first."""
+    experiment, uri = result.tracking.get("experiment_id", "0"), result.stored.study.uri
+    page = (
+        f"/#/experiments/{experiment}/runs?workflowType=machine_learning"
+        f"&orderByKey=metrics.%60val_{result.metric}%60&orderByAsc=false"
+    )
+    if not uri.startswith("sqlite:"):
+        return [uri.rstrip("/") + page]
+    stored = Path(uri.removeprefix("sqlite:///"))
+    shown = stored.relative_to(Path.cwd()) if stored.is_relative_to(Path.cwd()) else stored
+    command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{shown}')}"
+    return [command, f"then open http://127.0.0.1:5000{page}"]

@@ -1,0 +1,197 @@
+"""Identity of the code that a study's numbers depend on: two runs with the same identity give the same numbers."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+import raysel
+
+#: Modules that every study's numbers pass through, besides the solver's.
+_ROOTS = (
+    "raysel.cv.lockstep",
+    "raysel.cv.plan",
+    "raysel.cv.refit",
+    "raysel.cv.scoring",
+    "raysel.cv.selection",
+    "raysel.data.loading",
+    "raysel.data.scaling",
+    "raysel.search.configurations",
+    "raysel.search.halving",
+    "raysel.search.nested",
+    "raysel.search.samplers",
+)
+#: Packages of raysel whose code can change a number; imports are not followed through others.
+_COUNTED = ("base", "baselines", "cv", "data", "linalg", "metrics", "search", "solvers")
+
+#: Libraries whose version can change the last bits of a number.
+_NUMERICAL = ("numpy", "scipy", "scikit-learn")
+#: Libraries whose version is recorded for information.
+_INFORMATIVE = ("ray", "mlflow", "pyarrow")
+
+#: ``numbers`` of earlier versions, a hash of all source files, whose studies have the same numbers as this one's.
+#: 0.1.0+bde55731 is the last commit of raysel 0.1. Empty this set once a number changes:
+#: tests/study/test_schema1.py resumes such a study, compares it with a fresh one, and fails then.
+SAME_NUMBERS = frozenset({"0.1.0+bde55731"})
+
+
+def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[str, str]:
+    """Return the versions of all code that a study runs.
+
+    Parameters
+    ----------
+    code : sequence of type or function
+        The solver's class first, then what else fits it.
+    uses_optuna : bool
+        Whether optuna proposes the configurations.
+
+    Returns
+    -------
+    dict of str to str
+        ``raysel``, ``numbers`` and ``python``, then libraries. Those that `changed_versions` compares must agree for
+        a study to be resumed.
+    """
+    names = [*_NUMERICAL, *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
+    own = {"raysel": raysel.__version__, "numbers": numbers_hash(code), "python": platform.python_version()}
+    return own | {name: version(name) for name in names}
+
+
+def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Name the versions whose change can change a study's numbers.
+
+    Parameters
+    ----------
+    before, now : mapping of str to str
+        As `versions` gives them.
+
+    Yields
+    ------
+    str
+        A line for each.
+
+    Examples
+    --------
+    >>> list(changed_versions({"numpy": "2.4.5", "ray": "2.59"}, {"numpy": "2.4.6", "ray": "2.60"}))
+    ['numpy: 2.4.5 -> 2.4.6']
+    """
+    for name in ("python", *_NUMERICAL, "optuna"):
+        if name in now and before.get(name) != now[name]:
+            yield f"{name}: {before.get(name)} -> {now[name]}"
+    had, has = before.get("numbers"), now.get("numbers")
+    if had != has and had not in SAME_NUMBERS:
+        yield (
+            "numbers: the source of the solver, or of the validation, search or data code that its scores pass "
+            f"through, has changed ({had} by raysel {before.get('raysel')} -> {has} by raysel {now.get('raysel')})"
+        )
+
+
+def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
+    """Hash the source of all modules that a study's numbers pass through.
+
+    Comments, docstrings and formatting do not count, nor does where the package is installed. A solver of another
+    distribution counts with that distribution's name and version; where it has none, with its module's source.
+
+    Parameters
+    ----------
+    code : sequence of type or function
+        The solver's class first, then what else fits it.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    names = [item.__module__ for item in code]
+    found = hashlib.sha256()
+    for name in sorted(source_modules([*_ROOTS, *(name for name in names if name in _own_modules())])):
+        found.update(f"{name} {_source_hash(_own_modules()[name])}\n".encode())
+    for name in sorted({name for name in names if name not in _own_modules()}):
+        found.update(f"{_foreign_identity(name)}\n".encode())
+    return found.hexdigest()[:16]
+
+
+def source_modules(roots: Sequence[str]) -> set[str]:
+    """Return modules of raysel with all that they import, directly or not, from packages that can change a number.
+
+    Parameters
+    ----------
+    roots : sequence of str
+        Full names of modules.
+
+    Returns
+    -------
+    set of str
+        Full names, the roots among them.
+
+    Examples
+    --------
+    >>> sorted(source_modules(["raysel.cv.knn"]))  # doctest: +ELLIPSIS
+    ['raysel.cv.knn', ...]
+    """
+    found: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _imports(name)
+    return found
+
+
+@cache
+def _imports(name: str) -> tuple[str, ...]:
+    """The counted modules of raysel that a module imports, in functions too."""
+    path = _own_modules()[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    targets: set[str] = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            targets |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            targets |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    counted = tuple(f"raysel.{package}." for package in _COUNTED)
+    return tuple(sorted(target for target in targets if target in _own_modules() and target.startswith(counted)))
+
+
+@cache
+def _own_modules() -> dict[str, Path]:
+    """Every module of raysel by its full name."""
+    root = Path(raysel.__file__).parent
+    found = {}
+    for path in root.rglob("*.py"):
+        parts = ("raysel", *path.relative_to(root).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def _foreign_identity(name: str) -> str:
+    """Distribution and version of a module that is not raysel's; the hash of its source where it has none."""
+    distributions = packages_distributions().get(name.partition(".")[0], [])
+    if distributions:
+        return " ".join(f"{distribution}=={version(distribution)}" for distribution in sorted(distributions))
+    path = getattr(sys.modules[name], "__file__", None)
+    return f"{name} {_source_hash(Path(path)) if path else 'without source'}"
+
+
+def _source_hash(path: Path) -> str:
+    """A hash of a module's code without comments, docstrings and formatting."""
+    tree = _tree(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            documented = ast.get_docstring(node, clean=False) is not None
+            node.body = node.body[documented:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))

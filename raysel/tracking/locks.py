@@ -1,0 +1,67 @@
+"""Locks on files: they end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+
+def take_lock(file: IO[str], *, wait: bool) -> bool:
+    """Lock an open file for this process; closing the file releases the lock.
+
+    Parameters
+    ----------
+    file : file
+        Open for writing.
+    wait : bool
+        Whether to wait for another process to release it.
+
+    Returns
+    -------
+    bool
+        Whether the lock was taken.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("a") as file:
+    ...     take_lock(file, wait=False)
+    True
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def schema_lock(uri: str) -> Iterator[None]:
+    """Let one process at a time create the tables of a sqlite store; two at once would corrupt them.
+
+    Parameters
+    ----------
+    uri : str
+        MLflow's address; nothing is locked for other kinds of stores.
+
+    Yields
+    ------
+    None
+        While the lock is held; without one on a file system that has none.
+    """
+    if not uri.startswith("sqlite:///"):
+        yield
+        return
+    folder = Path(uri.removeprefix("sqlite:///")).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    held = os.open(folder, os.O_RDONLY)  # the folder itself, so that no lock file is left
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)

@@ -1,0 +1,223 @@
+"""MLflow's view of a study, derived from the journal's records: one run for the study, each trial and each refit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from raysel.config.flatten import flat
+from raysel.cv.plan import FINAL
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.tracking.directory import EXPORTED, StudyDirectory
+from raysel.tracking.records import EndRecord, StudyRecord
+
+
+@dataclass(frozen=True)
+class RunView:
+    """Content of one MLflow run.
+
+    Parameters
+    ----------
+    key : str
+        Identifies the run within its study.
+    name : str
+        The run's name.
+    started, ended : float
+        Seconds since the epoch.
+    status : {"FINISHED", "FAILED", "KILLED"}
+        MLflow's.
+    params : mapping
+        Logged as text.
+    metrics : mapping of str to float or None
+        Single values; None replaces an earlier value by NaN.
+    curves : mapping of str to sequence of float
+        Metrics with a value for each iteration.
+    tags : mapping of str to str
+        Besides those that every run has.
+    artifacts : sequence of Path
+        Files to upload.
+    fold : str
+        The outer fold of a refit, which has one valid run for each; empty for other runs.
+    stays_open : bool
+        Whether the run gets more artifacts when the study ends.
+    """
+
+    key: str
+    name: str
+    started: float
+    ended: float
+    status: str = "FINISHED"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    artifacts: Sequence[Path] = ()
+    fold: str = ""
+    stays_open: bool = False
+
+
+def study_params(study: StudyRecord) -> dict[str, Any]:
+    """Return the parameters of the study's run: the flat configuration, both hashes and raysel's version.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        The study.
+
+    Returns
+    -------
+    dict
+        By dotted key.
+    """
+    hashes = {"config_hash": study.config_hash, "data_hash": study.data_hash}
+    return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
+
+
+def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
+    """Return the run of a trial.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        The trial's study.
+    record : TrialRecord
+        The trial.
+
+    Returns
+    -------
+    RunView
+        With the curves of its objective and scores.
+    """
+    tags = {"raysel.status": record.status}
+    if record.inferred:
+        tags["raysel.inferred"] = record.inferred
+    if record.fold:
+        tags["raysel.fold"] = record.fold
+    if record.failed_folds:
+        tags["raysel.failed_folds"] = ", ".join(record.failed_folds)
+    if record.failure:
+        tags["raysel.error"] = record.failure
+    found = record.convergence()
+    metrics: dict[str, float | None] = {"converged_share": found.n_converged / found.n_fits} if found.n_fits else {}
+    if found.gap is not None:
+        metrics["largest_gap"] = found.gap
+    return RunView(
+        key=f"trial:{record.id}",
+        name=f"{record.fold}: {record.name}" if record.fold else record.name,
+        started=record.started,
+        ended=record.ended,
+        status="FAILED" if record.status == "failed" else "FINISHED",
+        params=record.params,
+        metrics=metrics,
+        curves=record.curves(study.metric, study.labels),
+        tags=tags,
+    )
+
+
+def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecord) -> RunView:
+    """Return the run of an outer fold's winner, or of the model.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        The refit's study.
+    directory : StudyDirectory
+        Holds the fold's own ranking.
+    record : RefitRecord
+        The refit.
+
+    Returns
+    -------
+    RunView
+        The model's stays open until the study ends.
+    """
+    metrics: dict[str, float | None] = {f"inner_{study.metric}": record.inner_score}
+    if record.feature_scores is not None:
+        constant = set(study.constant)
+        scored = (score > 0 and i not in constant for i, score in enumerate(record.feature_scores))
+        metrics["features_with_score"] = sum(scored)
+    if record.converged is not None:
+        metrics["converged"] = float(record.converged)
+    if record.gap is not None:
+        metrics["gap"] = record.gap
+    if record.test_score is not None:
+        metrics[f"test_{study.metric}"] = record.test_score
+        scores = zip(study.labels, record.test_scores, strict=False)
+        metrics |= {f"test_{study.metric}_{label}": score for label, score in scores}
+    return RunView(
+        key=f"refit:{record.fold}:{record.trial}",
+        name=f"{record.fold}: {record.name}",
+        started=record.started,
+        ended=record.ended,
+        params=record.params,
+        metrics=metrics,
+        curves={"objective": record.objective} if record.objective else {},
+        tags={"raysel.trial": record.trial},
+        artifacts=_existing(directory.fold_table(record.fold)),
+        fold=record.fold,
+        stays_open=record.fold == FINAL,
+    )
+
+
+def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
+    """Return what the study's own run gets when the study ends.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        The study.
+    directory : StudyDirectory
+        Holds the study's files.
+    record : EndRecord
+        The study's end.
+
+    Returns
+    -------
+    RunView
+        Its note is the page that MLflow shows first.
+    """
+    metric, result = study.metric, record.result
+    names = {
+        "test_mean": f"test_{metric}",
+        "test_std": f"test_{metric}_std",
+        "inner_mean": f"inner_{metric}",
+        "stability": "stability",
+        "winners_converged": "winners_converged_share",
+    }
+    metrics = {key: result[name] for name, key in names.items() if name in result}
+    metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
+    if "cut" in result:
+        metrics["cut_by_time_budget"] = float(result["cut"])
+    files = (directory.config, directory.plan, directory.traces, directory.ranking / "ranking.png")
+    return RunView(
+        key="study",
+        name=study.name,
+        started=record.started,
+        ended=record.ended,
+        status={"finished": "FINISHED", "failed": "FAILED"}.get(record.status, "KILLED"),
+        metrics=metrics,
+        tags={"mlflow.note.content": record.summary or f"The study was {record.status}."},
+        artifacts=_existing(*files) if record.status == "finished" else (),
+    )
+
+
+def model_artifacts(directory: StudyDirectory) -> list[Path]:
+    """Return the files that the model's run gets when the study is finished.
+
+    Parameters
+    ----------
+    directory : StudyDirectory
+        Holds the exported ranking.
+
+    Returns
+    -------
+    list of Path
+        Those that exist; a study without feature scores has no ranking.
+    """
+    return _existing(*(directory.ranking / name for name in EXPORTED))
+
+
+def _existing(*paths: Path) -> list[Path]:
+    return [path for path in paths if path.exists()]
