@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,9 @@ from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Coordinates that tell a feature's part of the feature space.
 PART_AXES = ("task", "modality")
@@ -305,6 +308,16 @@ class FeatureRanking:
             "rank_sd": self.rank_sd,
         }
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a feature, best first.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `to_table`.
+        """
+        return self.to_table().to_pandas()
 
     def _ranks_in_parts(self) -> dict[str, FloatArray]:
         """Each feature's rank in its own task or modality, by the column's name."""

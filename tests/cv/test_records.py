@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.cv.convergence import Convergence
 from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
-from raysel.study.scores import StudyResult
 from raysel.tracking.traces import trace_table
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -157,25 +155,3 @@ def test_the_trace_table_has_a_row_an_iteration():
     single = TrialRecord("i", "n", {}, "finished", {"final": FoldTrace(inner=[InnerTrace([1.0], [[0.25]])])})
     assert trace_table([single], []).to_pylist()[0]["score"] == 0.25
     assert trace_table([], ["n5"]).num_rows == 0
-
-
-def test_a_result_sums_up_the_outer_folds_only():
-    generator = np.random.default_rng(0)
-    test, inner = generator.random((3, 2)), generator.random(4)
-    found = [
-        RefitRecord(name, "t", "t", {}, float(inner[i]), test[i].tolist() if i < 3 else [], [1.0], [1.0])
-        for i, name in enumerate(["outer0", "outer1", "outer2", "final"])
-    ]
-    result = StudyResult(found, "accuracy")
-    scores = [sum(pair) / 2 for pair in test.tolist()]
-    mean = sum(scores) / 3
-    assert result.test == pytest.approx(scores)
-    assert result.inner == inner[:3].tolist()
-    assert result.final is found[-1]
-    assert result.final.test_score is None
-    assert result.summary() == {
-        "test_mean": pytest.approx(mean),
-        "test_std": pytest.approx((sum((s - mean) ** 2 for s in scores) / 2) ** 0.5),
-        "test": result.test,
-        "inner": result.inner,
-    }

@@ -1,0 +1,148 @@
+"""The result of a study: its figures, tables, pictures and model, finished or not."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.metrics import accuracy_score
+from small_studies import raw_config, write_digits
+
+import raysel
+from raysel.cv.records import RefitRecord
+from raysel.data.loading import load_dataset
+from raysel.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
+from raysel.study.result import StudyResult
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished study, run from Python."""
+    folder = tmp_path_factory.mktemp("result")
+    write_digits(folder / "few.npz")
+    with contextlib.chdir(folder):
+        return raysel.run_study(raw_config(folder / "few.npz"), output=folder / "study", progress=False)
+
+
+def test_its_figures_are_those_of_the_refits(finished):
+    rng = np.random.default_rng(0)
+    inner, test = rng.random(4), rng.random((3, 2))
+    names = ["outer0", "outer1", "outer2", "final"]
+    refits = {
+        name: RefitRecord(name, "t", "t", {}, float(inner[i]), test[i].tolist() if i < 3 else [], [1.0], [1.0])
+        for i, name in enumerate(names)
+    }
+    study = dataclasses.replace(finished.stored.study, folds=names)
+    result = StudyResult(dataclasses.replace(finished.stored, study=study, refits=refits))
+    scores = [sum(pair) / 2 for pair in test.tolist()]
+    mean = sum(scores) / 3
+    assert result.test_scores == pytest.approx(scores)
+    assert result.inner_scores == inner[:3].tolist()
+    assert result.final is refits["final"]
+    assert result.final.test_score is None
+    assert result.test_mean == pytest.approx(mean)
+    assert result.test_sd == pytest.approx((sum((s - mean) ** 2 for s in scores) / 2) ** 0.5)
+
+
+def test_its_summary_is_a_row_an_outer_fold(finished):
+    table = finished.summary()
+    assert table.outer_fold.tolist() == ["outer0", "outer1"]
+    assert table.inner_accuracy.tolist() == finished.inner_scores
+    assert table.test_accuracy.mean() == pytest.approx(finished.test_mean)
+    ranking = finished.ranking(4)
+    assert table.features_with_score.tolist() == ranking.fold_n_scored.tolist()
+    assert f"{finished.test_mean:.3f}" in repr(finished)
+    assert "<table" in finished._repr_html_()
+
+
+def test_its_trials_are_a_row_a_configuration_best_first(finished):
+    table = finished.trials()
+    assert len(table) == 6
+    assert sorted(zip(table.param_alpha, table.param_rank, strict=True)) == [
+        (alpha, rank) for alpha in (0.01, 0.1, 2.0) for rank in (1, 2)
+    ]
+    assert table.val_accuracy.is_monotonic_decreasing
+    outer = table[["val_accuracy/outer0", "val_accuracy/outer1"]].mean(axis=1)
+    assert np.allclose(outer, table.val_accuracy)
+    best = finished.outer[0].inner_score
+    assert table["val_accuracy/outer0"].max() == pytest.approx(best)
+    assert set(table.loc[table.param_alpha == 2.0, "status"]) == {"null"}
+
+
+def test_its_traces_are_a_row_an_iteration(finished):
+    traces = finished.traces()
+    record = finished.records[0]
+    own = traces[traces.trial == record.id]
+    assert len(own) == sum(len(inner.objective) for trace in record.folds.values() for inner in trace.inner)
+    one = own[(own.fold == "outer0") & (own.inner == 1)]
+    assert one.objective.tolist() == record.folds["outer0"].inner[1].objective
+
+
+def test_its_ranking_is_a_table_best_first(finished):
+    frame = finished.ranking(top=4).to_frame()
+    assert len(frame) == 64
+    assert frame["rank"].is_monotonic_increasing
+    assert frame.score.iloc[0] == max(finished.final.feature_scores)
+    with pytest.raises(ConfigError, match="top=65 must lie between 1 and the 64 features"):
+        finished.ranking(65)
+
+
+def test_its_model_predicts(finished):
+    data = load_dataset(finished.config["dataset"]["path"])
+    assert accuracy_score(data.y, finished.model.predict(data.X)) > 0.8
+
+
+def test_its_pictures_are_drawn_on_given_axes(finished):
+    axes = Figure().add_subplot()
+    assert finished.plot_ranking(ax=axes) is axes
+    (image,) = axes.get_images()
+    drawn = image.get_array()
+    scores = np.array(finished.final.feature_scores).reshape(8, 8)
+    usable = (scores > 0) & ~finished.constant.reshape(8, 8)
+    assert np.array_equal(~drawn.mask, usable)
+    assert np.array_equal(drawn.data[usable], scores[usable])
+    axes = finished.plot_convergence(Figure().add_subplot())
+    assert len(axes.get_lines()) == 6
+    coloured = [line for line in axes.get_lines() if line.get_label().startswith("final model")]
+    assert len(coloured) == 1
+
+
+def test_an_unfinished_study_opens_and_says_what_it_lacks(finished, tmp_path):
+    shutil.copytree(finished.path, tmp_path / "cut")
+    journal = tmp_path / "cut" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    first_refit = next(i for i, line in enumerate(lines) if json.loads(line)["kind"] == "refit")
+    journal.write_text("".join(lines[: first_refit + 1]))
+    opened = raysel.open_study(tmp_path / "cut")
+    assert opened.status == "killed"
+    assert "killed after 6 of 6 trials" in repr(opened)
+    assert len(opened.trials()) == 6
+    assert opened.summary().outer_fold.tolist() == ["outer0"]
+    for asked in (opened.ranking, lambda: opened.model, lambda: opened.test_mean):
+        with pytest.raises(UnfinishedStudyError, match="has not finished: 6 of 6 trials are done"):
+            asked()
+    resumed = raysel.resume_study(tmp_path / "cut", progress=False)
+    assert resumed.test_scores == finished.test_scores
+    assert resumed.final.feature_scores == finished.final.feature_scores
+
+
+def test_a_method_that_ranks_nothing_has_a_result_without_ranking(finished, tmp_path):
+    refits = {fold: dataclasses.replace(refit, feature_scores=None) for fold, refit in finished.stored.refits.items()}
+    shutil.copytree(finished.path, tmp_path / "study")
+    directory = dataclasses.replace(finished.directory, path=tmp_path / "study")
+    result = StudyResult(dataclasses.replace(finished.stored, refits=refits, directory=directory))
+    assert not result.is_ranked
+    assert result.summary().features_with_score.isna().all()
+    assert result.remarks()[0] == "There is no ranking of the features: the method gives no feature scores."
+    with pytest.raises(StudyError, match="has no ranking"):
+        result.ranking()
+
+
+def test_a_folder_without_a_study_is_refused(tmp_path):
+    with pytest.raises(DirectoryError, match="holds no readable journal"):
+        raysel.open_study(tmp_path)
