@@ -32,12 +32,12 @@ from raysel.study.export import export_result
 from raysel.study.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.study.result import StudyResult
 from raysel.study.stored import StoredStudy
+from raysel.study.traces import trace_table
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
-from raysel.tracking.traces import trace_table
 from raysel.tracking.uploader import MLflowUploader
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord
 from raysel.study.stored import StoredStudy
-from raysel.tracking.traces import trace_table
+from raysel.study.traces import trace_table
 
 if TYPE_CHECKING:
     import pandas as pd
