@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.linalg.blocks import ModalityNorm, FeatureNorm
+from raysel.linalg.blocks import FeatureNorm, ModalityNorm
 from raysel.linalg.hinge import balanced, best_bias, hinge_loss
 
 

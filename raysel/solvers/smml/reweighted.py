@@ -71,7 +71,8 @@ class ReweightedSVM:
         """1 / eta = gamma1 / a + gamma2 / r, its two parts: (c, d) and (d,), in the units of the prepared X."""
         modality_norms, feature_norms = self._norms
         of_modalities = self.problem.gamma1 * self._modality_norm.weights**2 / modality_norms
-        return self._modality_norm.spread(of_modalities), self.problem.gamma2 * self._feature_norm.weights**2 / feature_norms
+        of_features = self.problem.gamma2 * self._feature_norm.weights**2 / feature_norms
+        return self._modality_norm.spread(of_modalities), of_features
 
     def _original_norms(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Norms of W's blocks in the original units: (c, n_modalities) and (d,)."""
