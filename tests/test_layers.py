@@ -1,12 +1,16 @@
-"""Imports run down the layers only, and the heavy libraries stay where they belong."""
+"""Imports run down the layers only, heavy libraries stay where they belong, and every module has its place and test."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "raysel"
@@ -37,6 +41,10 @@ ONLY_IN = {
     "yaml": "raysel.config",
     "matplotlib": "raysel.report",
 }
+#: Parts whose every module has a test file of its own name.
+TESTED = ["linalg", "solvers", "search"]
+#: The most modules that one folder holds.
+MOST_MODULES = 12
 
 
 def module_name(path: Path) -> str:
@@ -50,7 +58,11 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 def imports(name: str) -> Iterator[tuple[int, str]]:
     """Line and full name of everything that a module imports, anywhere in it, types only or not."""
     path = MODULES[name]
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    return imports_of_file(path, name if path.name == "__init__.py" else name.rpartition(".")[0])
+
+
+def imports_of_file(path: Path, package: str = "") -> Iterator[tuple[int, str]]:
+    """Line and full name of everything that a file imports; relative imports are those of its package."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -115,3 +127,33 @@ def test_neither_ray_nor_mlflow_is_loaded_until_a_study_starts():
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.returncode) == ("set()", 0), done.stderr
+
+
+@pytest.mark.parametrize("room", TESTED)
+def test_every_module_is_imported_by_the_test_file_of_its_name(room):
+    missing = []
+    for name, path in MODULES.items():
+        if part(name) != room or path.name == "__init__.py":
+            continue
+        folder = path.parent.relative_to(PACKAGE)
+        test = ROOT / "tests" / folder / f"test_{path.stem}.py"
+        found = [target for _, target in imports_of_file(test)] if test.is_file() else []
+        if not any(target == name or target.startswith(f"{name}.") for target in found):
+            missing.append(f"{test.relative_to(ROOT)} does not exist or does not import {name}")
+    assert not missing
+
+
+def test_the_listed_packages_are_those_there_are():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        setuptools = tomllib.load(file)["tool"]["setuptools"]
+    elsewhere = setuptools["package-dir"]
+    assert all((ROOT / folder).is_dir() for folder in elsewhere.values())
+    folders = {module_name(path) for path in PACKAGE.rglob("__init__.py")}
+    assert sorted(setuptools["packages"]) == sorted(folders | set(elsewhere))
+    # A folder of modules without an __init__.py would be left out of the wheel.
+    assert {path.parent for path in PACKAGE.rglob("*.py")} == {path.parent for path in PACKAGE.rglob("__init__.py")}
+
+
+def test_no_folder_holds_too_many_modules():
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES.values())
+    assert not {folder: count for folder, count in counts.items() if count > MOST_MODULES}

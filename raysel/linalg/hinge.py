@@ -74,9 +74,8 @@ def best_bias(margins: FloatArray, signs: FloatArray) -> FloatArray:
     n = margins.shape[1]
     positives = np.count_nonzero(signs > 0, axis=1)
     breakpoints = np.sort(signs - margins, axis=1)
-    # Without positives (or negatives) every b far enough on one side is best; take the nearest.
+    # Without positives (or negatives) every b far enough on one side is best; both are then the nearest of them.
     below, above = np.maximum(positives - 1, 0), np.minimum(positives, n - 1)
-    below, above = np.where(positives == 0, above, below), np.where(positives == n, below, above)
     problems = np.arange(len(breakpoints))
     return 0.5 * (breakpoints[problems, below] + breakpoints[problems, above])
 

@@ -1,8 +1,8 @@
-"""The smoothed l2,p penalty on groups of coefficients, its weights, and the reweighted ridge step they give.
+"""The smoothed l2,p penalty on blocks of coefficients, its weights, and the reweighted ridge step they give.
 
-The penalty ``sum_g (s_g + zeta)^(p/2)``, with ``s_g`` a group's energy (sum of squares), is concave
+The penalty ``sum_b (s_b + zeta)^(p/2)``, with ``s_b`` a block's energy (sum of squares), is concave
 in ``s`` for ``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty with the weights
-``(p/2) (s_g + zeta)^(p/2 - 1)``. Minimising that instead never raises the objective (Nie et al.,
+``(p/2) (s_b + zeta)^(p/2 - 1)``. Minimising that instead never raises the objective (Nie et al.,
 *Efficient and robust feature selection via joint l2,1-norms minimization*, NIPS 2010).
 """
 
@@ -17,7 +17,7 @@ from raysel.arrays import FloatArray
 
 
 class Penalty(NamedTuple):
-    """``alpha sum_g (s_g + zeta)^(p/2)``.
+    """``alpha sum_b (s_b + zeta)^(p/2)``.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class Penalty(NamedTuple):
 
 
 def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
-    """The smoothed penalty ``sum_g (energy_g + zeta)^(p/2)``.
+    """The smoothed penalty ``sum_b (energy_b + zeta)^(p/2)``.
 
     Parameters
     ----------
     energy : ndarray
-        Sum of squares of each group's coefficients.
+        Sum of squares of each block's coefficients.
     p : float
     zeta : float
 
@@ -62,10 +62,10 @@ def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
     Parameters
     ----------
     energy : ndarray
-        Sum of squares of each group's coefficients.
+        Sum of squares of each block's coefficients.
     p : float
     zeta : float, positive
-        Bounds the weight of a group that is zero.
+        Bounds the weight of a block that is zero.
 
     Returns
     -------

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 
 from raysel.arrays import BoolArray, FloatArray
-from raysel.linalg.groups import GroupNorm
+from raysel.linalg.blocks import BlockNorm
 from raysel.linalg.hinge import balanced
 from raysel.solvers.smml.certificate import Certificate
 from raysel.solvers.smml.problem import MultimodalProblem
@@ -53,7 +53,7 @@ class DualBarrier:
         # A label that all samples have, or none, has w = 0 and alpha = 0.
         self._active: BoolArray = np.abs(signs.sum(axis=1)) < signs.shape[1]
         self._signs = signs[self._active]
-        self._groups: list[GroupNorm] = list(problem.penalties)
+        self._penalties: list[BlockNorm] = list(problem.penalties)
         self._start()
 
     def rounds(self) -> Iterator[Certificate]:
@@ -73,26 +73,26 @@ class DualBarrier:
         X = self.problem.prepared.X
         alpha = balanced(np.full_like(self._signs, 0.5), self._signs)
         total = (alpha * self._signs) @ X
-        ratio = max(float(group.ratios(total).max()) for group in self._groups)
+        ratio = max(float(penalty.ratios(total).max()) for penalty in self._penalties)
         scale = 1.0 / max(1.0, 2.0 * ratio)
         self._alpha, self._total = scale * alpha, scale * total
-        self._V = np.zeros_like(total) if len(self._groups) == 1 else 0.5 * self._total
-        barriers = 2 * self._alpha.size + 2 * sum(group.ratios(total).size for group in self._groups)
+        self._V = np.zeros_like(total) if len(self._penalties) == 1 else 0.5 * self._total
+        barriers = 2 * self._alpha.size + 2 * sum(penalty.ratios(total).size for penalty in self._penalties)
         # For this start, whatever is known of the problem: a mu too small for its start takes longer.
         null = Certificate(self.problem)
         self._mu = max(null.objective - null.bound, 1e-300) / barriers
 
     def _parts(self) -> list[FloatArray]:
         """The dual variables of each term."""
-        return [self._total - self._V, self._V][: len(self._groups)]
+        return [self._total - self._V, self._V][: len(self._penalties)]
 
     def _newton(self) -> bool:
         """One damped Newton step; whether the centre is reached, or as near as rounding lets it be."""
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         c, d = self._total.shape
         parts = self._parts()
-        rooms = [_rooms(group, part) for group, part in zip(self._groups, parts, strict=True)]
-        slopes = [2.0 * p / g.spread(room) for g, p, room in zip(self._groups, parts, rooms, strict=True)]
+        rooms = [_rooms(penalty, part) for penalty, part in zip(self._penalties, parts, strict=True)]
+        slopes = [2.0 * p / g.spread(room) for g, p, room in zip(self._penalties, parts, rooms, strict=True)]
         gradient = 1.0 / (1.0 - alpha) - 1.0 / alpha - 1.0 / self._mu + signs * (slopes[0] @ X.T)
         weights = 1.0 / (alpha**-2 + (1.0 - alpha) ** -2)
         sums = weights.sum(axis=1, keepdims=True)
@@ -104,11 +104,11 @@ class DualBarrier:
         for j in range(c):
             centred = X - means[j]
             matrix[j, :, j, :] = (centred * weights[j, :, None]).T @ centred
-        for group, part, room in zip(self._groups, parts, rooms, strict=True):
-            _add_inverse(matrix, group, part, room)
+        for penalty, part, room in zip(self._penalties, parts, rooms, strict=True):
+            _add_inverse(matrix, penalty, part, room)
         if len(parts) == 2:
             of_V = slopes[1] - slopes[0]
-            right += _apply_inverse(self._groups[1], parts[1], rooms[1], of_V)
+            right += _apply_inverse(self._penalties[1], parts[1], rooms[1], of_V)
         factor = scipy.linalg.cho_factor(matrix.reshape(c * d, c * d), lower=True, overwrite_a=True)
         p = scipy.linalg.cho_solve(factor, right.reshape(-1)).reshape(c, d)
         bias = -shift / sums - (means * p).sum(axis=1, keepdims=True)
@@ -116,7 +116,7 @@ class DualBarrier:
         step_V = np.zeros_like(self._V)
         decrement = -float((gradient * step).sum())
         if len(parts) == 2:
-            step_V = _apply_inverse(self._groups[1], parts[1], rooms[1], p - of_V)
+            step_V = _apply_inverse(self._penalties[1], parts[1], rooms[1], p - of_V)
             decrement -= float((of_V * step_V).sum())
         self._offer(self._mu * (slopes[0] + p), parts, rooms)
         return not self._move(step, step_V, decrement) or decrement < _CENTRED
@@ -128,12 +128,12 @@ class DualBarrier:
         down, up = (-step / alpha).max(), (step / (1.0 - alpha)).max()
         size = min(1.0, _INSIDE / max(down, up, 1e-300))
         before, steps = self._parts(), [step_total - step_V, step_V]
-        rooms = [_rooms(group, part) for group, part in zip(self._groups, before, strict=True)]
+        rooms = [_rooms(penalty, part) for penalty, part in zip(self._penalties, before, strict=True)]
         while size > 1e-6:
             change = -size * float(step.sum()) / self._mu
             change -= float(np.log1p(size * step / alpha).sum() + np.log1p(-size * step / (1.0 - alpha)).sum())
-            for group, part, room, towards in zip(self._groups, before, rooms, steps, strict=False):
-                ratios = _rooms(group, part + size * towards) / room
+            for penalty, part, room, towards in zip(self._penalties, before, rooms, steps, strict=False):
+                ratios = _rooms(penalty, part + size * towards) / room
                 change = change - float(np.log(ratios).sum()) if ratios.min() > 0.0 else np.inf
             if change <= -_ARMIJO * size * decrement:
                 self._alpha = alpha + size * step
@@ -144,12 +144,12 @@ class DualBarrier:
         return False
 
     def _offer(self, W: FloatArray, parts: list[FloatArray], rooms: list[FloatArray]) -> None:
-        """Offer the dual point, and W without the groups that go to zero with mu."""
+        """Offer the dual point, and W without the blocks that go to zero with mu."""
         problem = self.problem
         kept = np.ones(W.shape, dtype=bool)
-        for group, room in zip(self._groups, rooms, strict=True):
-            norms = group.norms(W) * group.weights
-            kept &= group.spread(norms * group.weights**2 > room * max(norms.max(), 1e-300))
+        for penalty, room in zip(self._penalties, rooms, strict=True):
+            norms = penalty.norms(W) * penalty.weights
+            kept &= penalty.spread(norms * penalty.weights**2 > room * max(norms.max(), 1e-300))
         full, sparse, V = (np.zeros_like(problem.prepared.gradient) for _ in range(3))
         alpha = np.zeros_like(problem.prepared.signs)
         full[self._active], sparse[self._active] = W, np.where(kept, W, 0.0)
@@ -158,28 +158,28 @@ class DualBarrier:
         self.certificate.offer(problem.solution(sparse))
         whole = problem.solution(full)
         best = whole.objective(problem.gamma1, problem.gamma2)
-        # Too early to tell which groups are zero: cutting them would cost a good part of the gap that is left.
+        # Too early to tell which blocks are zero: cutting them would cost a good part of the gap that is left.
         if self.certificate.objective - best > _SPARSE * (best - self.certificate.bound):
             self.certificate.offer(whole)
 
 
-def _rooms(group: GroupNorm, part: FloatArray) -> FloatArray:
-    """weight^2 - norm^2 of each group: positive inside the ball."""
-    norms = group.norms(part)
-    return (group.weights - norms) * (group.weights + norms)
+def _rooms(penalty: BlockNorm, part: FloatArray) -> FloatArray:
+    """weight^2 - norm^2 of each block: positive inside the ball."""
+    norms = penalty.norms(part)
+    return (penalty.weights - norms) * (penalty.weights + norms)
 
 
-def _apply_inverse(group: GroupNorm, part: FloatArray, room: FloatArray, right: FloatArray) -> FloatArray:
+def _apply_inverse(penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray) -> FloatArray:
     """The inverse Hessian of -sum log(room) times a matrix: room / 2 (I - 2 v v' / (weight^2 + norm^2))."""
-    overlaps = group.sums(part * right) / (group.weights**2 + group.norms(part) ** 2)
-    return 0.5 * group.spread(room) * right - group.spread(room * overlaps) * part
+    overlaps = penalty.sums(part * right) / (penalty.weights**2 + penalty.norms(part) ** 2)
+    return 0.5 * penalty.spread(room) * right - penalty.spread(room * overlaps) * part
 
 
-def _add_inverse(matrix: FloatArray, group: GroupNorm, part: FloatArray, room: FloatArray) -> None:
+def _add_inverse(matrix: FloatArray, penalty: BlockNorm, part: FloatArray, room: FloatArray) -> None:
     """Add that inverse Hessian to a matrix of shape (c, d, c, d)."""
-    factors = group.spread(room / (group.weights**2 + group.norms(part) ** 2))
-    half = np.broadcast_to(0.5 * group.spread(room), part.shape)
-    for members in group.members(part.shape):
+    factors = penalty.spread(room / (penalty.weights**2 + penalty.norms(part) ** 2))
+    half = np.broadcast_to(0.5 * penalty.spread(room), part.shape)
+    for members in penalty.members(part.shape):
         v, f = part[members], np.broadcast_to(factors, part.shape)[members]
         block = np.diag(half[members]) - np.outer(v * f, v)
         rows, columns = members

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.linalg.groups import BlockNorm, RowNorm
+from raysel.linalg.blocks import FeatureNorm, ModalityNorm
 from raysel.linalg.hinge import balanced, best_bias, hinge_loss
 
 
@@ -115,8 +115,8 @@ def prepare_modalities(
         classes=classes,
         multilabel=multilabel,
         gradient=gradient,
-        gamma1_max=float(BlockNorm(1.0 / units, widths).ratios(gradient).max()),
-        gamma2_max=float(RowNorm(1.0 / np.repeat(units, widths)).ratios(gradient).max()),
+        gamma1_max=float(ModalityNorm(1.0 / units, widths).ratios(gradient).max()),
+        gamma2_max=float(FeatureNorm(1.0 / np.repeat(units, widths)).ratios(gradient).max()),
     )
 
 
@@ -129,19 +129,19 @@ class Solution:
     W : ndarray of shape (c, d)
     bias : ndarray of shape (c,)
     hinge : float
-    block_norm, row_norm : float
+    modality_norm, feature_norm : float
         sum_jk ||w_j^k|| and sum_r ||w^r||, original units.
     """
 
     W: FloatArray
     bias: FloatArray
     hinge: float
-    block_norm: float
-    row_norm: float
+    modality_norm: float
+    feature_norm: float
 
     def objective(self, gamma1: float, gamma2: float) -> float:
         """P at these gammas."""
-        return self.hinge + gamma1 * self.block_norm + gamma2 * self.row_norm
+        return self.hinge + gamma1 * self.modality_norm + gamma2 * self.feature_norm
 
 
 @dataclass(frozen=True)
@@ -152,21 +152,21 @@ class DualPoint:
     ----------
     sums : ndarray of shape (c,)
         sum_i alpha_ij.
-    block_ratios : ndarray of shape (c,)
+    modality_ratios : ndarray of shape (c,)
         max_k ||U_j^k||.
-    row_ratio : float
+    feature_ratio : float
         max_r ||V^r||.
     """
 
     sums: FloatArray
-    block_ratios: FloatArray
-    row_ratio: float
+    modality_ratios: FloatArray
+    feature_ratio: float
 
     def bound(self, gamma1: float, gamma2: float) -> float:
         """A lower bound of P at these gammas: scaling class j by s_j never enlarges a row of V beyond max s_j."""
-        common = min(1.0, gamma2 / self.row_ratio) if self.row_ratio > 0 else 1.0
+        common = min(1.0, gamma2 / self.feature_ratio) if self.feature_ratio > 0 else 1.0
         scales = np.full(len(self.sums), common)
-        np.divide(gamma1, self.block_ratios, out=scales, where=self.block_ratios * common > gamma1)
+        np.divide(gamma1, self.modality_ratios, out=scales, where=self.modality_ratios * common > gamma1)
         return float(scales @ self.sums)
 
 
@@ -186,19 +186,19 @@ class MultimodalProblem:
     gamma2: float
 
     @cached_property
-    def blocks(self) -> BlockNorm | None:
+    def modality_penalty(self) -> ModalityNorm | None:
         """gamma1 times the group-l1 norm."""
-        return BlockNorm(self.gamma1 / self.prepared.units, self.prepared.widths) if self.gamma1 > 0 else None
+        return ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths) if self.gamma1 > 0 else None
 
     @cached_property
-    def rows(self) -> RowNorm | None:
+    def feature_penalty(self) -> FeatureNorm | None:
         """gamma2 times the l2,1 norm."""
-        return RowNorm(self.gamma2 / self.prepared.column_units) if self.gamma2 > 0 else None
+        return FeatureNorm(self.gamma2 / self.prepared.column_units) if self.gamma2 > 0 else None
 
     @property
-    def penalties(self) -> list[BlockNorm | RowNorm]:
+    def penalties(self) -> list[ModalityNorm | FeatureNorm]:
         """The terms there are."""
-        return [norm for norm in (self.blocks, self.rows) if norm is not None]
+        return [norm for norm in (self.modality_penalty, self.feature_penalty) if norm is not None]
 
     @property
     def fractions(self) -> FloatArray:
@@ -217,18 +217,18 @@ class MultimodalProblem:
         scores = W @ self.prepared.X.T
         bias = best_bias(scores, self.prepared.signs)
         hinge = float(hinge_loss(scores + bias[:, None], self.prepared.signs).sum())
-        norms = (self.original_blocks.value(W), self.original_rows.value(W))
+        norms = (self.modality_norm.value(W), self.feature_norm.value(W))
         return Solution(W, bias, hinge, *norms)
 
     @cached_property
-    def original_blocks(self) -> BlockNorm:
+    def modality_norm(self) -> ModalityNorm:
         """The group-l1 norm in the original units."""
-        return BlockNorm(1.0 / self.prepared.units, self.prepared.widths)
+        return ModalityNorm(1.0 / self.prepared.units, self.prepared.widths)
 
     @cached_property
-    def original_rows(self) -> RowNorm:
+    def feature_norm(self) -> FeatureNorm:
         """The l2,1 norm in the original units."""
-        return RowNorm(1.0 / self.prepared.column_units)
+        return FeatureNorm(1.0 / self.prepared.column_units)
 
     def dual_point(self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
         """Any alpha, made feasible for the bias and split into U + V.
@@ -244,16 +244,16 @@ class MultimodalProblem:
         prepared = self.prepared
         alpha = balanced(alpha, prepared.signs)
         total = (alpha * prepared.signs) @ prepared.X
-        if self.rows is None:
+        if self.feature_penalty is None:
             V = np.zeros_like(total)
-        elif self.blocks is None:
+        elif self.modality_penalty is None:
             V = total
         else:
-            V = self.rows.cap(total if V is None else V)
+            V = self.feature_penalty.cap(total if V is None else V)
             for _ in range(rounds):
-                V = self.rows.cap(total - self.blocks.cap(total - V))
-        block_ratios = self.original_blocks.ratios(total - V).max(axis=1)
-        return DualPoint(alpha.sum(axis=1), block_ratios, float(self.original_rows.ratios(V).max()))
+                V = self.feature_penalty.cap(total - self.modality_penalty.cap(total - V))
+        modality_ratios = self.modality_norm.ratios(total - V).max(axis=1)
+        return DualPoint(alpha.sum(axis=1), modality_ratios, float(self.feature_norm.ratios(V).max()))
 
     def null_dual_point(self) -> DualPoint:
         """The dual point of W = 0: G split in the proportion of the gammas' fractions of their maxima."""
@@ -262,5 +262,5 @@ class MultimodalProblem:
         if prepared.gamma1_max == 0.0:
             return DualPoint(sums, np.zeros(len(sums)), 0.0)
         share = self.fractions[0] / self.fractions.sum()
-        block_ratios = share * self.original_blocks.ratios(prepared.gradient).max(axis=1)
-        return DualPoint(sums, block_ratios, (1.0 - share) * prepared.gamma2_max)
+        modality_ratios = share * self.modality_norm.ratios(prepared.gradient).max(axis=1)
+        return DualPoint(sums, modality_ratios, (1.0 - share) * prepared.gamma2_max)

@@ -51,7 +51,7 @@ class ReweightedSVM:
         self.n_subproblems = 0
         self.smoothed_objective = np.inf
         self._svm_tol = svm_tol
-        self._blocks, self._rows = problem.original_blocks, problem.original_rows
+        self._modality_norm, self._feature_norm = problem.modality_norm, problem.feature_norm
         self._eps = np.array([np.inf, np.inf])
         # Equal norms everywhere: the metric in which only the units and the gammas tell features apart.
         shape = problem.prepared.gradient.shape
@@ -69,15 +69,22 @@ class ReweightedSVM:
 
     def _weights(self) -> tuple[FloatArray, FloatArray]:
         """1 / eta = gamma1 / a + gamma2 / r, its two parts: (c, d) and (d,), in the units of the prepared X."""
-        block_norms, row_norms = self._norms
-        of_blocks = self._blocks.spread(self.problem.gamma1 * self._blocks.weights**2 / block_norms)
-        return of_blocks, self.problem.gamma2 * self._rows.weights**2 / row_norms
+        modality_norms, feature_norms = self._norms
+        of_modalities = self.problem.gamma1 * self._modality_norm.weights**2 / modality_norms
+        of_features = self.problem.gamma2 * self._feature_norm.weights**2 / feature_norms
+        return self._modality_norm.spread(of_modalities), of_features
+
+    def _original_norms(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Norms of W's blocks in the original units: (c, n_modalities) and (d,)."""
+        penalties = self._modality_norm, self._feature_norm
+        modality_norms, feature_norms = (penalty.norms(W) * penalty.weights for penalty in penalties)
+        return modality_norms, feature_norms
 
     def _solve_machines(self) -> tuple[FloatArray, FloatArray]:
         """Dual variables (c, n) and W (c, d) of one SVM a class."""
         X, signs = self.problem.prepared.X, self.problem.prepared.signs
-        of_blocks, of_rows = self._weights()
-        metric = 1.0 / (of_blocks + of_rows)
+        of_modalities, of_features = self._weights()
+        metric = 1.0 / (of_modalities + of_features)
         alpha = np.zeros_like(signs)
         for dual, sign, eta in zip(alpha, signs, metric, strict=True):
             if np.all(sign == sign[0]):
@@ -92,20 +99,19 @@ class ReweightedSVM:
         return alpha, (alpha * signs) @ X * metric
 
     def _certify(self, alpha: FloatArray, W: FloatArray) -> None:
-        """Offer W, its numerically zero groups set to zero, and alpha split as the metric splits it."""
-        _, of_rows = self._weights()
-        block_floor, row_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
-        block_norms = self._blocks.norms(W) * self._blocks.weights
-        row_norms = self._rows.norms(W) * self._rows.weights
-        kept = self._blocks.spread(block_norms > block_floor) & (row_norms > row_floor)
+        """Offer W, its numerically zero blocks set to zero, and alpha split as the metric splits it."""
+        _, of_features = self._weights()
+        modality_floor, feature_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
+        modality_norms, feature_norms = self._original_norms(W)
+        kept = self._modality_norm.spread(modality_norms > modality_floor) & (feature_norms > feature_floor)
         self.certificate.offer(self.problem.solution(np.where(kept, W, 0.0)))
         self.certificate.offer(self.problem.solution(W))
-        self.certificate.offer_dual(self.problem.dual_point(alpha, of_rows * W))
+        self.certificate.offer_dual(self.problem.dual_point(alpha, of_features * W))
 
     def _reweigh(self, W: FloatArray, eps: float) -> None:
         """Norms of W, original units, smoothed by eps of the largest; eps never grows."""
         problem = self.problem
-        norms = [self._blocks.norms(W) * self._blocks.weights, self._rows.norms(W) * self._rows.weights]
+        norms = self._original_norms(W)
         largest = np.array([part.max() for part in norms])
         if not largest.all():
             largest[:] = np.finfo(float).eps

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from smml_reference import indicator
+
+from raysel.solvers.smml.problem import MultimodalProblem, prepare_modalities
 
 AWKWARD = ["plain", "duplicated", "constant", "shifted", "scaled", "correlated", "discrete"]
 
@@ -43,3 +46,24 @@ def random_problem(seed, smallest=1e-5, largest=1.0):
     gammas = smallest * (largest / smallest) ** rng.random(2)
     gammas[rng.choice(2)] *= rng.random() > 0.3
     return X, y, {f"m{k}": width for k, width in enumerate(widths)}, *gammas.tolist()
+
+
+def posed_problem(seed, gamma1=0.1, gamma2=0.1, *, n=30, widths=(6, 1, 5), classes=3, multilabel=False):
+    """X, y and the problem that fractions of the gammas' maxima pose on them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, sum(widths))) * np.repeat(rng.uniform(0.3, 3.0, len(widths)), widths) + 2.0
+    truth = rng.standard_normal((X.shape[1], classes)) * (rng.random((X.shape[1], 1)) < 0.5)
+    scores = (X - 2.0) @ truth + 0.5 * rng.standard_normal((n, classes))
+    if multilabel:
+        y = (scores > 0.3).astype(int)
+    else:
+        y = scores.argmax(axis=1)
+        y[:classes] = np.arange(classes)
+    return X, y, posed(X, y, widths, gamma1, gamma2)
+
+
+def posed(X, y, widths, gamma1, gamma2):
+    """The problem that fractions of the gammas' maxima pose on X and y."""
+    signs = np.ascontiguousarray(indicator(y).T)
+    prepared = prepare_modalities(X, signs, np.array(widths), np.arange(len(signs)), np.ndim(y) == 2)
+    return MultimodalProblem(prepared, gamma1 * prepared.gamma1_max, gamma2 * prepared.gamma2_max)

@@ -62,3 +62,14 @@ def half_steps(images, y, V, D, alpha, p, zeta, n_half_steps):
         D = weights(P, p, zeta)
         trajectory.append(P)
     return trajectory
+
+
+def images_with_signal(rng, m, n, n_samples, c):
+    """Noise with a different rank-1 pattern in each class, and every class present."""
+    y = np.concatenate([np.arange(c), rng.integers(0, c, n_samples - c)])
+    patterns = rng.standard_normal((c, m, 1)) * rng.standard_normal((c, 1, n))
+    return rng.standard_normal((n_samples, m, n)) + patterns[y], y
+
+
+def flat(images):
+    return images.reshape(len(images), -1)

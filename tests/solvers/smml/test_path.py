@@ -15,7 +15,6 @@ from raysel.data.modality_scaler import ModalityScaler
 from raysel.errors import ConfigError
 from raysel.solvers.smml.path import smml_path
 from raysel.solvers.smml.smml import SMML
-from raysel.solvers.smml.walk import Walk
 
 WIDTHS = {"wide": 12, "single": 1, "other": 15}
 GRID = [0.0, *(10.0**k for k in range(-4, 3))]
@@ -108,18 +107,6 @@ def whole_grids(data, overlapping):
 def test_a_point_does_not_depend_on_the_others(wholes, pairs, which):
     X, prepared, whole = wholes[which]
     assert fitted(X, prepared, pairs) == {pair: whole[pair] for pair in pairs}
-
-
-def test_the_walk_does_not_depend_on_the_order(data):
-    prepared = SMML(WIDTHS).prepare(*data)
-    problems = [SMML(WIDTHS, *pair).problem(prepared) for pair in PAIRS]
-    straight, back = Walk(prepared, 1e-3, 2000), Walk(prepared, 1e-3, 2000)
-    found = [straight.find(problem) for problem in problems]
-    for problem, (certificate, source) in reversed(list(zip(problems, found, strict=True))):
-        again, by = back.find(problem)
-        np.testing.assert_array_equal(again.solution.W, certificate.solution.W)
-        np.testing.assert_array_equal(again.solution.bias, certificate.solution.bias)
-        assert (again.gap, by) == (certificate.gap, source)
 
 
 def test_one_point_is_the_estimator(data):

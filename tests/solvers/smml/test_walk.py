@@ -1,0 +1,139 @@
+"""The walk over pairs of gammas: each model within its gap of the conic optimum, and what is kept saves solves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from smml_random import posed
+from smml_reference import conic_optimum, indicator, objective
+
+from raysel.solvers.smml.certificate import Certificate
+from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.solvers.smml.rounds import solving_rounds
+from raysel.solvers.smml.walk import Walk, _without_hinge
+
+WIDTHS = [12, 1, 15]
+TOL = 1e-3
+
+
+def separable():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((24, 28))
+    return X, (X[:, [0, 3, 20]] + 0.1 * rng.standard_normal((24, 3))).argmax(axis=1)
+
+
+def overlapping():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 28))
+    return X, (X[:, [0, 20]] @ rng.standard_normal((2, 3)) + 2 * rng.standard_normal((40, 3)) > 0.5).astype(int)
+
+
+def at(prepared, first, second):
+    return MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
+
+
+@pytest.mark.parametrize(
+    ("pair", "source", "n_solves"),
+    [
+        ((0.7, 0.3), "zero", 0),
+        ((0.2, 0.1), "solved", 1),
+        ((0.2, 0.0), "solved", 1),
+        ((0.01, 0.01), "diagonal", 1),
+        ((0.0, 1e-3), "diagonal", 1),
+        ((0.5, 1e-4), "negligible", 1),
+        ((1e-4, 0.4), "negligible", 1),
+    ],
+)
+def test_each_model_is_optimal_within_its_gap_and_named_after_its_proof(pair, source, n_solves):
+    X, y = separable()
+    problem = posed(X, y, WIDTHS, *pair)
+    walk = Walk(problem.prepared, TOL, 2000)
+    certificate, found = walk.find(problem)
+    assert (found, walk.n_solves) == (source, n_solves)
+    assert certificate.problem is problem
+    assert certificate.gap <= TOL
+    coef, intercept = problem.prepared.coefficients(certificate.solution.W, certificate.solution.bias)
+    own = objective(X, y, WIDTHS, problem.gamma1, problem.gamma2, coef, intercept)
+    optimum, _ = conic_optimum(X, y, WIDTHS, problem.gamma1, problem.gamma2)
+    assert own == pytest.approx(certificate.objective, rel=1e-8)
+    assert optimum * (1 - 1e-6) <= own <= optimum * (1 + certificate.gap + 1e-6)
+
+
+def test_what_is_kept_saves_the_solves_of_a_ray_and_of_a_limit():
+    X, y = separable()
+    prepared = posed(X, y, WIDTHS, 0.1, 0.1).prepared
+    walk = Walk(prepared, TOL, 2000)
+    first, _ = walk.find(at(prepared, 0.01, 0.01))
+    solves, rounds = walk.n_solves, walk.n_rounds
+    for share in (0.5, 0.1, 1e-3):
+        certificate, source = walk.find(at(prepared, 0.01 * share, 0.01 * share))
+        assert source == "diagonal"
+        np.testing.assert_array_equal(certificate.solution.W, first.solution.W)
+    assert (walk.n_solves, walk.n_rounds) == (solves, rounds)
+    walk.find(at(prepared, 0.4, 0.0))
+    solves = walk.n_solves
+    assert walk.find(at(prepared, 0.4, 1e-5))[1] == "negligible"
+    assert walk.n_solves == solves
+
+
+@pytest.mark.parametrize("make", [separable, overlapping])
+def test_the_order_does_not_matter(make):
+    X, y = make()
+    prepared = posed(X, y, WIDTHS, 0.1, 0.1).prepared
+    fractions = [0.0, *np.geomspace(1e-5, 0.9, 5).tolist()]
+    problems = [at(prepared, a, b) for a in fractions for b in fractions if a or b]
+    straight, back = Walk(prepared, TOL, 2000), Walk(prepared, TOL, 2000)
+    found = [straight.find(problem) for problem in problems]
+    for problem, (certificate, source) in reversed(list(zip(problems, found, strict=True))):
+        again, by = back.find(problem)
+        np.testing.assert_array_equal(again.solution.W, certificate.solution.W)
+        np.testing.assert_array_equal(again.solution.bias, certificate.solution.bias)
+        assert (again.gap, by) == (certificate.gap, source)
+        assert again.gap <= TOL
+
+
+def test_a_model_without_hinge_loss_has_every_margin_and_holds_along_its_ray():
+    X, y = separable()
+    problem = posed(X, y, WIDTHS, 0.01, 0.01)
+    for certificate in solving_rounds(problem):
+        if certificate.gap <= 1e-4:
+            break
+    found = _without_hinge(certificate, TOL)
+    coef, intercept = problem.prepared.coefficients(found.solution.W, found.solution.bias)
+    assert (indicator(y) * (X @ coef.T + intercept)).min() >= 1 - 1e-9
+    # It is the solver's, class by class, enlarged by no more than it takes.
+    factors = found.solution.W.sum(axis=1) / certificate.solution.W.sum(axis=1)
+    np.testing.assert_allclose(found.solution.W, factors[:, None] * certificate.solution.W, rtol=1e-9)
+    assert (factors >= 1 - 1e-12).all()
+    below = replace(problem, gamma1=problem.gamma1 / 50, gamma2=problem.gamma2 / 50)
+    ray = Certificate(below)
+    ray.offer(found.solution)
+    ray.offer_dual(found.dual)
+    assert ray.gap <= TOL
+    optimum, _ = conic_optimum(X, y, WIDTHS, below.gamma1, below.gamma2)
+    assert ray.objective <= optimum * (1 + TOL)
+    assert _without_hinge(certificate, 0.0) is None  # dearer than the gap allows
+
+
+def test_classes_that_overlap_have_no_model_without_hinge_loss():
+    X, y = overlapping()
+    X, y = np.vstack([X, X[:1]]), np.vstack([y, 1 - y[:1]])  # the same sample with and without every label
+    problem = posed(X, y, WIDTHS, 1e-4, 1e-4)
+    for certificate in solving_rounds(problem):
+        if certificate.gap <= TOL:
+            break
+    assert _without_hinge(certificate, np.inf) is None
+    assert Walk(problem.prepared, TOL, 2000).find(problem)[1] == "solved"
+
+
+def test_max_iter_bounds_the_rounds_of_a_solve():
+    X, y = overlapping()
+    problem = posed(X, y, WIDTHS, 0.05, 0.05)
+    walk = Walk(problem.prepared, 1e-12, 3)
+    certificate, _ = walk.find(problem)
+    assert walk.n_rounds <= 3 * walk.n_solves
+    *_, expected = islice(solving_rounds(problem), 3)
+    np.testing.assert_array_equal(certificate.solution.W, expected.solution.W)

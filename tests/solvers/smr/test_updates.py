@@ -1,0 +1,135 @@
+"""The half-steps of sparse matrix regression and their acceleration against the paper's equations written out."""
+
+from itertools import islice, repeat
+
+import numpy as np
+import pytest
+import smr_reference as reference
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_digits
+from smr_reference import flat, images_with_signal
+
+from raysel.linalg.least_squares import least_squares_data
+from raysel.linalg.reweighting import Penalty, l2p_weights
+from raysel.solvers.smr.updates import accelerated_steps, alternating_steps, objective
+
+
+@pytest.mark.parametrize("n_samples", [8, 50])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_the_objective_is_the_papers(n_samples, p):
+    rng = np.random.default_rng(0)
+    images, y = images_with_signal(rng, 4, 3, n_samples, 3)
+    data, P = least_squares_data(flat(images), y), rng.standard_normal((3, 4, 3))
+    J = reference.objective(P, images / data.scale, y, 0.7, p, 1e-2)
+    assert objective(P, data, 0.7, p, 1e-2) == pytest.approx(J, rel=1e-12)
+    assert objective(P.reshape(3, 12), data, 0.7, p, 1e-2) == pytest.approx(J, rel=1e-12)
+
+
+@pytest.mark.parametrize("start", ["identity", "random"])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize(
+    ("m", "n", "n_samples", "c", "rank"),
+    [
+        pytest.param(5, 4, 60, 3, 2, id="primal, more samples than cells"),
+        pytest.param(5, 4, 60, 2, 4, id="full rank, two classes"),
+        pytest.param(6, 7, 30, 4, 2, id="primal, fewer samples than cells"),
+        pytest.param(7, 6, 9, 3, 4, id="dual"),
+        pytest.param(4, 9, 18, 3, 3, id="primal then dual"),
+        pytest.param(9, 1, 5, 3, 1, id="vectors"),
+    ],
+)
+def test_every_half_step_has_the_objective_of_the_papers_equations(m, n, n_samples, c, rank, p, start):
+    rng = np.random.default_rng(m * n + n_samples)
+    images, y = images_with_signal(rng, m, n, n_samples, c)
+    data = least_squares_data(flat(images), y)
+    images = images / data.scale
+    alpha, zeta = 0.1 * data.alpha_max / data.scale, 1e-8
+    V = np.tile(np.eye(n, rank), (c, 1, 1)) if start == "identity" else rng.standard_normal((c, n, rank))
+    D = np.ones((m, n))
+
+    expected = reference.half_steps(images, y, V, D, alpha, p, zeta, n_half_steps=12)
+    steps = alternating_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    for P_expected in expected:
+        P = next(steps)
+        J = reference.objective(P_expected, images, y, alpha, p, zeta)
+        assert objective(P, data, alpha, p, zeta) == pytest.approx(J, rel=1e-10)
+        assert_allclose(P, P_expected, atol=1e-6 * np.abs(P).max())
+
+
+@pytest.mark.parametrize(("p", "n_samples", "rank"), [(1.0, 60, 2), (0.5, 60, 2), (0.5, 9, 3), (1.0, 9, 1)])
+def test_accelerated_iterations_are_the_papers_from_the_extrapolated_coefficients(p, n_samples, rank):
+    images, y = images_with_signal(np.random.default_rng(rank), 6, 5, n_samples, 3)
+    data = least_squares_data(flat(images), y)
+    images = images / data.scale
+    alpha, zeta = 0.05 * data.penalty_unit(p), 1e-6
+    V, D = np.tile(np.eye(5, rank), (3, 1, 1)), np.ones((6, 5))
+
+    def iteration(P):
+        """The paper's from the right factor and the weights of P, and J after it."""
+        P = reference.half_steps(images, y, right(P), reference.weights(P, p, zeta), alpha, p, zeta, 2)[-1]
+        return np.array(P), reference.objective(P, images, y, alpha, p, zeta)
+
+    def right(P):
+        return np.linalg.svd(P)[2][:, :rank].transpose(0, 2, 1)
+
+    first = np.array(reference.half_steps(images, y, V, D, alpha, p, zeta, 2)[-1])
+    now, J, before, t = first, reference.objective(first, images, y, alpha, p, zeta), first, 1
+    steps = accelerated_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    for _ in range(25):
+        P, reported = next(steps)
+        assert reported == pytest.approx(J, rel=1e-7)
+        assert_allclose(P, now, atol=1e-4 * np.abs(now).max())
+        U = np.linalg.svd(P)[0][:, :, :rank]
+        extrapolated = P + t / (t + 3) * (P - U @ U.transpose(0, 2, 1) @ before)
+        candidate, J_candidate = iteration(extrapolated)
+        if J_candidate > reported:
+            (candidate, J_candidate), t = iteration(P), 0
+        before, now, J, t = P, candidate, J_candidate, t + 1
+        if abs(J - reported) < 1e-9 * J:  # rounding decides from here on
+            break
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_extrapolation_saves_iterations_and_never_raises_the_objective(p):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:150] / 16, y[:150]
+    data = least_squares_data(X, y)
+    penalty = Penalty(0.01 * data.penalty_unit(p), p, 1e-10)
+    V, D = np.tile(np.eye(8, 2), (10, 1, 1)), np.ones((8, 8))
+    plain = [objective(P, data, *penalty) for P in islice(alternating_steps(data, V, D, repeat(penalty)), 1, 60, 2)]
+    path = []
+    for P, J in islice(accelerated_steps(data, V, D, repeat(penalty)), 60):
+        assert objective(P, data, *penalty) == J
+        path.append(J)
+    assert path[0] == plain[0]
+    assert np.all(np.diff(path) <= 1e-12 * np.array(path[1:]))
+    assert path[24] <= plain[29]
+
+
+def test_transposing_the_images_swaps_the_factors():
+    rng = np.random.default_rng(4)
+    images, y = images_with_signal(rng, 6, 4, 15, 3)
+    data, transposed = least_squares_data(flat(images), y), least_squares_data(flat(images.transpose(0, 2, 1)), y)
+    penalty = Penalty(0.5, 1.0, 1e-8)
+    steps = alternating_steps(data, rng.standard_normal((3, 4, 2)), np.ones((6, 4)), repeat(penalty))
+    P = next(steps)
+    V, D = np.linalg.svd(P)[0][:, :, :2], l2p_weights((P**2).sum(axis=0), 1.0, 1e-8).T
+    swapped = alternating_steps(transposed, V, D, repeat(penalty))
+    for _ in range(6):
+        P, Q = next(steps), next(swapped)
+        assert_allclose(Q.transpose(0, 2, 1), P, atol=1e-8)
+        assert objective(Q, transposed, 0.5, 1.0, 1e-8) == pytest.approx(objective(P, data, 0.5, 1.0, 1e-8), rel=1e-11)
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_a_change_of_the_penalty_begins_without_extrapolation(p):
+    images, y = images_with_signal(np.random.default_rng(7), 5, 4, 30, 3)
+    data = least_squares_data(flat(images), y)
+    first, second = (Penalty(share * data.penalty_unit(p), p, 1e-6) for share in (0.3, 0.05))
+    V, D = np.tile(np.eye(4, 2), (3, 1, 1)), np.ones((5, 4))
+    *_, (before, _), (after, J) = accelerated_steps(data, V, D, [first] * 4 + [second])
+    right = np.linalg.svd(before)[2][:, :2].transpose(0, 2, 1)
+    steps = alternating_steps(data, right, l2p_weights((before**2).sum(axis=0), p, 1e-6), [second])
+    plain = list(steps)[-1]
+    assert_allclose(after, plain, atol=1e-7 * np.abs(plain).max())
+    assert pytest.approx(objective(plain, data, *second), rel=1e-10) == J
