@@ -102,7 +102,7 @@ def warn_of_clash(group: str, name: str, own: Collection[str]) -> None:
 
 
 @cache
-def _found(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:
+def _found(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:  # noqa: ARG001 - part of the key
     """The group's entry points by name; read anew where ``sys.path`` has changed."""
     points = entry_points(group=group)
     return {name: tuple(points.select(name=name)) for name in points.names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Names of the layouts that `Layout.kind` gives.
+#: The arrangements of columns, as a layout's ``to_json`` names them.
 TENSOR, MODALITIES, TASKS = "tensor", "modalities", "tasks"
 
 

@@ -50,6 +50,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: Parameters that a data set's layout supplies, e.g. ``{"shape"}``; a configuration must not set them.
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
+    #: Where a class declares none, its parameters are not checked.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
     scores_: FloatArray
     n_features_in_: int
 
