@@ -49,14 +49,15 @@ def with_present_names(content: bytes) -> bytes:
     return renamed.getvalue()
 
 
-def _rename(node: Any) -> bool:
-    """Rename the modules of the moved classes in a schema, in place; whether there was any."""
+def _rename(node: Any) -> int:
+    """Rename the modules of the moved classes in a schema, in place; how many there were."""
     if isinstance(node, list):
-        return any([_rename(item) for item in node])
+        return sum(_rename(item) for item in node)
     if not isinstance(node, dict):
-        return False
-    found = any([_rename(value) for value in node.values()])
+        return 0
+    found = sum(_rename(value) for value in node.values())
     name = node.get("__module__"), node.get("__class__")
     if all(isinstance(part, str) for part in name) and name in _MOVED:
-        node["__module__"], found = _MOVED[name], True
+        node["__module__"] = _MOVED[name]
+        found += 1
     return found

@@ -71,7 +71,7 @@ def make_fold_data(
     scaler : transformer
         Fitted here.
     solver : Estimator
-        Any configuration of it: the preparation does not depend on parameters.
+        Of the values of ``capabilities.prepare_parameters`` that the preparation is for; no other parameter matters.
 
     Returns
     -------

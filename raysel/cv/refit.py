@@ -78,7 +78,7 @@ def refit_winner(
         params=winner.params,
         inner_score=inner_score,
         test_scores=test_scores,
-        feature_scores=solver.scores_.tolist(),
+        feature_scores=solver.scores_.tolist() if hasattr(solver, "scores_") else None,
         objective=solver.objective_path_.tolist(),
         started=started,
         ended=time.time(),
