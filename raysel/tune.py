@@ -13,6 +13,7 @@ from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
+from raysel.base.registry import imports_code
 from raysel.cli.plan import announce, describe
 from raysel.config import load_config
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
@@ -51,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             path = Path(arguments.replay)
             return _replay(path, arguments, out)
         config = load_config(_config_path(arguments), arguments.set)
+        _refuse_foreign_code(config.solver.name, arguments)
         directory = StudyDirectory(Path(arguments.resume)) if arguments.resume else None
         study = Study.prepare(config, directory.plan if directory else None)
         if arguments.dry_run:
@@ -104,6 +106,16 @@ def _config_path(arguments: argparse.Namespace) -> Path | str:
     if not directory.config.exists():
         raise DirectoryError(f"{directory.path} holds no study; --resume takes the directory of one.")
     return directory.config
+
+
+def _refuse_foreign_code(solver: str, arguments: argparse.Namespace) -> None:
+    """Refuse a solver's dotted name that a study's directory gives: only the user may name what is imported."""
+    named = arguments.config or any(setting.startswith(("solver.name=", "solver=")) for setting in arguments.set)
+    if arguments.resume and not named and imports_code(solver):
+        raise ConfigError(
+            f"solver.name: {solver} imports code, and is taken from you only, not from a study's directory: name the "
+            f"configuration again, python -m raysel.tune CONFIG.yaml --resume {shlex.quote(arguments.resume)}."
+        )
 
 
 def _default(study: Study) -> Path:

@@ -96,7 +96,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
         for name in ("scores_", "classes_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         fitted = clone(self.estimator)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -250,7 +250,7 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
         if values is None:
             continue
         try:
-            values = np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+            values = np.asarray(values.tocsr().toarray() if issparse(values) else values, dtype=np.float64)
         except (TypeError, ValueError):
             continue  # e.g. scores_ of LogisticRegressionCV, which are those of its own folds
         if values.ndim == 0 or values.shape[-1] != len(constant):

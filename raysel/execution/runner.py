@@ -21,7 +21,7 @@ from rich.console import Console
 
 from raysel.base.models import save_model
 from raysel.config import dump_config
-from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.cv.records import TrialRecord
 from raysel.cv.selection import select_winner
 from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.execution.executor import Executor
@@ -267,9 +267,11 @@ def _compute(
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
             for record, model in executor.run_refits(winners) if winners else ():
-                if not record.test_scores:
+                if not record.test_scores and not study.findings.untrusted:
                     save_model(model, directory.model)
-                pa.csv.write_csv(_fold_table(study, record), directory.fold_table(record.fold))
+                if record.feature_scores is not None:
+                    table = _fold_table(study, record.feature_scores)
+                    pa.csv.write_csv(table, directory.fold_table(record.fold))
                 journal.append(refit_entry(study, directory, record))
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
@@ -292,14 +294,15 @@ def _winners(
     for fold in study.plan.folds:
         winner = select_winner(records, fold.name, complexity_key)
         entry = kept.refits.get(fold.name) if kept else None
-        files = [directory.fold_table(fold.name), *([] if len(fold.test) else [directory.model])]
+        files = [directory.fold_table(fold.name)] if study.findings.ranks else []
+        files += [] if len(fold.test) or study.findings.untrusted else [directory.model]
         if entry is None or entry["trial"] != winner.id or not all(file.exists() for file in files):
             found.append((fold, winner))
     return found
 
 
-def _fold_table(study: Study, record: RefitRecord) -> pa.Table:
-    scores = np.array(record.feature_scores)
+def _fold_table(study: Study, feature_scores: list[float]) -> pa.Table:
+    scores = np.array(feature_scores)
     rank = selection_ranks(np.where(study.dataset.constant, 0.0, scores))
     order = np.argsort(rank, kind="stable")
     columns = {

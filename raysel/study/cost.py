@@ -75,9 +75,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         state = fold.random_state(study.config.seed, number)
         for example in examples:
             solver = study.solver(example.params, state)
-            data = prepared.get(study.prepare_key(example.params)) or study.fold_data(
-                fold.inner[number], example.params
-            )
+            shared = prepared.get(study.prepare_key(example.params))
+            data = shared or study.fold_data(fold.inner[number], example.params)
             begun = time.perf_counter()
             try:
                 for iteration in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Study:
     dataset: Dataset
     plan: NestedPlan
     configurations: tuple[Configuration, ...]
-    findings: Findings = Findings()
+    findings: Findings = field(default_factory=Findings)
 
     @classmethod
     def prepare(cls, config: StudyConfig, plan: Path | None = None) -> Study:
@@ -112,7 +112,7 @@ class Study:
                 "of the smallest training set."
             )
         study = cls(config, dataset, folds, tuple(found))
-        solvers: dict[str, Estimator] = {}
+        solvers: list[tuple[str, Estimator]] = []
         for configuration in study.examples:
             solver = study.solver(configuration.params)
             try:
@@ -120,9 +120,9 @@ class Study:
                 solver.check_training(dataset.y[smallest])
             except ConfigError as error:
                 raise ConfigError(f"configuration {configuration.name}: {error}") from error
-            solvers[configuration.name] = solver
+            solvers.append((configuration.name, solver))
         if config.search.method == "path":
-            check_path(list(solvers.values()))
+            check_path([solver for _, solver in solvers])
         return replace(study, findings=find_out(config, dataset, solvers, smallest, study.scaler()))
 
     @cached_property

@@ -111,7 +111,11 @@ def refit_entry(study: Study, directory: StudyDirectory, record: RefitRecord) ->
     dict
     """
     metric = study.config.evaluation.metric
-    metrics = {f"inner_{metric}": record.inner_score, "features_with_score": study.n_scored(record.feature_scores)}
+    metrics = {f"inner_{metric}": record.inner_score}
+    table = []
+    if record.feature_scores is not None:
+        metrics["features_with_score"] = study.n_scored(record.feature_scores)
+        table.append(str(directory.fold_table(record.fold).relative_to(directory.path)))
     if record.converged is not None:
         metrics["converged"] = float(record.converged)
     if record.gap is not None:
@@ -125,7 +129,7 @@ def refit_entry(study: Study, directory: StudyDirectory, record: RefitRecord) ->
         **record.to_json(),
         "metrics": metrics,
         "curves": {"objective": record.objective},
-        "artifacts": [str(directory.fold_table(record.fold).relative_to(directory.path))],
+        "artifacts": table,
     }
 
 

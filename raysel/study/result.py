@@ -168,8 +168,8 @@ class Outcome:
         if top is not None and not 1 <= top <= len(names):
             raise ConfigError(f"--top {top} must lie between 1 and the {len(names)} features of the study.")
         return FeatureRanking.from_folds(
-            self.result.final.feature_scores,
-            [refit.feature_scores for refit in self.result.outer],
+            self.result.final.feature_scores or [],
+            [refit.feature_scores or [] for refit in self.result.outer],
             feature_names=names,
             fold_names=[refit.fold for refit in self.result.outer],
             n_selected=top or self.default_top,
