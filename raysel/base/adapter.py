@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
@@ -250,7 +249,7 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
         if values is None:
             continue
         try:
-            values = np.asarray(values.tocsr().toarray() if issparse(values) else values, dtype=np.float64)
+            values = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
         except (TypeError, ValueError):
             continue  # e.g. scores_ of LogisticRegressionCV, which are those of its own folds
         if values.ndim == 0 or values.shape[-1] != len(constant):
