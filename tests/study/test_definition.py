@@ -12,8 +12,8 @@ from small_studies import make_study, write_digits
 
 from raysel.cli.plan import describe
 from raysel.errors import ConfigError
-from raysel.search import estimate_cost
 from raysel.solvers.smr.smr import SMR
+from raysel.study.cost import estimate_cost
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ import sys
 sys.path.insert(0, {str(__file__.rpartition("/search/")[0])!r})
 from pathlib import Path
 from small_studies import make_study
-from raysel.search import estimate_cost
+from raysel.study.cost import estimate_cost
 from raysel.cli.plan import describe
 list(describe(make_study(Path({str(digits)!r}))))
 assert not {{"ray", "mlflow"}} & set(sys.modules)
