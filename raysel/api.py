@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from raysel.base.registry import imports_code
 from raysel.config import StudyConfig, load_config
 from raysel.errors import ConfigError, DirectoryError
 from raysel.execution import runner
@@ -170,6 +171,7 @@ def prepare_study(
     if config is None:
         if resumed is None or not resumed.config.exists():
             raise DirectoryError(f"{resumed.path if resumed else 'None'} holds no study that could be resumed.")
+        _refuse_foreign_code(load_config(resumed.config), load_config(resumed.config, overrides), resumed.path)
         config = resumed.config
     return Study.prepare(load_config(config, overrides), resumed.plan if resumed else None)
 
@@ -221,6 +223,15 @@ def check_resources(study: Study, address: str | None) -> None:
             f"address {address}: no Ray cluster answers there ({error}); give the HOST:PORT of a cluster that is up, "
             "or no address to start Ray on this machine."
         ) from error
+
+
+def _refuse_foreign_code(stored: StudyConfig, wanted: StudyConfig, path: Path) -> None:
+    """Refuse to import code that only the configuration in a study's directory names."""
+    if wanted.solver.name == stored.solver.name and imports_code(wanted.solver.name):
+        raise ConfigError(
+            f"solver.name: {wanted.solver.name} imports code, which is never done for a name that only the study's "
+            f"directory {path} gives; name the configuration file again when you resume."
+        )
 
 
 def _executor(study: Study, address: str | None) -> Executor:

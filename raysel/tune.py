@@ -14,7 +14,6 @@ from rich.prompt import Confirm
 from raysel.api import check_resources, output_directory, prepare_study, resume_study, run_study
 from raysel.cli.plan import announce, describe
 from raysel.cli.summary import print_summary
-from raysel.config import load_config
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import install_sigterm_handler, was_terminated
@@ -52,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             path = Path(arguments.replay)
             return _replay(path, arguments, out)
         directory = _directory_to_resume(arguments)
-        config = load_config(arguments.config or (directory.config if directory else BUILTIN), arguments.set)
-        study = prepare_study(config, resumed=directory)
+        study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         if arguments.dry_run:
             for line in describe(study):
                 out.print(line, markup=False)

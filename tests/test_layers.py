@@ -17,7 +17,7 @@ PACKAGE = ROOT / "raysel"
 
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
-    **dict.fromkeys(["errors", "arrays", "files"], 0),
+    **dict.fromkeys(["errors", "arrays", "files", "plugins", "validation"], 0),
     **dict.fromkeys(["config", "linalg", "metrics"], 1),
     "data": 2,
     "base": 3,

@@ -36,7 +36,7 @@ def search(study: Study) -> tuple[list[float], list[float]]:
     """Inner and test score of each outer fold's winner; as the trials do it, one after the other."""
     inner_scores, test_scores = [], []
     for fold in study.plan.outer:
-        data = [study.fold_data(inner) for inner in fold.inner]
+        data = [study.fold_data(inner, study.examples[0].params) for inner in fold.inner]
         states = [fold.random_state(study.config.seed, i) for i in range(len(fold.inner))]
         proposals = FoldSearch(study.config, fold, study.configurations, study.halving())
         records = []

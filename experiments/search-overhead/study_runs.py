@@ -77,7 +77,8 @@ def run_raysel(study: Study, path: Path) -> dict:
 def run_joblib(study: Study, pool: Parallel) -> dict:
     """The same folds prepared, the same lock-step fits and evaluations, the same refits, and nothing else."""
     prepare = time.time()
-    prepared = iter(pool(delayed(study.fold_data)(inner) for fold in study.plan.folds for inner in fold.inner))
+    params = study.examples[0].params
+    prepared = iter(pool(delayed(study.fold_data)(inner, params) for fold in study.plan.folds for inner in fold.inner))
     folds = {fold.name: [next(prepared) for _ in fold.inner] for fold in study.plan.folds}
     trials = time.time()
     records = pool(delayed(_trial)(study, folds, number) for number in range(len(study.configurations)))

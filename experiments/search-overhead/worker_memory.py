@@ -88,7 +88,7 @@ def main() -> None:
         least: dict[str, int] = {}
         for n_samples in (16, arguments.samples):
             study = study_of(Path(name), n_samples, arguments.iterations)
-            folds = study.n_inner * study.fold_data(study.plan.final.inner[0]).nbytes
+            folds = study.n_inner * study.fold_data(study.plan.final.inner[0], study.examples[0].params).nbytes
             data, largest = study.dataset.X.nbytes, max(len(i.train) for f in study.plan.folds for i in f.inner)
             watch = Watch()
             watch.start()

@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import copy
-import importlib
-import pkgutil
-from functools import cache
-from inspect import isclass
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-import raysel.baselines
-import raysel.data
-import raysel.solvers
+from raysel.base.former_names import with_present_names
+from raysel.base.registry import GROUP, OWN
+from raysel.base.trees import check_trees
 from raysel.errors import DataError
 from raysel.files import write_result
+from raysel.plugins import plugin_targets
+
+#: raysel's own besides the registered methods.
+_PARTS = (
+    "raysel.base.adapter.ScikitLearnMethod",
+    "raysel.data.scaling.UnitScaler",
+    "raysel.data.modality_scaler.ModalityScaler",
+)
+#: Parts of scikit-learn's classifiers and selectors that skops leaves to its callers: numbers, functions without state,
+#: and trees, which `check_trees` looks at.
+_SKLEARN_PARTS = (
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels.ConstantKernel",
+    "sklearn.gaussian_process.kernels.Product",
+    "sklearn.gaussian_process.kernels.RBF",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.tree._tree.Tree",
+)
 
 
-@cache
 def trusted_types() -> frozenset[str]:
-    """The classes of raysel's own that a model file may name: the estimators of its solvers, baselines and data.
+    """The types that a model file may name besides what skops trusts by itself; none is imported for it.
 
-    Whatever else a file holds must be among what skops trusts by itself: scikit-learn's estimators,
+    They are raysel's registered methods and scalers, the classes that other packages register under the entry point
+    ``raysel.estimators``, and some parts of scikit-learn's estimators. skops itself trusts scikit-learn's estimators,
     arrays, numbers and strings.
 
     Returns
@@ -36,14 +54,31 @@ def trusted_types() -> frozenset[str]:
     >>> "raysel.data.scaling.UnitScaler" in trusted_types()
     True
     """
-    names = [
-        found.name
-        for package in (raysel.solvers, raysel.baselines, raysel.data)
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    ]
-    classes = [value for name in names for value in vars(importlib.import_module(name)).values() if isclass(value)]
-    own = [cls for cls in classes if issubclass(cls, BaseEstimator) and cls.__module__ in names]
-    return frozenset(f"{cls.__module__}.{cls.__qualname__}" for cls in own)
+    own = (target.replace(":", ".") for target in OWN.values())
+    return frozenset([*own, *plugin_targets(GROUP), *_PARTS, *_SKLEARN_PARTS])
+
+
+def untrusted_types(model: BaseEstimator) -> list[str]:
+    """The types in a model for which `save_model` and `load_model` would refuse it.
+
+    Parameters
+    ----------
+    model : estimator
+
+    Returns
+    -------
+    list of str
+        Dotted names, sorted; empty where the model can be saved.
+
+    Examples
+    --------
+    >>> from raysel.data.scaling import UnitScaler
+    >>> untrusted_types(UnitScaler())
+    []
+    """
+    import skops.io  # noqa: PLC0415 - takes a second, and most commands need it late or never
+
+    return _strangers(skops.io.dumps(_without_callbacks(model)), "the model")
 
 
 def save_model(model: BaseEstimator, path: str | Path) -> Path:
@@ -67,7 +102,7 @@ def save_model(model: BaseEstimator, path: str | Path) -> Path:
     StudyError
         If the file cannot be written.
     """
-    import skops.io  # noqa: PLC0415 - takes a second, and most commands need it late or never
+    import skops.io  # noqa: PLC0415
 
     content = skops.io.dumps(_without_callbacks(model))
     _refuse_strangers(content, "the model")
@@ -90,7 +125,7 @@ def load_model(path: str | Path) -> Any:
     ------
     DataError
         If there is no such file, it is cut short or no model at all, or it names a type that is
-        neither raysel's nor one that skops trusts.
+        none of `trusted_types` nor one that skops trusts.
 
     Examples
     --------
@@ -101,7 +136,7 @@ def load_model(path: str | Path) -> Any:
     4.0
     """
     try:
-        content = Path(path).read_bytes()
+        content = with_present_names(Path(path).read_bytes())
     except OSError as error:
         raise DataError(f"the model {path} cannot be read: {error.strerror}.") from error
     _refuse_strangers(content, str(path))
@@ -113,20 +148,25 @@ def load_model(path: str | Path) -> Any:
         raise DataError(_damaged(str(path), error)) from error
     if not isinstance(model, BaseEstimator):
         raise DataError(f"{path} holds a {type(model).__name__}, not a model.")
+    check_trees(model, str(path))
     return model
 
 
-def _refuse_strangers(content: bytes, what: str) -> None:
+def _strangers(content: bytes, what: str) -> list[str]:
     import skops.io  # noqa: PLC0415
 
     try:
         named = skops.io.get_untrusted_types(data=content)
     except Exception as error:  # what is no skops file may raise anything
         raise DataError(_damaged(what, error)) from error
-    if strangers := sorted(set(named) - trusted_types()):
+    return sorted(set(named) - trusted_types())
+
+
+def _refuse_strangers(content: bytes, what: str) -> None:
+    if strangers := _strangers(content, what):
         raise DataError(
-            f"{what} names {', '.join(strangers)}: neither raysel's nor what skops trusts, so it may run code of its"
-            " own. Only models of raysel's and scikit-learn's classes are read."
+            f"{what} names {', '.join(strangers)}: neither raysel's or registered under {GROUP}, nor what skops trusts,"
+            " so it may run code of its own. Only models of raysel's, scikit-learn's and registered classes are read."
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.base.iterative import LinearSelector
+from raysel.base.capabilities import Capabilities
+from raysel.base.selector import LinearSelector
 from raysel.errors import DataError
 
 
@@ -95,6 +97,8 @@ class OneAgainstRest(LinearSelector):
         Training samples of each class; without and with each label.
     multilabel_ : bool
     """
+
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, multilabel=True)
 
     class_count_: IntArray
     multilabel_: bool

@@ -110,6 +110,11 @@ def warnings(study: Study) -> Iterator[str]:
                 f"note      the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
                 "unit does not change: for columns of different units set it to zscore."
             )
+    if study.findings.untrusted:
+        yield (
+            f"note      model.skops will not be written, for no model file may name "
+            f"{', '.join(study.findings.untrusted)}: register the class under the entry point raysel.estimators."
+        )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
         if lacking:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from raysel.base.iterative import IterativeEstimator
+from raysel.base.estimator import Estimator
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Convergence:
         return cls(len(ended), sum(fit.converged for fit in ended), max(gaps, default=None))
 
 
-def convergence_of(solver: IterativeEstimator) -> tuple[bool, float | None]:
+def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
     """Whether a fitted solver met its ``tol``, and its relative duality gap.
 
     Parameters
     ----------
-    solver : IterativeEstimator
+    solver : Estimator
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from raysel.base.iterative import IterativeEstimator
+from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import FoldTrace, InnerTrace
@@ -13,7 +13,7 @@ from raysel.cv.scoring import Evaluation
 
 
 def run_in_lockstep(
-    solvers: Sequence[IterativeEstimator],
+    solvers: Sequence[Estimator],
     folds: Sequence[FoldData],
     evaluation: Evaluation,
     random_states: Sequence[int],
@@ -23,7 +23,7 @@ def run_in_lockstep(
 
     Parameters
     ----------
-    solvers : sequence of IterativeEstimator
+    solvers : sequence of Estimator
         The same configuration, one instance an inner fold.
     folds : sequence of FoldData
     evaluation : Evaluation

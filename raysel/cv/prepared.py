@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.base.iterative import IterativeEstimator
+from raysel.base.estimator import Estimator
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def make_fold_data(
     held_out: IntArray,
     *,
     scaler: TransformerMixin,
-    solver: IterativeEstimator,
+    solver: Estimator,
 ) -> FoldData:
     """Scale and prepare one training set; the held-out samples are only transformed.
 
@@ -70,8 +70,8 @@ def make_fold_data(
         Positions into X.
     scaler : transformer
         Fitted here.
-    solver : IterativeEstimator
-        Any configuration of it: the preparation does not depend on parameters.
+    solver : Estimator
+        Of the values of ``capabilities.prepare_parameters`` that the preparation is for; no other parameter matters.
 
     Returns
     -------

@@ -248,8 +248,8 @@ class RefitRecord:
     inner_score : float
     test_scores : list of float
         One for each number of features; empty for the final fold.
-    feature_scores : list of float
-        One for each feature.
+    feature_scores : list of float, optional
+        One for each feature; None where the method ranks nothing.
     objective : list of float
         By iteration.
     started, ended : float
@@ -268,7 +268,7 @@ class RefitRecord:
     params: dict[str, Any]
     inner_score: float
     test_scores: list[float]
-    feature_scores: list[float]
+    feature_scores: list[float] | None
     objective: list[float]
     started: float = 0.0
     ended: float = 0.0

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.base.iterative import IterativeEstimator
+from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
@@ -24,7 +24,7 @@ def refit_winner(
     y: LabelArray,
     fold: OuterFold,
     winner: TrialRecord,
-    solver: IterativeEstimator,
+    solver: Estimator,
     *,
     scaler: TransformerMixin,
     evaluation: Evaluation,
@@ -39,7 +39,7 @@ def refit_winner(
     fold : OuterFold
     winner : TrialRecord
         The fold's own.
-    solver : IterativeEstimator
+    solver : Estimator
         The winning configuration, not fitted.
     scaler : transformer
         Not fitted.
@@ -78,7 +78,7 @@ def refit_winner(
         params=winner.params,
         inner_score=inner_score,
         test_scores=test_scores,
-        feature_scores=solver.scores_.tolist(),
+        feature_scores=solver.scores_.tolist() if hasattr(solver, "scores_") else None,
         objective=solver.objective_path_.tolist(),
         started=started,
         ended=time.time(),

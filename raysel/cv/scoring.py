@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.base.iterative import IterativeEstimator
+from raysel.base.estimator import Estimator
 from raysel.cv.knn import knn_path
 from raysel.data.tasks import task_of
 from raysel.metrics.classification import classification_metric
@@ -53,7 +53,7 @@ class Evaluation:
 
     def scorer(
         self, X_train: FloatArray, y_train: LabelArray, X_test: FloatArray, y_test: LabelArray, random_state: int
-    ) -> Callable[[IterativeEstimator], FloatArray]:
+    ) -> Callable[[Estimator], FloatArray]:
         """A function that scores a fitted selector on these samples.
 
         Parameters
@@ -74,7 +74,7 @@ class Evaluation:
         if self.classifier == "native":
             parts = [task_of(y_test) == task for task in self.tasks] or [np.ones(len(y_test), dtype=bool)]
 
-            def by_part(selector: IterativeEstimator) -> FloatArray:
+            def by_part(selector: Estimator) -> FloatArray:
                 predicted, labelled = selector.predict(X_test), selector.labelled(y_test)
                 return np.array([metric(y_test[part & labelled], predicted[part & labelled]) for part in parts])
 
@@ -92,7 +92,7 @@ class Evaluation:
             chosen = [order[:n] for n in sizes]
             return [svm.fit(X_train[:, best], y_train).predict(X_test[:, best]) for best in chosen]
 
-        def score(selector: IterativeEstimator) -> FloatArray:
+        def score(selector: Estimator) -> FloatArray:
             n_scored = int((selector.scores_ > 0).sum())
             order = descending_order(selector.scores_)[: min(self.n_features[-1], n_scored)]
             if not last or not np.array_equal(order, last[0][0]):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeAlias
 
 from raysel.arrays import LabelArray
 from raysel.data.builtin import BUILTIN_NAMES, load_builtin
@@ -14,9 +15,16 @@ from raysel.data.formats.files import RawData, find_data_file
 from raysel.data.formats.named_arrays import read_mat, read_npz
 from raysel.data.formats.tables import read_arrow, read_csv, read_parquet
 from raysel.data.layouts import Layout, Modalities, Tensor
-from raysel.errors import DataError
+from raysel.errors import ConfigError, DataError
+from raysel.plugins import load_plugin, plugin_names
 
-_READERS: dict[str, Callable[[Path, str | None], RawData]] = {
+#: Reads a file; the second argument names the array of groups, if any is asked for.
+Reader: TypeAlias = Callable[[Path, str | None], RawData]
+
+#: The entry point group in which other packages register readers, each by the suffix of its files without the dot.
+GROUP = "raysel.readers"
+
+_READERS: dict[str, Reader] = {
     ".npz": read_npz,
     ".mat": read_mat,
     ".csv": read_csv,
@@ -47,7 +55,8 @@ def load_dataset(
           (n, labels), with ``label_names``; also ``fea`` and ``gnd``. Nothing is ever unpickled.
         - .csv, .parquet, .arrow or .feather: a column ``y``, ``label`` or ``target``, or one column
           ``y.<label>`` a label; every other column is a feature, of a modality if all are called
-          ``<modality>.<feature>``; or a file written by `save_dataset`.
+          ``<modality>.<feature>``; or a file written by `save_dataset`;
+        - what another package reads that registers a suffix under the entry point ``raysel.readers``.
     shape : sequence of int, default=None
         E.g. [32, 32], where the file does not say how its columns form an image (C order).
     modalities : mapping of str to int, default=None
@@ -79,7 +88,7 @@ def load_dataset(
     else:
         path = _find(path_or_name)
         source = str(path)
-        contents = _READERS[path.suffix.lower()](path, groups)
+        contents = _reader(path.suffix.lower())(path, groups)
     X = contents.X
     if X.ndim < 2 or X.size == 0:
         empty = "empty, " if X.size == 0 else ""
@@ -135,14 +144,25 @@ def _without(
 
 def _find(path_or_name: str | Path) -> Path:
     suffix = Path(path_or_name).suffix.lower()
-    if suffix in _READERS:
+    if suffix in _READERS or suffix[1:] in plugin_names(GROUP):
         return find_data_file(path_or_name)
     near = get_close_matches(str(path_or_name), BUILTIN_NAMES, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise DataError(
         f"{path_or_name} is neither a built-in set ({', '.join(BUILTIN_NAMES)}) "
-        f"nor a file that raysel reads ({', '.join(_READERS)}).{hint}"
+        f"nor a file that raysel reads ({', '.join([*_READERS, *(f'.{name}' for name in plugin_names(GROUP))])}).{hint}"
     )
+
+
+def _reader(suffix: str) -> Reader:
+    """The reader of files of a suffix: raysel's own, else another package's."""
+    if suffix in _READERS:
+        return _READERS[suffix]
+    try:
+        registered: Reader = load_plugin(GROUP, suffix[1:])
+    except ConfigError as error:
+        raise DataError(str(error)) from error
+    return registered
 
 
 def _layout(sides: tuple[int, ...], stored: Layout | None, shape: Sequence[int] | None, source: str) -> Layout:

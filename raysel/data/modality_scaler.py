@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray
 from raysel.data.layouts import Modalities
 from raysel.errors import ConfigError, DataError
+from raysel.validation import StrOptions, fit_context
 
 
 class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -73,7 +73,7 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         return layout
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Take offsets and scales from the training set.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
@@ -75,7 +75,7 @@ class RayExecutor(Executor):
                 "object_store_memory, with which Ray is started"
             )
         prepared = self._prepare_folds()
-        if prepared is None:
+        if len(prepared) < study.n_inner * len(study.prepared_examples):
             log.message(
                 f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial makes its own, which "
                 "is slower"
@@ -117,23 +117,24 @@ class RayExecutor(Executor):
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
-    def _prepare_folds(self) -> dict[str, list[Any]] | None:
-        """Every inner training set's `FoldData` in the object store, or None if they would exceed their share."""
-        study = self._study
+    def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
+        """Every inner training set's `FoldData` in the object store, for as many keys as their share has room for."""
+        study, found = self._study, {}
         prepare = _prepare.options(num_cpus=study.config.search.cpus_per_trial)
-        fold, number = study.largest
-        largest = fold.inner[number]
-        first = prepare.remote(self._study_ref, largest)
-        try:
-            n_bytes = ray.get(first).nbytes  # read where it lies, not copied
-        except RayError as error:
-            raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
-        if n_bytes * study.n_largest > _STORE_SHARE * _store_bytes():
-            return None
-        return {
-            fold.name: [first if inner is largest else prepare.remote(self._study_ref, inner) for inner in fold.inner]
-            for fold in study.plan.folds
-        }
+        largest, number = study.largest
+        room = _STORE_SHARE * _store_bytes()
+        for key, params in study.prepared_examples.items():
+            first = prepare.remote(self._study_ref, largest.inner[number], params)
+            try:
+                room -= ray.get(first).nbytes * study.n_largest  # read where it lies, not copied
+            except RayError as error:
+                raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
+            if room < 0:
+                break
+            for fold, i in study.training_sets:
+                known = fold is largest and i == number
+                found[fold.name, i, key] = first if known else prepare.remote(self._study_ref, fold.inner[i], params)
+        return found
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, at once, and score each once."""
@@ -161,8 +162,8 @@ def _store_bytes() -> float:
 
 
 @ray.remote
-def _prepare(study: Study, inner: InnerFold) -> FoldData:
-    return prepare_fold(study, inner)
+def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
+    return prepare_fold(study, inner, params)
 
 
 @ray.remote

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +30,13 @@ class SharedFolds:
     Parameters
     ----------
     study : ray.ObjectRef of Study
-    prepared : dict of str to list of ray.ObjectRef, or None
-        The `FoldData` of each outer fold's inner training sets; None where they would exceed the
-        store and every trial makes its own.
+    prepared : dict of (str, int, str) to ray.ObjectRef
+        `FoldData` by outer fold, number of the inner training set and ``Study.prepare_key``; what would exceed the
+        store is not there, and every trial makes its own.
     """
 
     study: Any
-    prepared: dict[str, list[Any]] | None
+    prepared: dict[tuple[str, int, str], Any]
 
 
 class StudyTrainable(tune.Trainable):
@@ -84,8 +85,7 @@ class StudyTrainable(tune.Trainable):
     def _result(self) -> str:
         return json.dumps(self._piece.record.to_json(), allow_nan=False)
 
-    def _fold_data(self, fold: OuterFold, inner: int) -> FoldData:
+    def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
         """An inner training set, read-only where it is shared."""
-        if self._prepared is None:
-            return self._study.fold_data(fold.inner[inner])
-        return ray.get(self._prepared[fold.name][inner])
+        shared = self._prepared.get((fold.name, inner, self._study.prepare_key(params)))
+        return self._study.fold_data(fold.inner[inner], params) if shared is None else ray.get(shared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -13,20 +14,22 @@ from raysel.cv.refit import refit_winner
 from raysel.study.definition import Study
 
 
-def prepare_fold(study: Study, inner: InnerFold) -> FoldData:
+def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
     """Scale and prepare one inner training set with ``search.cpus_per_trial`` threads.
 
     Parameters
     ----------
     study : Study
     inner : InnerFold
+    params : mapping
+        Of a configuration; all of one ``Study.prepare_key`` share what is prepared.
 
     Returns
     -------
     FoldData
     """
     with threadpool_limits(study.config.search.cpus_per_trial):
-        return study.fold_data(inner)
+        return study.fold_data(inner, params)
 
 
 def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:

@@ -195,24 +195,30 @@ class _Course:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
             for record, model in self._executor.run_refits(winners) if winners else ():
-                if not record.test_scores:
+                if not record.test_scores and not study.findings.untrusted:
                     save_model(model, directory.model)
-                pa.csv.write_csv(_fold_table(study, record), directory.fold_table(record.fold))
+                if record.feature_scores is not None:
+                    pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
                 log.record(record)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
     def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
         """Each outer fold with its winner, except where an earlier run has left the winner's refit."""
-        study, directory, found = self._study, self._directory, []
+        study, found = self._study, []
         complexity = study.complexity_key(records)
         for fold in study.plan.folds:
             winner = select_winner(records, fold.name, complexity)
             refit = self._stored.refits.get(fold.name) if self._stored else None
-            files = [directory.fold_table(fold.name), *([] if len(fold.test) else [directory.model])]
-            if refit is None or refit.trial != winner.id or not all(file.exists() for file in files):
+            if refit is None or refit.trial != winner.id or not all(f.exists() for f in self._files_of(refit)):
                 found.append((fold, winner))
         return found
+
+    def _files_of(self, refit: RefitRecord) -> list[Path]:
+        """The files that a refit has left."""
+        files = [] if refit.feature_scores is None else [self._directory.fold_table(refit.fold)]
+        is_model = not refit.test_scores and not self._study.findings.untrusted
+        return [*files, self._directory.model] if is_model else files
 
 
 def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -> Journal:
@@ -241,12 +247,10 @@ def _needed_bytes(study: Study) -> int:
     return 2**20 + 64 * study.n_configurations * study.n_inner * 10
 
 
-def _fold_table(study: Study, record: RefitRecord) -> pa.Table:
-    """An outer fold's own ranking, or an empty table where its winner gives no feature scores."""
+def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
+    """An outer fold's own ranking, best feature first."""
     columns: dict[str, Any] = {"feature": np.array(study.dataset.feature_names), **study.dataset.layout.coordinates()}
-    if record.feature_scores is None:
-        return pa.table({name: values[:0] for name, values in columns.items()})
-    scores = np.array(record.feature_scores)
+    scores = np.array(feature_scores)
     rank = selection_ranks(np.where(study.dataset.constant, 0.0, scores))
     order = np.argsort(rank, kind="stable")
     return pa.table({name: values[order] for name, values in (columns | {"score": scores, "rank": rank}).items()})

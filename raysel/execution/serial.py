@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -34,7 +34,7 @@ class SerialExecutor(Executor):
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._prepared: dict[tuple[str, int], FoldData] = {}
+        self._prepared: dict[tuple[str, int, str], FoldData] = {}
         self._n_bytes = 0
 
     def __exit__(self, *_: object) -> None:
@@ -70,11 +70,11 @@ class SerialExecutor(Executor):
                 return
         recorder.keep(piece.record)
 
-    def _fold_data(self, fold: OuterFold, inner: int) -> FoldData:
-        key = fold.name, inner
+    def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
+        key = fold.name, inner, self._study.prepare_key(params)
         if key in self._prepared:
             return self._prepared[key]
-        data = prepare_fold(self._study, fold.inner[inner])
+        data = prepare_fold(self._study, fold.inner[inner], params)
         if self._n_bytes + data.nbytes <= _MEMORY_SHARE * machine_memory():
             self._prepared[key], self._n_bytes = data, self._n_bytes + data.nbytes
         return data

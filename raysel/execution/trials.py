@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from raysel.base.registry import path_fitter
 from raysel.cv.convergence import convergence_of
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.plan import OuterFold
@@ -22,8 +21,8 @@ from raysel.search.configurations import Configuration
 from raysel.search.nested import empty_record
 from raysel.study.definition import Study
 
-#: Gives the prepared data of an outer fold's inner training set.
-FoldSource = Callable[[OuterFold, int], FoldData]
+#: Gives an outer fold's inner training set, by its number, prepared for a configuration's parameters.
+FoldSource = Callable[[OuterFold, int, Mapping[str, Any]], FoldData]
 
 
 class Rung(NamedTuple):
@@ -46,7 +45,7 @@ class Trial(ABC):
     config : mapping
         Which piece, as `TrialPlan.propose` gave it.
     fold_data : callable
-        Takes an outer fold and the number of an inner one.
+        Takes an outer fold, the number of an inner one and a configuration's parameters.
     on_limit : callable, optional
         Told of every time limit as it starts, in seconds.
 
@@ -132,7 +131,7 @@ class ConfigurationTrial(Trial):
             try:
                 iterations = run_in_lockstep(
                     [study.solver(params, state) for state in states],
-                    [self._fold_data(fold, i) for i in inner],
+                    [self._fold_data(fold, i, params) for i in inner],
                     study.evaluation,
                     states,
                     trace,
@@ -179,12 +178,14 @@ class PathTrial(Trial):
         self.record = PathRecord(self._fold.name, self._inner)
 
     def _run(self) -> Iterator[int]:
-        study, data = self._study, self._fold_data(self._fold, self._inner)
+        study = self._study
+        # All on a path share one preparation.
+        data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
         state = self._fold.random_state(study.config.seed, self._inner)
         score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
         self._start_clock()
-        fitted = path_fitter(study.config.solver.name)(solvers, data.X_train, data.prepared)
+        fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)
         for number, (position, source) in enumerate(fitted):
             self._check_clock()
             solver = solvers[position]

@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score, precision_score
 
 from raysel.arrays import LabelArray
 from raysel.errors import ConfigError
+from raysel.plugins import load_plugin, plugin_names, warn_of_clash
 
 #: Takes y_true and y_pred, shape (n_samples,) or (n_samples, n_labels).
 Metric: TypeAlias = Callable[[LabelArray, LabelArray], float]
@@ -83,6 +84,9 @@ METRICS: dict[str, Metric] = {
 
 _ONE_LABEL = {"balanced_accuracy"}
 
+#: The entry point group in which other packages register metrics: functions of y_true and y_pred, larger is better.
+GROUP = "raysel.metrics"
+
 
 def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
     """The metric a configuration calls ``name``.
@@ -90,7 +94,7 @@ def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
     Parameters
     ----------
     name : str
-        One of ``METRICS``.
+        One of ``METRICS``, or one that another package registers under the entry point ``raysel.metrics``.
     multilabel : bool, default=False
         Whether it is going to judge indicators.
 
@@ -112,10 +116,15 @@ def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
     raysel.errors.ConfigError: evaluation.metric: unknown metric 'acuracy'; did you mean `accuracy`?
     """
     if name not in METRICS:
-        near = difflib.get_close_matches(name, METRICS, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(METRICS)}."
+        if name in plugin_names(GROUP):
+            registered: Metric = load_plugin(GROUP, name)
+            return registered
+        known = [*METRICS, *plugin_names(GROUP)]
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
         raise ConfigError(f"evaluation.metric: unknown metric {name!r}; {hint}")
     if multilabel and name in _ONE_LABEL:
         able = ", ".join(known for known in METRICS if known not in _ONE_LABEL)
         raise ConfigError(f"evaluation.metric: {name} is for one label a sample, and y is an indicator; take {able}.")
+    warn_of_clash(GROUP, name, METRICS)
     return METRICS[name]

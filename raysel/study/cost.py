@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
+from itertools import islice
 
 from threadpoolctl import threadpool_limits
 
@@ -15,6 +16,8 @@ from raysel.study.definition import Study
 
 #: A tried fit is left off after so many seconds, and the rest of it estimated.
 _PATIENCE_SECONDS = 2.0
+#: Where the preparation depends on parameters, so many of its values are tried at most.
+_MOST_PREPARED = 2
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,17 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     spent = []
     with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
         begun = time.perf_counter()
-        data = study.fold_data(fold.inner[number])
-        prepare_seconds = time.perf_counter() - begun
+        prepared = {
+            key: study.fold_data(fold.inner[number], params)
+            for key, params in islice(study.prepared_examples.items(), _MOST_PREPARED)
+        }
+        n_keys = len(study.prepared_examples)
+        prepare_seconds = (time.perf_counter() - begun) * n_keys / len(prepared)
         state = fold.random_state(study.config.seed, number)
         for example in examples:
             solver = study.solver(example.params, state)
+            shared = prepared.get(study.prepare_key(example.params))
+            data = shared or study.fold_data(fold.inner[number], example.params)
             begun = time.perf_counter()
             try:
                 for iteration in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
@@ -85,4 +94,5 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     n_tried = study.n_configurations * share
     seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds
     n_fits = round(n_tried * study.n_inner) + n_refits
-    return CostEstimate(seconds, fit_seconds, at_most, round(study.n_largest * data.nbytes), n_fits)
+    n_bytes = sum(data.nbytes for data in prepared.values()) * n_keys / len(prepared)
+    return CostEstimate(seconds, fit_seconds, at_most, round(study.n_largest * n_bytes), n_fits)

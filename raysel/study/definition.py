@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.registry import SOLVERS, build_solver, check_multilabel, path_fitter, solver_class
+from raysel.base.estimator import Estimator
+from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import StudyConfig
 from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
 from raysel.cv.prepared import FoldData, make_fold_data
@@ -27,6 +28,7 @@ from raysel.errors import ConfigError, DirectoryError
 from raysel.metrics.classification import classification_metric
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
+from raysel.study.checks import Findings, check_evaluation, check_kind, check_method, check_path, find_out
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,15 @@ class Study:
     plan : NestedPlan
     configurations : tuple of Configuration
         Those that are tried; none where the search finds them itself.
+    findings : Findings
+        Whether the method ranks features, and whether its model can be saved.
     """
 
     config: StudyConfig
     dataset: Dataset
     plan: NestedPlan
     configurations: tuple[Configuration, ...]
+    findings: Findings = field(default_factory=Findings)
 
     @classmethod
     def prepare(cls, config: StudyConfig, plan: Path | None = None) -> Study:
@@ -66,13 +71,11 @@ class Study:
         ConfigError, DataError
             Naming the culprit and the mend.
         """
-        solver_class(config.solver.name)
-        if config.search.method == "path":
-            path_fitter(config.solver.name)
+        check_method(config)
         classification_metric(config.evaluation.metric)
         dataset = _load(config)
-        _check_kind(config, dataset)
-        _check_evaluation(config, dataset)
+        check_kind(config, dataset)
+        check_evaluation(config, dataset)
         found = configurations(
             config.solver.params,
             config.solver.space,
@@ -102,7 +105,6 @@ class Study:
                 groups=dataset.groups,
                 seed=config.seed,
             )
-        _check_search(config)
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(smallest):
             raise ConfigError(
@@ -110,7 +112,7 @@ class Study:
                 "of the smallest training set."
             )
         study = cls(config, dataset, folds, tuple(found))
-        solvers = []
+        solvers: list[tuple[str, Estimator]] = []
         for configuration in study.examples:
             solver = study.solver(configuration.params)
             try:
@@ -118,10 +120,10 @@ class Study:
                 solver.check_training(dataset.y[smallest])
             except ConfigError as error:
                 raise ConfigError(f"configuration {configuration.name}: {error}") from error
-            solvers.append(solver)
+            solvers.append((configuration.name, solver))
         if config.search.method == "path":
-            path_fitter(config.solver.name, solvers)
-        return study
+            check_path([solver for _, solver in solvers])
+        return replace(study, findings=find_out(config, dataset, solvers, smallest, study.scaler()))
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
@@ -133,7 +135,7 @@ class Study:
         """Every inner training set, as its outer fold and its number there."""
         return [(fold, i) for fold in self.plan.folds for i in range(len(fold.inner))]
 
-    def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> IterativeEstimator:
+    def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """A solver of the study's kind for the study's data."""
         return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
 
@@ -163,15 +165,35 @@ class Study:
         tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
         return Evaluation(settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks)
 
-    def fold_data(self, inner: InnerFold) -> FoldData:
-        """Scale and prepare one inner training set."""
+    def prepare_key(self, params: Mapping[str, Any]) -> str:
+        """The values of those parameters that a method's preparation depends on, as JSON.
+
+        Configurations of one key share what is prepared of a training set.
+        """
+        chosen = {name: params.get(name) for name in sorted(self._prepare_parameters)}
+        return json.dumps(chosen)
+
+    @cached_property
+    def _prepare_parameters(self) -> frozenset[str]:
+        return solver_capabilities(self.config.solver.name).prepare_parameters
+
+    @cached_property
+    def prepared_examples(self) -> dict[str, Mapping[str, Any]]:
+        """Parameters of the first example of each key that `prepare_key` gives the examples."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for example in self.examples if self._prepare_parameters else self.examples[:1]:
+            found.setdefault(self.prepare_key(example.params), example.params)
+        return found
+
+    def fold_data(self, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
+        """Scale and prepare one inner training set for configurations that share a `prepare_key` with these params."""
         return make_fold_data(
             self.dataset.X,
             self.dataset.y,
             inner.train,
             inner.validation,
             scaler=self.scaler(),
-            solver=self.solver(self.examples[0].params),
+            solver=self.solver(params),
         )
 
     @property
@@ -219,40 +241,3 @@ def _load(config: StudyConfig) -> Dataset:
         )
     tasks = {t.name: load_dataset(t.source or t.path or "", shape=t.shape, groups=groups) for t in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
-
-
-def _check_search(config: StudyConfig) -> None:
-    """Refuse a search that this evaluation does not admit."""
-    if config.search.early_stopping and config.evaluation.classifier == "linear_svm":
-        raise ConfigError(
-            "search.early_stopping needs a score an iteration, and evaluation.classifier linear_svm is scored at the "
-            "last one only: take knn or native."
-        )
-
-
-def _check_kind(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse a solver, a metric or a scaling that is not for such data."""
-    if dataset.is_multilabel:
-        check_multilabel(config.solver.name)
-        classification_metric(config.evaluation.metric, multilabel=True)
-    if isinstance(dataset.layout, Tasks):
-        able = [name for name, solver in SOLVERS.items() if "tasks" in solver.layout_parameters]
-        if config.solver.name not in able:
-            raise ConfigError(f"solver.name: {config.solver.name} is for one task; {', '.join(able)} take several.")
-    make_scaler(config.dataset.scaling, dataset.layout)
-
-
-def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse an evaluation that these data do not admit."""
-    settings = config.evaluation
-    if settings.classifier == "native":
-        return
-    if isinstance(dataset.layout, Tasks):
-        raise ConfigError(
-            f"evaluation.classifier {settings.classifier} needs one feature space; several tasks take `native`."
-        )
-    if settings.n_features[-1] > dataset.n_features:
-        raise ConfigError(
-            f"evaluation.n_features: {settings.n_features[-1]} exceeds the "
-            f"{dataset.n_features} features of {dataset.name}."
-        )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from raysel.base.registry import path_fitter, solver_class
+from raysel.base.registry import solver_class
 from raysel.config import StudyConfig
 from raysel.study.definition import Study
 from raysel.study.export import figures, markdown
@@ -40,10 +38,6 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         Its fields are plain data, as they are read back from the journal.
     """
     config, data = study.config, study.dataset
-    solver = solver_class(config.solver.name)
-    code: list[Callable[..., Any]] = [solver]
-    if config.search.method == "path":
-        code.append(path_fitter(config.solver.name))
     return StudyRecord(
         id=id_,
         name=config.name,
@@ -53,7 +47,7 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         config=json.loads(json.dumps(config.to_dict())),
         config_hash=config.hash,
         data_hash=data.content_hash,
-        versions=versions(code, uses_optuna=config.search.method == "tpe"),
+        versions=versions([solver_class(config.solver.name)], uses_optuna=config.search.method == "tpe"),
         metric=config.evaluation.metric,
         labels=list(study.evaluation.labels),
         folds=[fold.name for fold in study.plan.folds],

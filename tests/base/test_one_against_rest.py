@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 
-from raysel.base.registry import path_fitter
 from raysel.baselines.classifiers.linear_svm import LinearSVM
 from raysel.solvers.smml.smml import SMML
 
@@ -43,7 +42,7 @@ def test_an_empty_model_predicts_the_majority(seed, kind, model):
     models = [direct, null]
     if model == 0:
         models.append(SMML(**EMPTY[0].get_params()))
-        (source,) = [source for _, source in path_fitter("smml", models[2:])(models[2:], X, prepared)]
+        (source,) = [source for _, source in SMML.fit_path(models[2:], X, prepared)]
         assert source == "zero"
     expected = DummyClassifier(strategy="most_frequent").fit(X, y).predict(X)
     for fitted in models:

@@ -12,7 +12,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 
-from raysel.base.iterative import IterativeSelector
+from raysel.base.iterative import IterativeEstimator
+from raysel.base.selector import Selector
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.plan import NestedPlan
 from raysel.cv.prepared import make_fold_data
@@ -167,7 +168,7 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     assert not traced(X, y, fold, Evaluation("native"), alpha=2.0, p=0.5, max_iter=2)[0].null
 
 
-class GradientDescent(IterativeSelector):
+class GradientDescent(IterativeEstimator, Selector):
     """Least squares on the class number, by gradient steps: too long a step diverges."""
 
     def __init__(self, step=1e-3, max_iter=50, tol=0.0, n_features_to_select=None):

@@ -71,7 +71,7 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
     record = TrialRecord(configuration.id, configuration.name, configuration.params, "finished")
     record.folds[fold.name], states = FoldTrace(), [fold.random_state(study.config.seed, i) for i in range(2)]
     solvers = [study.solver(configuration.params, state) for state in states]
-    data = [study.fold_data(inner) for inner in fold.inner]
+    data = [study.fold_data(inner, configuration.params) for inner in fold.inner]
     assert list(run_in_lockstep(solvers, data, study.evaluation, states, record.folds[fold.name]))
     assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record.curves("accuracy", study.evaluation.labels))
     solver = study.solver(configuration.params)

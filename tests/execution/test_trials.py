@@ -93,7 +93,8 @@ def test_null_is_said_of_each_fold_by_itself(tmp_path, digits):
     changes = {"solver__params": {"max_iter": 3, "alpha_scale": "absolute"}}
     study = make_study(digits, solver__space={"alpha": [1.0]}, **changes)
     collapse = {
-        fold.name: max(study.fold_data(inner).prepared.alpha_max for inner in fold.inner) for fold in study.plan.folds
+        fold.name: max(study.fold_data(inner, {}).prepared.alpha_max for inner in fold.inner)
+        for fold in study.plan.folds
     }
     lowest = min(collapse, key=collapse.get)
     between = float(np.mean(sorted(collapse.values())[:2]))

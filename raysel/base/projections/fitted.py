@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,14 +15,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.base.iterative import IterativeEstimator
+from raysel.base.capabilities import MODALITIES, TASKS, TENSOR, Capabilities
+from raysel.base.estimator import Estimator
 from raysel.base.projections.task_samples import task_label
 from raysel.data.layouts import Tasks
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.ranks import ranks
 
 
-class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, IterativeEstimator):
+class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator):
     """Projection, 1-nearest-neighbour and feature scores from fitted attributes alone.
 
     Attributes
@@ -44,7 +46,10 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         The labels of all tasks.
     """
 
+    capabilities: ClassVar[Capabilities] = Capabilities(predicts=True, layouts=frozenset({TENSOR, MODALITIES, TASKS}))
+
     tasks: Mapping[str, int | tuple[int, ...]] | None
+    n_features_to_select: int | None
 
     projections_: list[FloatArray]
     means_: list[FloatArray]

@@ -31,7 +31,8 @@ from raysel.linalg.scatter import ScatterRange, scatter_range
 class TaskProjector(FittedProjection):
     """Base of the projections: each task's samples onto a few directions of its own feature space.
 
-    A method writes ``__init__`` and ``_solve``, which calls ``_keep`` before each yield.
+    A method derives from `IterativeEstimator` or `OneShotEstimator` as well, and writes ``__init__`` and ``_solve``,
+    which calls ``_keep`` before each yield.
     """
 
     n_components: int | Sequence[int] | None

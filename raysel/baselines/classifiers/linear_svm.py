@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
+from raysel.base.one_shot import OneShotEstimator
+from raysel.validation import Interval, StrOptions
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class PreparedSVM:
     sums: FloatArray
 
 
-class LinearSVM(OneAgainstRest):
+class LinearSVM(OneShotEstimator, OneAgainstRest):
     """One squared-hinge machine a class (one against the rest) or a label, by scikit-learn's LinearSVC.
 
         min_w,b  pen(w, b)  +  C sum_i (1 - y_i (x_i'w + b))_+^2
@@ -110,11 +111,6 @@ class LinearSVM(OneAgainstRest):
         self.max_iter = max_iter
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
-
-    @property
-    def max_steps(self) -> int:
-        """One: ``max_iter`` is LinearSVC's own."""
-        return 1
 
     def complexity_key(self) -> tuple[float, ...]:
         """The sparse penalty first, then smaller C."""
@@ -191,3 +187,7 @@ class LinearSVM(OneAgainstRest):
     def _has_converged(self, path: FloatArray) -> bool:
         """Whether LinearSVC ended by ``tol``."""
         return self.liblinear_iterations_ < self.max_iter
+
+    def _not_converged(self) -> str:
+        reached = f"did not reach tol={self.tol:g} in {self.max_iter} iterations of LinearSVC"
+        return f"{type(self).__name__} {reached}: raise max_iter or tol."

@@ -8,15 +8,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.components import component_numbers, warn_of_lost_directions
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.errors import DataError
 from raysel.linalg.scatter import ScatterRange, centre, scatter_range
 from raysel.linalg.trace_ratio import maximize_trace_ratio, shrunken
+from raysel.validation import Interval
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class PooledTasks:
     scales: tuple[float, ...]
 
 
-class Aggregate(TaskProjector):
+class Aggregate(IterativeEstimator, TaskProjector):
     """One trace-ratio LDA on the pooled samples of all tasks: column j of one task meets column j of another.
 
     Each task is centred and scaled to unit total variance, narrower ones are padded with zeros on the right, and

@@ -8,18 +8,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from sklearn.utils._param_validation import Interval
 
 from raysel.arrays import FloatArray
+from raysel.base.one_shot import OneShotEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.linalg.scatter import ScatterRange
+from raysel.validation import Interval
 
 #: A direction's within-class share of the total scatter counts as at least this.
 SMALLEST_WITHIN = 1e-8
 
 
-class LDA(TaskProjector):
+class LDA(OneShotEstimator, TaskProjector):
     """Fisher's directions: those of the largest between-class scatter relative to the total one.
 
         maximise over U:   tr((U' S_t U)^-1 U' S_b U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
@@ -59,8 +60,6 @@ class LDA(TaskProjector):
         "shrinkage": [Interval(Real, 0, 1, closed="both")],
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
-    max_iter = 1
-    tol = 0.0
 
     def __init__(
         self,
@@ -80,10 +79,6 @@ class LDA(TaskProjector):
 
     def _most_components(self, rank: int, n_classes: int) -> int:
         return min(n_classes - 1, rank)
-
-    def _has_converged(self, path: FloatArray) -> bool:
-        """It is solved in one step."""
-        return True
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)

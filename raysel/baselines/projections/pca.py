@@ -7,15 +7,15 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from raysel.arrays import FloatArray
+from raysel.base.one_shot import OneShotEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.linalg.scatter import ScatterRange
+from raysel.validation import Interval
 
 
-class PCA(TaskProjector):
+class PCA(OneShotEstimator, TaskProjector):
     """The directions of largest variance; classes enter only in ``predict``.
 
         maximise over U'U = I:   tr(U' S_t U)
@@ -50,8 +50,6 @@ class PCA(TaskProjector):
         "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
-    max_iter = 1
-    tol = 0.0
 
     def __init__(
         self,
@@ -62,10 +60,6 @@ class PCA(TaskProjector):
         self.tasks = tasks
         self.n_components = n_components
         self.n_features_to_select = n_features_to_select
-
-    def _has_converged(self, path: FloatArray) -> bool:
-        """It is solved in one step."""
-        return True
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)

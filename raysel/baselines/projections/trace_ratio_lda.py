@@ -7,15 +7,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.linalg.scatter import ScatterRange
 from raysel.linalg.trace_ratio import maximize_trace_ratio, shrunken
+from raysel.validation import Interval
 
 
-class TraceRatioLDA(TaskProjector):
+class TraceRatioLDA(IterativeEstimator, TaskProjector):
     """Orthonormal directions of the largest ratio of between-class to total scatter.
 
         maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.base.capabilities import Capabilities
+from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples, task_label
 from raysel.data.layouts import Tasks
@@ -24,9 +26,10 @@ from raysel.solvers.mtda.alternating import alternate, common_width
 from raysel.solvers.mtda.bilinear import alternate_sides, matrix_task
 from raysel.solvers.mtda.semisupervised import partly_labelled
 from raysel.solvers.mtda.weights import given_weights, resolve_weights, warn_of_dropped_tasks
+from raysel.validation import Interval, StrOptions
 
 
-class MTDA(TaskProjector):
+class MTDA(IterativeEstimator, TaskProjector):
     """Multi-task discriminant analysis.
 
     Task i has samples X_i (n_i x D_i) of c_i classes, in a feature space of its own. With its between-class and
@@ -140,6 +143,10 @@ class MTDA(TaskProjector):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
     }
+
+    capabilities: ClassVar[Capabilities] = replace(
+        TaskProjector.capabilities, prepare_parameters=frozenset({"unlabelled"})
+    )
 
     task_weights_: FloatArray
     numerators_: FloatArray

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from raysel.arrays import FloatArray
-from raysel.errors import ConfigError
 from raysel.solvers.smml.problem import PreparedModalities
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smml.walk import Source, Walk
@@ -134,52 +133,3 @@ def smml_path(
         found[cell] = PathPoint(*gammas, coef, intercept, certificate.objective, certificate.gap, source)
     points = [[found[i, j] for j in range(len(gammas2))] for i in range(len(gammas1))]
     return SMMLPath(points, walk.n_solves, walk.n_rounds)
-
-
-def fit_smml_path(models: Sequence[SMML], X: FloatArray, prepared: PreparedModalities) -> Iterator[tuple[int, Source]]:
-    """Fit models that differ in their gammas; see `smml_path`.
-
-    Parameters
-    ----------
-    models : sequence of SMML
-        With equal ``tol`` and ``max_iter``; fitted here.
-    X : ndarray of shape (n_samples, n_features)
-    prepared : PreparedModalities
-        Of X and its labels.
-
-    Yields
-    ------
-    position : int
-        Of the model that has just been fitted, in the order of falling gammas.
-    source : {"solved", "zero", "diagonal", "negligible"}
-
-    Raises
-    ------
-    ConfigError
-        If `check_smml_path` refuses them.
-    """
-    check_smml_path(models)
-    walk = Walk(prepared, models[0].tol, models[0].max_iter)
-    problems = [model.problem(prepared) for model in models]
-    for position in sorted(range(len(models)), key=lambda i: (-float(problems[i].fractions.sum()), i)):
-        certificate, source = walk.find(problems[position])
-        models[position].keep(X, certificate)
-        yield position, source
-
-
-def check_smml_path(models: Sequence[SMML]) -> None:
-    """Refuse models that cannot share a path.
-
-    Parameters
-    ----------
-    models : sequence of SMML
-
-    Raises
-    ------
-    ConfigError
-        If they differ in ``tol`` or ``max_iter``, or use ``method="reweighted"``.
-    """
-    if len({(model.tol, model.max_iter) for model in models}) > 1:
-        raise ConfigError("search.method path: tol and max_iter cannot vary along a path; use grid.")
-    if any(model.method != "admm" for model in models):
-        raise ConfigError("search.method path: method=reweighted has no path, for it solves each point anew; use grid.")

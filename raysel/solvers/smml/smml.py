@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.base.capabilities import Capabilities
+from raysel.base.iterative import IterativeEstimator
 from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
 from raysel.data.layouts import Layout, Modalities
 from raysel.errors import ConfigError, DataError
@@ -17,9 +19,11 @@ from raysel.solvers.smml.certificate import Certificate
 from raysel.solvers.smml.problem import MultimodalProblem, PreparedModalities, prepare_modalities
 from raysel.solvers.smml.reweighted import ReweightedSVM
 from raysel.solvers.smml.rounds import solving_rounds
+from raysel.solvers.smml.walk import Source, Walk
+from raysel.validation import Interval, StrOptions
 
 
-class SMML(OneAgainstRest):
+class SMML(IterativeEstimator, OneAgainstRest):
     """Sparse multimodal learning, solved to a duality gap.
 
     One linear two-class problem a class (one against the rest) or a label, all coupled by two norms:
@@ -102,6 +106,7 @@ class SMML(OneAgainstRest):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    capabilities: ClassVar[Capabilities] = replace(OneAgainstRest.capabilities, path=True)
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"modalities"})
 
     modality_scores_: FloatArray
@@ -204,6 +209,59 @@ class SMML(OneAgainstRest):
             Of X and y.
         """
         self.keep(X, Certificate(self.problem(prepared)))
+
+    @classmethod
+    def check_path(cls, models: Sequence[Self]) -> None:
+        """Refuse models that cannot share a path.
+
+        Parameters
+        ----------
+        models : sequence of SMML
+
+        Raises
+        ------
+        ConfigError
+            If they differ in ``tol`` or ``max_iter``, or use ``method="reweighted"``.
+        """
+        if len({(model.tol, model.max_iter) for model in models}) > 1:
+            raise ConfigError("search.method path: tol and max_iter cannot vary along a path; use grid.")
+        if any(model.method != "admm" for model in models):
+            raise ConfigError(
+                "search.method path: method=reweighted has no path, for it solves each point anew; use grid."
+            )
+
+    @classmethod
+    def fit_path(
+        cls, models: Sequence[Self], X: FloatArray, prepared: PreparedModalities
+    ) -> Iterator[tuple[int, Source]]:
+        """Fit models that differ in their gammas; see `smml_path`.
+
+        Parameters
+        ----------
+        models : sequence of SMML
+            With equal ``tol`` and ``max_iter``; fitted here.
+        X : ndarray of shape (n_samples, n_features)
+        prepared : PreparedModalities
+            Of X and its labels.
+
+        Yields
+        ------
+        position : int
+            Of the model that has just been fitted, in the order of falling gammas.
+        source : {"solved", "zero", "diagonal", "negligible"}
+
+        Raises
+        ------
+        ConfigError
+            If `check_path` refuses them.
+        """
+        cls.check_path(models)
+        walk = Walk(prepared, models[0].tol, models[0].max_iter)
+        problems = [model.problem(prepared) for model in models]
+        for position in sorted(range(len(models)), key=lambda i: (-float(problems[i].fractions.sum()), i)):
+            certificate, source = walk.find(problems[position])
+            models[position].keep(X, certificate)
+            yield position, source
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> Iterator[float]:
         problem = self.problem(prepared)

@@ -13,16 +13,18 @@ D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.base.iterative import LinearSelector
+from raysel.base.capabilities import TENSOR, Capabilities
+from raysel.base.iterative import IterativeEstimator
+from raysel.base.selector import LinearSelector
 from raysel.data.layouts import Layout, Tensor
 from raysel.errors import ConfigError
 from raysel.linalg.least_squares import LeastSquaresData, least_squares_data
@@ -30,9 +32,10 @@ from raysel.linalg.reweighting import Penalty
 from raysel.linalg.ridge import orthonormal
 from raysel.solvers.smr.start import identity, iterations, multistart_steps, unit_weight, with_objective
 from raysel.solvers.smr.updates import objective
+from raysel.validation import Interval, StrOptions
 
 
-class SMR(LinearSelector):
+class SMR(IterativeEstimator, LinearSelector):
     """Sparse matrix regression: ranks the cells of matrix-shaped samples and classifies them.
 
     Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_{a,b} (sum_r P_r[a,b]^2 + zeta)^(p/2)``
@@ -123,6 +126,7 @@ class SMR(LinearSelector):
     (1797, 20)
     """
 
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}))
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smml_reference import conic_optimum, indicator, objective
 
-from raysel.base.registry import path_fitter
 from raysel.data.modality_scaler import ModalityScaler
 from raysel.errors import ConfigError
 from raysel.solvers.smml.path import smml_path
@@ -80,7 +79,7 @@ def fitted(X, prepared, pairs, widths=WIDTHS, tol=1e-3):
     """What a path over these pairs finds, by pair."""
     models = [SMML(widths, *pair, tol=tol) for pair in pairs]
     found = {}
-    for position, source in path_fitter("smml", models)(models, X, prepared):
+    for position, source in SMML.fit_path(models, X, prepared):
         model = models[position]
         found[pairs[position]] = (model.coef_.tobytes(), model.intercept_.tobytes(), source, model.dual_gap_)
     return found
@@ -150,7 +149,7 @@ def test_what_the_estimator_refuses_is_refused(data, pair, options, culprit):
 )
 def test_models_that_share_no_path_are_refused(models, culprit):
     with pytest.raises(ConfigError, match=culprit):
-        path_fitter("smml", models)
+        SMML.check_path(models)
 
 
 @pytest.fixture(name="msrcv1", scope="module")

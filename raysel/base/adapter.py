@@ -1,0 +1,282 @@
+"""Any classifier or feature selector in scikit-learn's style as a method of raysel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.base.capabilities import Capabilities
+from raysel.base.one_shot import OneShotEstimator
+from raysel.errors import ConfigError
+from raysel.validation import validate_params
+
+
+def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:
+    def has(adapter: ScikitLearnMethod) -> bool:
+        getattr(getattr(adapter, "estimator_", adapter.estimator), method)  # AttributeError says what is missing
+        return True
+
+    return has
+
+
+class ScikitLearnMethod(OneShotEstimator):
+    """A classifier or selector in scikit-learn's style, fitted in one step; its features are ranked where it can.
+
+    The score of a feature is the Euclidean norm over classes of its ``coef_``; where there is none, its
+    ``feature_importances_``; else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature
+    that is constant in the training set has score 0. What has neither ranks nothing, and ``scores_`` is not set.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``fit`` and ``get_params``; left as it is.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted clone.
+    scores_ : ndarray of shape (n_features,)
+        Only where the estimator ranks features.
+    classes_ : ndarray of shape (n_classes,)
+        Only where the estimator has it.
+    objective_path_ : ndarray of shape (1,)
+        scikit-learn tells no objective: the share of training samples that are predicted wrongly stands for it, and 0
+        where the estimator does not predict.
+    converged_ : bool
+        Whether the estimator warned of no ConvergenceWarning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> ScikitLearnMethod(SelectKBest(k=2)).fit(*load_iris(return_X_y=True)).ranking_
+    array([3, 4, 1, 2])
+    """
+
+    # What a class of scikit-learn's can do at most; the registry and the study look closer.
+    capabilities: ClassVar[Capabilities] = Capabilities(predicts=True, multilabel=True)
+
+    estimator_: Any
+    classes_: LabelArray
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def check(self, n_features: int) -> None:
+        """Refuse parameters that the estimator refuses."""
+        try:
+            validate_params(self.estimator)
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> tuple[()]:
+        """Nothing is shared by configurations."""
+        return ()
+
+    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+        shape = np.asarray(y).shape
+        several = len(shape) == 2 and shape[1] > 1
+        features, target = validate_data(
+            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
+        )
+        check_classification_targets(target)
+        return features, target
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
+        for name in ("scores_", "classes_"):
+            self.__dict__.pop(name, None)
+        fitted = clone(self.estimator)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted.fit(X, y)
+        self._ended = not any(issubclass(told.category, ConvergenceWarning) for told in caught)
+        for told in caught:
+            if not issubclass(told.category, ConvergenceWarning):  # converged_ says that
+                warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
+        self.estimator_ = fitted
+        if hasattr(fitted, "classes_"):
+            self.classes_ = fitted.classes_
+        scores = feature_scores(fitted, (X[0] == X).all(axis=0))
+        if scores is not None:
+            self.scores_ = scores
+        wrong = (fitted.predict(X) != y).reshape(len(y), -1).any(axis=1) if hasattr(fitted, "predict") else [0.0]
+        yield float(np.mean(wrong))
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """Whether the estimator warned of no lack of convergence."""
+        return self._ended
+
+    def _not_converged(self) -> str:
+        return f"{type(self.estimator).__name__} did not converge: raise its number of iterations or its tolerance."
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        features: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        return features
+
+    @available_if(_wrapped_has("predict"))
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """The estimator's own prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+        """
+        features = self._checked(X)
+        predicted: LabelArray = self.estimator_.predict(features)
+        return predicted
+
+    @available_if(_wrapped_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """The estimator's own probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        features = self._checked(X)
+        probabilities: FloatArray = self.estimator_.predict_proba(features)
+        return probabilities
+
+    @available_if(_wrapped_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """The estimator's own scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        features = self._checked(X)
+        values: FloatArray = self.estimator_.decision_function(features)
+        return values
+
+    @available_if(_wrapped_has("score"))
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """The estimator's own score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+
+        Returns
+        -------
+        float
+        """
+        return float(self.estimator_.score(self._checked(X), y))
+
+    @available_if(_wrapped_has("transform"))
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """The estimator's own transformation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        features = self._checked(X)
+        transformed: FloatArray = self.estimator_.transform(features)
+        return transformed
+
+    @available_if(_wrapped_has("transform"))
+    def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Fit, then transform.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        transformed: FloatArray = self.fit(X, y).transform(X)
+        return transformed
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            own = get_tags(self.estimator)
+            tags.estimator_type, tags.classifier_tags = own.estimator_type, own.classifier_tags
+            tags.transformer_tags, tags.non_deterministic = own.transformer_tags, own.non_deterministic
+            tags.target_tags.multi_output = own.target_tags.multi_output
+            tags.input_tags.positive_only = own.input_tags.positive_only
+        return tags
+
+
+def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
+    """The scores that a fitted estimator gives its features, or None where it ranks nothing.
+
+    Parameters
+    ----------
+    fitted : estimator
+    constant : ndarray of bool, shape (n_features,)
+        Features of one value in the training set.
+
+    Returns
+    -------
+    ndarray of shape (n_features,) or None
+    """
+    for name in ("coef_", "feature_importances_", "scores_"):
+        values = getattr(fitted, name, None)
+        if values is None:
+            continue
+        try:
+            values = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+        except (TypeError, ValueError):
+            continue  # e.g. scores_ of LogisticRegressionCV, which are those of its own folds
+        if values.ndim == 0 or values.shape[-1] != len(constant):
+            continue
+        scores = np.linalg.norm(values.reshape(-1, len(constant)), axis=0) if name == "coef_" else values
+        if scores.ndim == 1:
+            scores = np.where(constant | np.isnan(scores), 0.0, scores)
+            finite = scores[np.isfinite(scores)]
+            return np.minimum(scores, finite.max(initial=0.0) or 1.0)
+    return None
+
+
+def wrapped_capabilities(cls: type) -> Capabilities:
+    """What a class in scikit-learn's style can do, as far as it is known before a fit.
+
+    Parameters
+    ----------
+    cls : type
+
+    Returns
+    -------
+    Capabilities
+        ``ranks`` is True where it may rank: what a fitted estimator has can depend on its parameters.
+    """
+    try:
+        tags = get_tags(cls())
+        multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
+    except Exception:  # a class that cannot be made without parameters, or has no tags  # noqa: BLE001
+        multilabel = False
+    return Capabilities(predicts=hasattr(cls, "predict"), iterates=False, multilabel=multilabel)
