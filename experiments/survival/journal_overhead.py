@@ -14,7 +14,7 @@ from raysel.config import load_config
 from raysel.cv.records import FoldTrace, InnerTrace
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.study.entries import study_entry
+from raysel.study.recording import study_record
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
@@ -32,7 +32,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=".") as name:
             directory, work = StudyDirectory(Path(name)), trial_plan(study)
             with Journal(directory.journal) as journal:
-                journal.append(study_entry(study, id_="a", uri="sqlite:///a.db", started=time.time()))
+                journal.append(study_record(study, id_="a", uri="sqlite:///a.db", started=time.time()))
                 records = []
                 for configuration in study.configurations:
                     record = work.blank({"piece": study.configurations.index(configuration)})
@@ -43,11 +43,11 @@ def main() -> None:
                     records.append(record)
                 begun = time.perf_counter()
                 for record in records:
-                    journal.append(work.entry(record))
+                    journal.append(record)
                 written.append(time.perf_counter() - begun)
             begun = time.perf_counter()
             kept = StoredStudy.read(directory)
-            kept.check(study, study_entry(study, id_="a", uri="sqlite:///a.db", started=time.time()))
+            kept.check(study, study_record(study, id_="a", uri="sqlite:///a.db", started=time.time()))
             assert trial_plan(study, kept.trials).n_left == 0
             read.append(time.perf_counter() - begun)
     for what, seconds in (("journal", written), ("resume's reading", read)):
