@@ -188,10 +188,6 @@ class Study:
             return self.n_inner
         return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
 
-    def n_scored(self, scores: Sequence[float]) -> int:
-        """How many features have a score: above 0, and not of one value in all samples."""
-        return int(((np.asarray(scores) > 0) & ~self.dataset.constant).sum())
-
     @property
     def n_inner(self) -> int:
         """Number of inner training sets."""

@@ -36,8 +36,8 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         Its fields are plain data, as they are read back from the journal.
     """
     config, data = study.config, study.dataset
-    solver = solver_class(config.solver.name)
-    code: list[Callable[..., Any]] = [solver]
+    # The class that is named and the one that is fitted, which may wrap it.
+    code: list[Callable[..., Any]] = [solver_class(config.solver.name), type(study.solver(study.examples[0].params))]
     if config.search.method == "path":
         code.append(path_fitter(config.solver.name))
     return StudyRecord(
