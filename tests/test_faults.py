@@ -552,7 +552,7 @@ DIRECTORIES = [
     Fault("a changed value", "--resume killed", 2, "killed cannot be resumed...the data of few...Undo", changed_data),
     Fault("a sample less", "--resume killed", 2, "killed cannot be resumed...80 samples ...79", fewer_data),
     Fault("no data any more", "--resume killed", 2, "no data file few.npz", lambda: Path("few.npz").unlink()),
-    Fault("other code", "--resume killed", 2, "cannot be resumed...raysel: 0.0.1+0 -> ", edited(version("raysel"))),
+    Fault("other code", "--resume killed", 2, "cannot be resumed...numbers: ...0.0.1+0 by", edited(version("numbers"))),
     Fault("another NumPy", "--resume killed", 2, "cannot be resumed...numpy: 0.0.1+0 -> ", edited(version("numpy"))),
     Fault("a damaged config", "--resume killed", 2, "config.yaml, line 1: ", write("killed/config.yaml", "a: [")),
     Fault("damaged folds", "--resume killed", 2, "killed/plan.json is no plan.json", write("killed/plan.json", "{")),
@@ -564,18 +564,25 @@ DIRECTORIES = [
         lambda: Path("killed/plan.json").unlink(),
     ),
     Fault("the journal gone", "--resume killed", 2, "killed holds no", lambda: Path("killed/journal.jsonl").unlink()),
-    Fault("an empty journal", "--resume killed", 2, "does not say which", write("killed/journal.jsonl", "")),
+    Fault("an empty journal", "--resume killed", 2, "has no record of one", write("killed/journal.jsonl", "")),
     Fault("a damaged line", "--resume killed", 2, "journal.jsonl, line 1: damaged...restore", garbled),
     Fault(
         "another tool's line",
         "--resume killed",
         2,
-        "journal of a study...no 'kind'",
+        "line 2: a record has no 'kind'",
         edited(lambda r: r.pop("kind"), 1),
     ),
     Fault("a study without data", "--resume killed", 2, "has no 'data_hash'", edited(lambda r: r.pop("data_hash"))),
     Fault(
-        "a trial without name", "--resume killed", 2, "journal of a study...no 'id'", edited(lambda r: r.pop("id"), 1)
+        "a trial without name", "--resume killed", 2, "line 2: a record has no 'id'", edited(lambda r: r.pop("id"), 1)
+    ),
+    Fault(
+        "a newer journal",
+        "--resume killed",
+        2,
+        "line 1: written by a newer version of raysel (schema 3); update",
+        edited(lambda r: r.update(schema=3)),
     ),
     Fault("a damaged line where to go", few(arguments="--output killed"), 2, "line 1: damaged", garbled),
     Fault("nothing to replay", "--replay no-such", 2, "no-such holds no readable journal"),

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Estimator
@@ -207,10 +206,6 @@ class Study:
         if self.config.search.method == "path":
             return self.n_inner
         return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
-
-    def n_scored(self, scores: Sequence[float]) -> int:
-        """How many features have a score: above 0, and not of one value in all samples."""
-        return int(((np.asarray(scores) > 0) & ~self.dataset.constant).sum())
 
     @property
     def n_inner(self) -> int:

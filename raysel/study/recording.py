@@ -38,6 +38,8 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         Its fields are plain data, as they are read back from the journal.
     """
     config, data = study.config, study.dataset
+    # The class that is named and the one that is fitted, which may wrap it.
+    code = [solver_class(config.solver.name), type(study.solver(study.examples[0].params))]
     return StudyRecord(
         id=id_,
         name=config.name,
@@ -47,7 +49,7 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         config=json.loads(json.dumps(config.to_dict())),
         config_hash=config.hash,
         data_hash=data.content_hash,
-        versions=versions([solver_class(config.solver.name)], uses_optuna=config.search.method == "tpe"),
+        versions=versions(code, uses_optuna=config.search.method == "tpe"),
         metric=config.evaluation.metric,
         labels=list(study.evaluation.labels),
         folds=[fold.name for fold in study.plan.folds],

@@ -12,6 +12,7 @@ from small_studies import ENDLESS, timeless, write_digits, write_yaml
 
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.records import EndRecord
 from raysel.tracking.uploader import replay
 from raysel.tune import main
 
@@ -131,7 +132,7 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"kind":"study"}\n{"kind":"trial","id"' + b"x" * 200_000)
     with Journal(path) as opened:
-        opened.append({"kind": "end"})
+        opened.append(EndRecord("failed", 1.0, 2.0))
     assert [record["kind"] for record in read_journal(path)] == ["study", "end"]
     path.write_bytes(b'{"kind":"st')
     with Journal(path):

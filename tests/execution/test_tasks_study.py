@@ -124,8 +124,8 @@ def test_the_commands_tell_each_task_from_the_mean(tmp_path, ray_here, monkeypat
     assert manifest["scores"]["tasks"] == {n: scores[:, i].tolist() for i, n in enumerate(data)}
     assert manifest["scores"]["test_mean"] == pytest.approx(means.mean())
     (end,) = (record for record in read_journal(tmp_path / "study/journal.jsonl") if record["kind"] == "end")
-    assert end["metrics"]["test_accuracy_digits"] == pytest.approx(means[1])
-    assert words in end["note"]
+    assert end["result"]["test_by_task"]["digits"] == pytest.approx(means[1])
+    assert words in end["summary"]
 
 
 def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):

@@ -74,9 +74,6 @@ def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
     fits = [inner for e in entries if e["kind"] == "trial" for fold in e["folds"].values() for inner in fold["inner"]]
     short = sum(not inner["converged"] for inner in fits)
     assert f"{short} of {len(fits)} inner fits did not reach tol." in shown(here / "study", capsys)[1]
-    for entry in (e for e in entries if e["kind"] == "trial"):
-        own = [inner["converged"] for fold in entry["folds"].values() for inner in fold["inner"]]
-        assert entry["metrics"]["converged_share"] == pytest.approx(np.mean(own))
 
 
 @pytest.mark.slow

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.journal import Journal, read_records
+from raysel.tracking.records import EndRecord
 from raysel.tracking.uploader import follow
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -17,11 +21,11 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 @pytest.fixture(scope="module")
 def logged(finished_study):
-    """The study's directory, its journal by kind, MLflow's client and experiment."""
+    """The study's directory, its records, MLflow's client and experiment."""
     directory = StudyDirectory(finished_study.study)
     assert follow(directory, None)  # where the machine was too slow for the study to wait
-    records = list(read_journal(directory.journal))
-    uri = records[0]["uri"]
+    records = list(read_records(directory.journal))
+    uri = records[0].uri
     assert uri == f"sqlite:///{finished_study.study.parent}/runs/mlflow.db"  # was given relative
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
@@ -47,13 +51,13 @@ def everything(client, experiment):
 
 
 def refit_keys(records):
-    return {r["fold"]: f"refit:{r['fold']}:{r['trial']}" for r in records if r["kind"] == "refit"}
+    return {r.fold: f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord)}
 
 
 def test_each_run_is_there_once_below_the_studys(logged):
     _, records, client, experiment = logged
     runs = runs_of(client, experiment)
-    trials = {f"trial:{r['id']}" for r in records if r["kind"] == "trial"}
+    trials = {f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)}
     assert set(runs) == {"study", *refit_keys(records).values(), *trials}
     assert len(client.search_runs([experiment.experiment_id])) == len(runs) == 10
     top = runs.pop("study")
@@ -66,28 +70,52 @@ def test_each_run_is_there_once_below_the_studys(logged):
 def test_parameters_curves_and_scores_are_the_journals(logged):
     _, records, client, experiment = logged
     runs = runs_of(client, experiment)
-    for record in records:
-        if record["kind"] not in ("trial", "refit"):
-            continue
-        run = runs[f"trial:{record['id']}" if record["kind"] == "trial" else refit_keys(records)[record["fold"]]]
-        assert record["name"] in run.info.run_name
-        assert run.data.params == {key: str(value) for key, value in record["params"].items()}
-        assert set(run.data.metrics) == {*record["curves"], *record["metrics"]}
-        for key, value in record["metrics"].items():
-            assert run.data.metrics[key] == value
-        for key, curve in record["curves"].items():
-            history = client.get_metric_history(run.info.run_id, key)
-            assert [(m.step, m.value) for m in sorted(history, key=lambda m: m.step)] == list(enumerate(curve))
-            assert run.data.metrics[key] == curve[-1]
-        if record["kind"] == "trial":
-            assert run.data.tags["raysel.status"] == record["status"]
-            assert "val_accuracy" in run.data.metrics  # of zero solutions too
-        assert record["started"] * 1000 - 1 <= run.info.start_time <= run.info.end_time
-    top, study = runs["study"], records[0]
+    trials = [record for record in records if isinstance(record, TrialRecord)]
+    refits = [record for record in records if isinstance(record, RefitRecord)]
+    assert (len(trials), len(refits)) == (6, 3)
+
+    def curve_of(run, key):
+        history = sorted(client.get_metric_history(run.info.run_id, key), key=lambda point: point.step)
+        assert [point.step for point in history] == list(range(len(history)))
+        assert run.data.metrics[key] == history[-1].value
+        return [point.value for point in history]
+
+    for record in trials:
+        run = runs[f"trial:{record.id}"]
+        assert run.info.run_name == record.name
+        assert run.data.params == {key: str(value) for key, value in record.params.items()}
+        assert run.data.tags["raysel.status"] == record.status
+        fits = [inner for fold in record.folds.values() for inner in fold.inner]
+        assert run.data.metrics["converged_share"] == pytest.approx(np.mean([fit.converged for fit in fits]))
+        for fold, trace in record.folds.items():
+            final = {key: np.mean([inner.scores[-1][i] for inner in trace.inner]) for i, key in enumerate(("n4", "n8"))}
+            assert curve_of(run, f"val_accuracy/{fold}")[-1] == pytest.approx(np.mean(list(final.values())))
+            assert curve_of(run, f"objective/{fold}")[-1] == pytest.approx(
+                np.mean([inner.objective[-1] for inner in trace.inner])
+            )
+        assert {"objective", "val_accuracy", "val_accuracy_n4", "val_accuracy_n8"} <= set(run.data.metrics)
+        assert record.started * 1000 - 1 <= run.info.start_time <= run.info.end_time
+    for record in refits:
+        run = runs[refit_keys(records)[record.fold]]
+        assert run.info.run_name == f"{record.fold}: {record.name}"
+        assert curve_of(run, "objective") == record.objective
+        constant = records[0].constant
+        scored = [i for i, score in enumerate(record.feature_scores) if score > 0 and i not in constant]
+        tests = {f"test_accuracy_{name}": score for name, score in zip(("n4", "n8"), record.test_scores, strict=False)}
+        tests |= {"test_accuracy": pytest.approx(np.mean(record.test_scores))} if tests else {}
+        single = {"inner_accuracy": record.inner_score, "features_with_score": len(scored), **tests}
+        single |= {"converged": float(record.converged)}
+        assert run.data.metrics == {**single, "objective": record.objective[-1]}
+    top, study, end = runs["study"], records[0], records[-1]
     assert top.data.params["dataset.path"] == "few.npz"
-    assert top.data.params["config_hash"] == study["config_hash"]
-    assert top.data.params["data_hash"] == study["data_hash"]
-    assert top.data.metrics == {key: pytest.approx(value) for key, value in records[-1]["metrics"].items()}
+    assert top.data.params["config_hash"] == study.config_hash
+    assert top.data.params["data_hash"] == study.data_hash
+    tests = [np.mean(refit.test_scores) for refit in refits if refit.test_scores]
+    assert top.data.metrics["test_accuracy"] == pytest.approx(np.mean(tests))
+    assert top.data.metrics["test_accuracy_std"] == pytest.approx(np.std(tests, ddof=1))
+    assert top.data.metrics["stability"] == end.result["stability"]
+    assert top.data.metrics["cut_by_time_budget"] == 0.0
+    assert top.data.tags["mlflow.note.content"] == end.summary
 
 
 def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
@@ -121,43 +149,42 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
 
     _, records, client, _ = logged
     # Long and strange, failed, without curves: whatever a trial may be, its run is there.
-    record = {
-        **records[1],
-        "id": "0" * 16,
-        "name": "init=[bold] " + "long " * 100,
-        "status": "failed",
-        "folds": {},
-        "curves": {},
-        "error": "Traceback\n" + "x" * 20_000 + "\nFloatingPointError: the objective became inf",
-    }
+    first = records[1]
+    record = replace(
+        first,
+        id="0" * 16,
+        name="init=[bold] " + "long " * 100,
+        status="failed",
+        folds={},
+        error="Traceback\n" + "x" * 20_000 + "\nFloatingPointError: the objective became inf",
+    )
     half = StudyDirectory(tmp_path)
+    other = replace(records[0], id="other", experiment="half [1]")
     with Journal(half.journal) as journal:
-        journal.append({**records[0], "id": "other", "experiment": "half [1]"})
-        journal.append(records[1])
+        journal.append(other)
+        journal.append(first)
     # Killed between a run's creation and its numbers.
-    MLflowRuns(tmp_path, next(read_journal(half.journal)))._open_run(f"trial:{records[1]['id']}", "killed", 1.0, None)
+    MLflowRuns(half, other)._open_run(f"trial:{first.id}", "killed", 1.0, None)
     assert follow(half, None)
     experiment = client.get_experiment_by_name("half [1]")
     client.delete_experiment(experiment.experiment_id)  # by hand, in the web page: it comes back
     with Journal(half.journal) as journal:
         journal.append(record)
-        journal.append({"kind": "end", "status": "interrupted", "started": record["started"], "ended": record["ended"],
-                        "metrics": {}, "artifacts": [], "model_artifacts": [], "note": "stopped"})  # fmt: skip
+        journal.append(EndRecord("interrupted", record.started, record.ended))
     assert follow(half, None)
     runs = runs_of(client, experiment)
-    assert set(runs) == {"study", f"trial:{records[1]['id']}", f"trial:{record['id']}"}
+    assert set(runs) == {"study", f"trial:{first.id}", f"trial:{record.id}"}
     assert len(client.search_runs([experiment.experiment_id])) == len(runs)
-    assert runs[f"trial:{records[1]['id']}"].data.metrics == {
-        **{key: curve[-1] for key, curve in records[1]["curves"].items()},
-        **records[1]["metrics"],
-    }
+    curves = first.curves("accuracy", ["n4", "n8"])
+    assert set(runs[f"trial:{first.id}"].data.metrics) == {*curves, "converged_share"}
     assert {key: run.info.status for key, run in runs.items()} == {
         "study": "KILLED",
-        f"trial:{records[1]['id']}": "FINISHED",
-        f"trial:{record['id']}": "FAILED",
+        f"trial:{first.id}": "FINISHED",
+        f"trial:{record.id}": "FAILED",
     }
-    failed = runs[f"trial:{record['id']}"]
-    assert failed.info.run_name == record["name"][:250]
+    assert runs["study"].data.tags["mlflow.note.content"] == "The study was interrupted."
+    failed = runs[f"trial:{record.id}"]
+    assert failed.info.run_name == record.name[:250]
     assert failed.data.tags["raysel.error"].endswith("FloatingPointError: the objective became inf")
 
 
@@ -165,11 +192,29 @@ def test_a_stability_that_is_undefined_now_does_not_stay_as_it_was(logged, tmp_p
     """A study may grow into one whose winners select nothing."""
     _, records, client, _ = logged
     grown = StudyDirectory(tmp_path)
-    end = {"kind": "end", "status": "finished", "started": 1.0, "artifacts": [], "model_artifacts": [], "note": "ended"}
     with Journal(grown.journal) as journal:
         for ended, stability in ((2.0, 0.75), (3.0, None)):
-            journal.append({**records[0], "id": "grown", "experiment": "grown"})
-            journal.append({**end, "ended": ended, "metrics": {"stability": stability}})
+            journal.append(replace(records[0], id="grown", experiment="grown"))
+            journal.append(EndRecord("finished", 1.0, ended, {"stability": stability}, "ended"))
     assert follow(grown, None)
     (run,) = client.search_runs([client.get_experiment_by_name("grown").experiment_id])
     assert math.isnan(run.data.metrics["stability"])
+
+
+def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
+    _, records, client, _ = logged
+    plain = StudyDirectory(tmp_path)
+    model = next(record for record in records if isinstance(record, RefitRecord) and record.fold == "final")
+    plain.ranking.mkdir()
+    (plain.ranking / "model.skops").write_bytes(b"a model")
+    with Journal(plain.journal) as journal:
+        journal.append(replace(records[0], id="plain", experiment="plain"))
+        journal.append(replace(model, feature_scores=None))
+        journal.append(EndRecord("finished", 1.0, 2.0, {"test_mean": 0.5, "test_std": 0.1}, "ended"))
+    assert follow(plain, None)
+    runs = runs_of(client, client.get_experiment_by_name("plain"))
+    final = runs[f"refit:final:{model.trial}"]
+    assert final.info.status == "FINISHED"
+    assert "features_with_score" not in final.data.metrics
+    assert [file.path for file in client.list_artifacts(final.info.run_id)] == ["model.skops"]
+    assert runs["study"].data.metrics == {"test_accuracy": 0.5, "test_accuracy_std": 0.1}

@@ -13,13 +13,16 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.journal import Journal, read_journal, read_records
+from raysel.tracking.records import Record
 from raysel.tracking.uploader import MLflowUploader, follow, replay
 from raysel.tune import main
 
@@ -34,18 +37,16 @@ def free_port() -> int:
 
 @pytest.fixture
 def journal_of(finished_study):
-    """The finished study's journal, as that of another study for another store."""
+    """The finished study's records, as those of another study for another store; its files are not copied."""
 
-    def make(uri: str, name: str = "again") -> list[dict]:
-        first, *rest = read_journal(finished_study.study / "journal.jsonl")
-        for record in rest:  # whose files are not copied
-            record |= {key: [] for key in ("artifacts", "model_artifacts") if key in record}
-        return [{**first, "id": name, "experiment": name, "uri": uri}, *rest]
+    def make(uri: str, name: str = "again") -> list[Record]:
+        first, *rest = read_records(finished_study.study / "journal.jsonl")
+        return [replace(first, id=name, experiment=name, uri=uri), *rest]
 
     return make
 
 
-def write(directory: StudyDirectory, records: list[dict]) -> None:
+def write(directory: StudyDirectory, records: list[Record]) -> None:
     directory.path.mkdir(exist_ok=True)
     with Journal(directory.journal) as journal:
         for record in records:
@@ -60,9 +61,9 @@ def runs_in(uri: str, experiment: str) -> list[str]:
     return sorted(run.data.tags["raysel.key"] for run in found)
 
 
-def keys(records: list[dict]) -> list[str]:
-    named = [f"trial:{r['id']}" for r in records if r["kind"] == "trial"]
-    return sorted(["study", *named, *(f"refit:{r['fold']}:{r['trial']}" for r in records if r["kind"] == "refit")])
+def keys(records: list[Record]) -> list[str]:
+    trials = [f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)]
+    return sorted(["study", *trials, *(f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord))])
 
 
 class Server:
@@ -175,7 +176,7 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, serv
         assert told["error"]
         assert told["logged"] == 3
         assert follower._process.returncode is not None
-        assert list(read_journal(directory.journal)) == records
+        assert list(read_records(directory.journal)) == records
         server.start()
         assert follow(directory, None)
         assert follower.status()["complete"]
@@ -236,7 +237,7 @@ def test_studies_that_make_the_same_store_at_once_all_get_it(tmp_path, journal_o
 
 
 def test_it_does_not_outlive_its_driver(tmp_path, journal_of, finished_study):
-    records = journal_of(next(read_journal(finished_study.study / "journal.jsonl"))["uri"], "orphan")
+    records = journal_of(next(read_records(finished_study.study / "journal.jsonl")).uri, "orphan")
     directory = StudyDirectory(tmp_path / "study")
     write(directory, records[:3])  # no end: with its driver alive it would wait
     script = f"""

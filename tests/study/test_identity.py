@@ -1,0 +1,135 @@
+"""The identity of a study's code changes with what can change a number, and with nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import raysel
+from raysel.base.registry import SOLVERS, path_fitter, solver_class
+from raysel.study import identity
+from raysel.study.identity import _COUNTED, _ROOTS, changed_versions, numbers_hash, source_modules, versions
+
+PACKAGE = Path(raysel.__file__).parent
+CODE = "\nADDED = 1\n"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    """A copy of raysel's source elsewhere."""
+    there = tmp_path_factory.mktemp("elsewhere") / "raysel"
+    shutil.copytree(PACKAGE, there, ignore=shutil.ignore_patterns("__pycache__"))
+    return there
+
+
+def hashes_of(package: Path) -> tuple[str, str]:
+    """The hashes of an SMR study and of an SMML path study, by the source in a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(raysel, "__file__", str(package / "__init__.py"))
+        for cached in (identity._own_modules, identity._imports):
+            cached.cache_clear()
+        found = numbers_hash([solver_class("smr")]), numbers_hash([solver_class("smml"), path_fitter("smml")])
+    for cached in (identity._own_modules, identity._imports):
+        cached.cache_clear()
+    return found
+
+
+def test_it_does_not_depend_on_where_raysel_is(copy):
+    assert hashes_of(copy) == hashes_of(PACKAGE)
+    script = (
+        "from raysel.base.registry import solver_class; from raysel.study.identity import numbers_hash; "
+        "print(numbers_hash([solver_class('smr')]))"
+    )
+    environment = {"PYTHONPATH": str(copy.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=copy.parent, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == hashes_of(PACKAGE)[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "added", "expected"),
+    [
+        ("solvers/smr/updates.py", "\n\n# a comment\n", (False, False)),
+        ("report/bars.py", CODE, (False, False)),
+        ("tracking/uploader.py", CODE, (False, False)),
+        ("solvers/smr/updates.py", CODE, (True, False)),
+        ("solvers/smml/path.py", CODE, (False, True)),
+        ("linalg/hinge.py", CODE, (False, True)),
+        ("cv/lockstep.py", CODE, (True, True)),
+        ("metrics/ranks.py", CODE, (True, True)),
+    ],
+)
+def test_it_changes_with_code_that_the_numbers_pass_through(copy, module, added, expected):
+    text = (copy / module).read_text()
+    try:
+        (copy / module).write_text(text + added)
+        after = hashes_of(copy)
+    finally:
+        (copy / module).write_text(text)
+    assert tuple(old != new for old, new in zip(hashes_of(copy), after, strict=True)) == expected
+
+
+def test_docstrings_and_formatting_do_not_count(tmp_path):
+    found = set()
+    for text in (
+        'def f(x):\n    """First."""\n    return (x,\n        1)\n',
+        '"""A module."""\ndef f(x):\n    """Second, longer."""\n\n    return (x, 1)  # a pair\n',
+        "def f(x):\n    return (x, 1)\n",
+    ):
+        (tmp_path / "module.py").write_text(text)
+        found.add(identity._source_hash(tmp_path / "module.py"))
+    assert len(found) == 1
+    (tmp_path / "module.py").write_text("def f(x):\n    return (x, 2)\n")
+    assert identity._source_hash(tmp_path / "module.py") not in found
+
+
+def test_the_modules_are_there_and_of_the_counted_packages():
+    for root in _ROOTS:
+        assert (PACKAGE.parent / (root.replace(".", "/") + ".py")).exists()
+    found = source_modules([*_ROOTS, "raysel.solvers.smr.smr"])
+    assert {name.split(".")[1] for name in found} <= set(_COUNTED)
+    assert {"raysel.cv.splitters", "raysel.cv.knn", "raysel.solvers.smr.updates", "raysel.metrics.ranks"} <= found
+
+
+def test_no_solver_counts_for_another():
+    homes = {name: solver_class(name).__module__ for name in SOLVERS}
+    for name, home in homes.items():
+        others = set(homes.values()) - {home}
+        assert not others & source_modules([*_ROOTS, home]), name
+
+
+def test_a_solver_of_another_distribution_counts_with_its_version_and_one_of_none_with_its_source(
+    tmp_path, monkeypatch
+):
+    from sklearn.svm import LinearSVC  # noqa: PLC0415
+
+    alone = numbers_hash([])
+    assert numbers_hash([LinearSVC]) != alone
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for text in ("class Own: pass\n", "class Own: pass  # the same\n", "class Own: n = 1\n"):
+        (tmp_path / "own_solver.py").write_text(text)
+        sys.modules.pop("own_solver", None)
+        import own_solver  # noqa: PLC0415
+
+        found.append(numbers_hash([own_solver.Own]))
+    sys.modules.pop("own_solver", None)
+    assert found[0] == found[1] != alone
+    assert found[2] not in (alone, found[0])
+
+
+def test_optuna_counts_only_where_it_proposes():
+    solver = [solver_class("smr")]
+    plain, tpe = versions(solver, uses_optuna=False), versions(solver, uses_optuna=True)
+    assert "optuna" not in plain
+    assert plain["raysel"] == raysel.__version__
+    assert list(changed_versions(tpe, tpe)) == []
+    (line,) = changed_versions({**tpe, "optuna": "0.1", "ray": "0.1", "raysel": "0.0.1"}, tpe)
+    assert line == f"optuna: 0.1 -> {tpe['optuna']}"
+    (line,) = changed_versions({**tpe, "numbers": "00"}, tpe)
+    assert line.startswith("numbers: the source of the solver")
