@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import operator
 import os
+import pkgutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 import skops.io
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.callback import ProgressBar
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC, LinearSVC
 
-from raysel.base.models import load_model, save_model, trusted_types
-from raysel.base.registry import SOLVERS, build_solver
+import raysel.base.adapter
+import raysel.baselines
+import raysel.data
+import raysel.solvers
+from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
+from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import UnitScaler, make_scaler
 from raysel.errors import DataError, StudyError
@@ -33,11 +45,11 @@ def scaler():
 
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", OWN)
 def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
     X, y = load_digits(return_X_y=True)
     X, y = X[:120], y[:120]
-    few = {"max_iter": 3} if "max_iter" in SOLVERS[name]().get_params() else {}
+    few = {"max_iter": 3} if "max_iter" in solver_class(name)().get_params() else {}
     solver = build_solver(name, Matrix(8, 8), few, random_state=0)
     model = Pipeline([("scaler", make_scaler(scaling)), ("solver", solver)]).fit(X, y)
     loaded = load_model(save_model(model, tmp_path / "model.skops"))
@@ -50,9 +62,68 @@ def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
 
 
-def test_all_solvers_of_the_registry_are_trusted_and_nothing_but_raysel_s():
-    assert {f"{cls.__module__}.{cls.__qualname__}" for cls in SOLVERS.values()} <= trusted_types()
-    assert all(name.startswith("raysel.") for name in trusted_types())
+def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
+    found = set()
+    for package in (raysel.solvers, raysel.baselines, raysel.data, raysel.base.adapter):
+        path = getattr(package, "__path__", None)
+        modules = [m.name for m in pkgutil.walk_packages(path, f"{package.__name__}.")] if path else [package.__name__]
+        for name in modules:
+            classes = [value for value in vars(importlib.import_module(name)).values() if isinstance(value, type)]
+            found |= {c for c in classes if issubclass(c, BaseEstimator) and c.__module__ == name}
+    assert {f"{c.__module__}.{c.__qualname__}" for c in found} == {
+        t for t in trusted_types() if t.startswith("raysel.")
+    }
+    assert all(name.startswith(("raysel.", "sklearn.")) for name in trusted_types())
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_model_of_version_0_1_is_read_under_its_present_name(name):
+    """The files were written by version 0.1 from every fifth iris, scaled."""
+    model = load_model(Path(__file__).parent / "data" / f"{name}-0.1.skops")
+    X, y = load_iris(return_X_y=True)
+    assert type(model.named_steps["solver"]) is solver_class(name)
+    again = Pipeline([("scaler", UnitScaler()), ("solver", build_solver(name, Matrix(2, 2), {}, random_state=0))])
+    again.fit(X[::5], y[::5])
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+    np.testing.assert_allclose(model[-1].scores_, again[-1].scores_, rtol=1e-9)
+
+
+FOREST = ExtraTreesClassifier(n_estimators=3, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LinearSVC(random_state=0), FOREST, KNeighborsClassifier(), SelectKBest(k=5), RandomForestClassifier(3), SVC()],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_wrapped_model_comes_back(estimator, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    model = ScikitLearnMethod(estimator).fit(X[:200], y[:200])
+    assert untrusted_types(model) == []
+    loaded = load_model(save_model(model, tmp_path / "model.skops"))
+    method = "predict" if hasattr(model, "predict") else "transform"
+    np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
+
+
+def test_what_could_not_be_loaded_is_known_beforehand():
+    X, y = load_digits(return_X_y=True)
+    assert [name.rpartition(".")[2] for name in untrusted_types(ScikitLearnMethod(Stranger()))] == ["Stranger"]
+    boosted = ScikitLearnMethod(HistGradientBoostingClassifier(max_iter=2)).fit(X[:100], y[:100])
+    assert any("TreePredictor" in name for name in untrusted_types(boosted))
+
+
+@pytest.mark.parametrize("forge", ["outside", "back", "nowhere"])
+def test_a_forged_tree_is_refused(forge, tmp_path):
+    """Its first node points outside, back to itself, or nowhere: scikit-learn would follow without looking."""
+    X, y = load_digits(return_X_y=True)
+    model = ScikitLearnMethod(clone(FOREST)).fit(X[:100], y[:100])
+    tree = model.estimator_.estimators_[1].tree_
+    state = tree.__getstate__()
+    nodes = state["nodes"].copy()
+    nodes["left_child"][0] = {"outside": tree.node_count, "back": 0, "nowhere": -7}[forge]
+    tree.__setstate__({**state, "nodes": nodes})
+    with pytest.raises(DataError, match="decision tree whose nodes do not fit together"):
+        load_model(save_model(model, tmp_path / "model.skops"))
 
 
 @pytest.mark.parametrize("wrap", [lambda solver: solver, lambda solver: Pipeline([("solver", solver)])])

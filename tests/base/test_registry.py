@@ -1,25 +1,130 @@
-"""Solvers by name, and what they refuse before a study starts."""
+"""Methods by name: raysel's own, other packages', and dotted ones; what is refused and with which remedy."""
 
 from __future__ import annotations
 
-import numpy as np
+import subprocess
+import sys
+
 import pytest
 
-from raysel.base.registry import SOLVERS, check_multilabel, solver_class
+from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.estimator import Estimator
+from raysel.base.registry import (
+    GROUP,
+    OWN,
+    build_solver,
+    imports_code,
+    solver_capabilities,
+    solver_class,
+    solver_names,
+    warn_of_name_clash,
+)
+from raysel.data.layouts import Matrix
 from raysel.errors import ConfigError
 
-OF_LABELS = {"smml", "linear_svm"}
+
+def register(folder, package, **points):
+    """Make a folder hold an installed package with entry points, and nothing else of it."""
+    info = folder / f"{package}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()))
 
 
-@pytest.mark.parametrize("name", sorted(OF_LABELS))
-def test_a_method_for_several_labels_is_let_in_and_predicts_them(name):
-    X = np.random.default_rng(0).standard_normal((40, 6))
-    Y = (X[:, :3] > 0).astype(int)
-    check_multilabel(name)
-    assert (solver_class(name)().fit(X, Y).predict(X) == Y).mean() > 0.8
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_class_declares_is_what_it_has(name):
+    cls, can = solver_class(name), solver_capabilities(name)
+    assert issubclass(cls, Estimator)
+    assert can.predicts == hasattr(cls, "predict")
+    assert can.iterates == ({"max_iter", "tol"} <= set(cls().get_params()) and cls().max_steps > 1)
+    assert can.multilabel == cls().__sklearn_tags__().classifier_tags.multi_label
+    assert can.path == (cls.fit_path.__func__ is not Estimator.fit_path.__func__)
+    assert can.prepare_parameters <= set(cls().get_params())
 
 
-@pytest.mark.parametrize("name", sorted(set(SOLVERS) - OF_LABELS))
-def test_a_method_for_one_label_says_which_take_several(name):
-    with pytest.raises(ConfigError, match=f"{name} takes one label a sample.*smml, linear_svm take several"):
-        check_multilabel(name)
+def test_names_are_known_without_importing_what_they_stand_for():
+    script = (
+        "import sys; from raysel.base import models, registry; registry.solver_names(), models.trusted_types(); "
+        "print([name for name in sys.modules if name.startswith(('raysel.solvers', 'raysel.baselines'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("smrr", r"unknown solver 'smrr'; did you mean `smr`"),
+        ("sklearn.svm.LinearSCV", r"sklearn.svm has no 'LinearSCV'; did you mean `LinearSVC`"),
+        ("no_such_package.Forest", r"no_such_package, the module of .*cannot be imported \(ModuleNotFoundError"),
+        ("sklearn..svm.SVC", r"cannot be imported"),
+        ("sklearn.svm.l1_min_c", r"is a function, not a class"),
+        ("collections.OrderedDict", r"has no fit and no get_params"),
+    ],
+)
+def test_a_name_without_a_method_is_refused(name, message):
+    with pytest.raises(ConfigError, match=f"solver.name: .*{message}"):
+        solver_class(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("smr", {"alhpa": 1}, "no parameter `alhpa`; did you mean `alpha`"),
+        ("smr", {"shape": (8, 8)}, "`shape` comes from the data set"),
+        ("sklearn.svm.LinearSVC", {"CC": 1}, "sklearn.svm.LinearSVC has no parameter `CC`; did you mean `C`"),
+        ("sklearn.svm.LinearSVC", {"random_state": 1}, "`random_state` comes from the study's seed"),
+        ("sklearn.multiclass.OneVsRestClassifier", {}, "needs the parameter `estimator`"),
+    ],
+)
+def test_parameters_are_checked_by_the_class_s_signature(name, params, message):
+    with pytest.raises(ConfigError, match=message):
+        build_solver(name, Matrix(8, 8), params)
+
+
+def test_a_value_that_scikit_learn_refuses_is_refused_before_a_fit():
+    solver = build_solver("sklearn.svm.LinearSVC", Matrix(8, 8), {"C": -1})
+    with pytest.raises(ConfigError, match="'C' parameter of LinearSVC must be a float in the range"):
+        solver.check(64)
+
+
+def test_a_dotted_name_is_wrapped_and_given_the_study_s_seed():
+    solver = build_solver("sklearn.ensemble.ExtraTreesClassifier", Matrix(8, 8), {"max_depth": 3}, random_state=7)
+    assert isinstance(solver, ScikitLearnMethod)
+    assert (solver.estimator.max_depth, solver.estimator.random_state) == (3, 7)
+    assert build_solver("sklearn.neighbors.KNeighborsClassifier", Matrix(8, 8), {}, random_state=7).max_steps == 1
+
+
+def test_only_foreign_dotted_names_import_code(tmp_path, monkeypatch):
+    register(tmp_path, "other", forest="other.methods:Forest")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not any(imports_code(name) for name in [*OWN, "forest", "sklearn.svm.SVC", "unknown"])
+    assert all(imports_code(name) for name in ["other.methods.Forest", "sklearn_x.SVC", "os.system", "raysel.x.Y"])
+
+
+def test_another_package_s_method_is_listed_and_told_of_where_it_cannot_be_imported(tmp_path, monkeypatch):
+    register(tmp_path, "other", forest="other_methods:Forest")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert solver_names() == [*OWN, "forest"]
+    with pytest.raises(ConfigError, match=r"forest of other \(other_methods:Forest\) cannot be imported: ModuleNotFou"):
+        solver_class("forest")
+    (tmp_path / "other_methods.py").write_text("raise RuntimeError('out of order')")
+    with pytest.raises(ConfigError, match="RuntimeError: out of order"):
+        solver_class("forest")
+
+
+def test_raysel_s_own_name_wins_and_the_other_package_is_told(tmp_path, monkeypatch):
+    register(tmp_path, "other", smr="other_methods:Forest")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert solver_class("smr").__module__ == "raysel.solvers.smr.smr"
+    assert solver_names() == list(OWN)
+    with pytest.warns(UserWarning, match=r"other registers 'smr' \(other_methods:Forest\).*raysel's own"):
+        warn_of_name_clash("smr")
+
+
+def test_a_name_that_two_packages_register_is_refused(tmp_path, monkeypatch):
+    register(tmp_path, "one", forest="one_methods:Forest")
+    register(tmp_path, "two", forest="two_methods:Forest")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"(one|two) \(.*\) and (one|two) \(.*\) register the name 'forest'"):
+        solver_class("forest")

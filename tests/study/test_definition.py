@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from small_studies import make_study, write_digits
 from raysel.cli.plan import describe
 from raysel.errors import ConfigError
 from raysel.solvers.smr.smr import SMR
-from raysel.study import cost as estimate_cost
+from raysel.study import cost
 
 
 @pytest.fixture
@@ -78,10 +79,10 @@ def test_the_description_counts_what_will_be_done(digits):
 def test_preparing_a_study_needs_neither_ray_nor_mlflow(digits):
     script = f"""
 import sys
-sys.path.insert(0, {str(__file__.rpartition("/study/")[0])!r})
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
 from small_studies import make_study
-from raysel.study import cost as estimate_cost
+from raysel.study import cost
 from raysel.cli.plan import describe
 list(describe(make_study(Path({str(digits)!r}))))
 assert not {{"ray", "mlflow"}} & set(sys.modules)
@@ -91,7 +92,7 @@ assert not {{"ray", "mlflow"}} & set(sys.modules)
 
 def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monkeypatch):
     """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that is timed."""
-    monkeypatch.setattr(estimate_cost, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "_PATIENCE_SECONDS", 0.0)
     solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
-    cost = estimate_cost.estimate_cost(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
-    assert not cost.at_most
+    found = cost.estimate_cost(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
+    assert not found.at_most

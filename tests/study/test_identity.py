@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import raysel
-from raysel.base.registry import SOLVERS, path_fitter, solver_class
+from raysel.base.registry import solver_class, solver_names
 from raysel.study import identity
 from raysel.study.identity import _COUNTED, _ROOTS, changed_versions, numbers_hash, source_modules, versions
 
@@ -97,7 +97,7 @@ def test_the_modules_are_there_and_of_the_counted_packages():
 
 
 def test_no_solver_counts_for_another():
-    homes = {name: solver_class(name).__module__ for name in SOLVERS}
+    homes = {name: solver_class(name).__module__ for name in solver_names()}
     for name, home in homes.items():
         others = set(homes.values()) - {home}
         assert not others & source_modules([*_ROOTS, home]), name

@@ -14,8 +14,8 @@ from mlflow.tracking import MlflowClient
 from small_studies import make_study, raw_config, run_serially, write_digits
 
 from raysel import select, tune
+from raysel.api import open_study
 from raysel.data.loading import load_dataset
-from raysel.study.result import Outcome
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
@@ -62,14 +62,12 @@ def test_the_stored_studies_are_of_schema_1_and_of_these_data(here):
 
 
 def test_a_finished_study_is_read_and_exported(here):
-    outcome = Outcome.read(StudyDirectory(here / "finished"))
+    result = open_study(here / "finished")
     raw = {line["fold"]: line for line in lines(STORED / "finished") if line["kind"] == "refit"}
-    assert [refit.feature_scores for refit in outcome.result.refits] == [
-        line["feature_scores"] for line in raw.values()
-    ]
-    assert outcome.study.labels == ["n4", "n8"]
-    assert outcome.study.versions["raysel"] == "0.1.0"
-    assert not outcome.cut
+    assert [refit.feature_scores for refit in result.refits] == [line["feature_scores"] for line in raw.values()]
+    assert result.stored.study.labels == ["n4", "n8"]
+    assert result.stored.study.versions["raysel"] == "0.1.0"
+    assert not result.cut
     assert select.main(["finished", "--output", "kept", "--top", "5"]) == 0
     rows = (here / "kept/ranking.csv").read_text().splitlines()
     assert len(rows) == 1 + 64

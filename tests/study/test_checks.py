@@ -1,0 +1,138 @@
+"""What a study may not ask of its method is refused before anything is computed, with the remedy."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from small_studies import make_study, write_digits
+
+from raysel.cli.plan import warnings as plan_warnings
+from raysel.errors import ConfigError
+
+NATIVE = {"classifier": "native"}
+KNN = {"classifier": "knn", "n_features": [4]}
+SVM = {"classifier": "linear_svm", "n_features": [4]}
+
+
+@pytest.fixture
+def digits(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    return tmp_path / "few.npz"
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    """A user's module with a method of raysel's contract that only ranks, and one that does neither."""
+    (tmp_path / "own_methods.py").write_text(
+        textwrap.dedent("""
+        from raysel.base.one_shot import OneShotEstimator
+        from raysel.base.selector import Selector
+
+        class Variance(OneShotEstimator, Selector):
+            def __init__(self, n_features_to_select=None):
+                self.n_features_to_select = n_features_to_select
+
+            def prepare(self, X, y):
+                return (X.var(axis=0),)
+
+            def _updates(self, X, y, prepared):
+                (self.scores_,) = prepared
+                yield 0.0
+
+        class Nothing:
+            def fit(self, X, y):
+                return self
+
+            def get_params(self, deep=True):
+                return {}
+        """)
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "own_methods"
+    sys.modules.pop("own_methods", None)
+
+
+@pytest.mark.parametrize(
+    ("solver", "changes", "message"),
+    [
+        ("sklearn.feature_selection.SelectKBest", {"evaluation": NATIVE}, "does not predict; take knn or linear_svm"),
+        ("own_methods.Variance", {"evaluation": NATIVE}, "native: own_methods.Variance does not predict; take knn"),
+        ("sklearn.neighbors.KNeighborsClassifier", {"evaluation": KNN}, "knn: .* ranks no features; take native"),
+        ("sklearn.neighbors.KNeighborsClassifier", {"evaluation": SVM}, "linear_svm: .* ranks no features; take nativ"),
+        ("sklearn.feature_selection.VarianceThreshold", {"evaluation": KNN}, "neither predicts nor ranks features"),
+        ("own_methods.Nothing", {"evaluation": KNN}, "neither predicts nor ranks features"),
+        ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; name a classifier or a selector"),
+        ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*take one of smr, smml"),
+        ("sklearn.svm.LinearSVC", {"search": {"early_stopping": "asha"}}, "solved in one step"),
+        ("lda", {"search": {"method": "path"}}, r"lda has no path \(smml has\)"),
+        ("sklearn.svm.LinearSVC", {"search": {"method": "path"}}, r"LinearSVC has no path \(smml has\)"),
+        ("smr", {"dataset__modalities": {"a": 32, "b": 32}}, "smr does not take modalities.*smml, .*linear_svm.* do"),
+        (
+            "sklearn.svm.LinearSVC",
+            {"dataset__scaling": "zscore", "solver__params": {"C": -1.0}},
+            "'C' parameter of Lin",
+        ),
+        (
+            "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
+            {"evaluation": NATIVE},
+            "cannot be fitted to the .* samples of the smallest training set",
+        ),
+    ],
+)
+def test_what_the_method_cannot_do_is_refused_with_the_remedy(solver, changes, message, digits, own_module):  # noqa: ARG001
+    params = changes.pop("solver__params", {})
+    with pytest.raises(ConfigError, match=message):
+        make_study(digits, solver={"name": solver, "params": params}, **changes)
+
+
+def test_whether_a_wrapped_class_ranks_can_depend_on_its_words(digits):
+    solver = {"name": "sklearn.svm.SVC", "space": {"kernel": ["linear", "rbf"], "C": [0.1, 1.0]}}
+    with pytest.raises(ConfigError, match=r"knn: sklearn.svm.SVC \(kernel=rbf .*\) ranks no features; take native"):
+        make_study(digits, solver=solver, evaluation=KNN)
+    assert not make_study(digits, solver=solver, evaluation=NATIVE).findings.ranks
+    solver["space"]["kernel"] = ["linear"]
+    assert make_study(digits, solver=solver, evaluation=KNN).findings.ranks
+
+
+def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, own_module):
+    study = make_study(digits, solver={"name": f"{own_module}.Variance"}, evaluation=KNN)
+    assert study.findings.untrusted == ("own_methods.Variance",)
+    (note,) = plan_warnings(study)
+    assert "model.skops will not be written" in note
+    assert "own_methods.Variance" in note
+    assert "raysel.estimators" in note
+    boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
+    assert "TreePredictor" in make_study(digits, solver=boosted, evaluation=NATIVE).findings.untrusted[0]
+    for name in ("smr", "sklearn.svm.LinearSVC"):
+        assert make_study(digits, solver={"name": name}, evaluation=KNN).findings.untrusted == ()
+
+
+def test_rare_classes_and_labels_are_among_the_samples_tried(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 5))
+    Y = (X[:, :3] > [0.2, 0.5, 0.8]).astype(int)
+    np.savez(tmp_path / "labels.npz", X=X, Y=Y)
+    study = make_study(
+        tmp_path / "labels.npz",
+        solver={"name": "sklearn.tree.DecisionTreeClassifier"},
+        evaluation={"classifier": "native", "metric": "micro_f1"},
+    )
+    assert study.findings.ranks
+    with pytest.raises(ConfigError, match=r"LinearSVC takes one label a sample.*smml, linear_svm take several"):
+        make_study(tmp_path / "labels.npz", solver={"name": "sklearn.svm.LinearSVC"}, evaluation=NATIVE)
+
+
+def test_configurations_that_prepare_alike_have_one_key(digits):
+    plain = make_study(digits)
+    assert {plain.prepare_key(c.params) for c in plain.configurations} == {"{}"}
+    assert len(plain.prepared_examples) == 1
+    solver = {"name": "mtda", "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]}}
+    study = make_study(digits, solver=solver, evaluation=NATIVE)
+    keys = [study.prepare_key(c.params) for c in study.configurations]
+    assert [json.loads(key)["unlabelled"] for key in keys] == [c.params["unlabelled"] for c in study.configurations]
+    assert list(study.prepared_examples) == list(dict.fromkeys(keys))
+    assert len(study.prepared_examples) == 2
