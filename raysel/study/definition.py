@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.base.iterative import IterativeEstimator
