@@ -132,8 +132,8 @@ def source_modules(roots: Sequence[str]) -> set[str]:
 
     Examples
     --------
-    >>> sorted(source_modules(["raysel.cv.knn"]))  # doctest: +ELLIPSIS
-    ['raysel.cv.knn', ...]
+    >>> sorted(source_modules(["raysel.linalg.ridge"]))
+    ['raysel.linalg.ridge']
     """
     found: set[str] = set()
     waiting = list(roots)
