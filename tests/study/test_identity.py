@@ -32,7 +32,7 @@ def hashes_of(package: Path) -> tuple[str, str]:
         patch.setattr(raysel, "__file__", str(package / "__init__.py"))
         for cached in (identity._own_modules, identity._imports):
             cached.cache_clear()
-        found = numbers_hash([solver_class("smr")]), numbers_hash([solver_class("smml"), path_fitter("smml")])
+        found = numbers_hash([solver_class("smr")]), numbers_hash([solver_class("smml")])
     for cached in (identity._own_modules, identity._imports):
         cached.cache_clear()
     return found
