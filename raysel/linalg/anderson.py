@@ -1,8 +1,9 @@
 """Anderson acceleration of a fixed-point iteration, safeguarded.
 
-From the last m steps x -> x + f(x) it extrapolates to the combination whose residual f is smallest in the least
-squares sense (type II: Walker & Ni, SIAM J. Numer. Anal. 2011). A step that turns out to have enlarged the residual
-is taken back (as in SCS: Zhang, O'Donoghue & Boyd, SIAM J. Optim. 2020), so an averaged iteration still converges.
+From the last m steps x -> x + f(x) the next point is extrapolated: the affine combination whose residual f is smallest
+in the least squares sense (type II: Walker & Ni, SIAM J. Numer. Anal. 49, 2011). An extrapolation that enlarges the
+residual is undone (as in SCS: Zhang, O'Donoghue & Boyd, SIAM J. Optim. 30, 2020), so an averaged iteration still
+converges.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ class AndersonAccelerator:
     Parameters
     ----------
     size : int
-        Length of the vectors.
+        Length of the vectors that are iterated.
     memory : int, default=10
-        Number of steps it remembers.
+        Number of changes between steps that are combined, at least 2: a larger memory needs fewer iterations and
+        more time for each. With 1 nothing is extrapolated.
 
     Examples
     --------
@@ -45,23 +47,25 @@ class AndersonAccelerator:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all steps: the iteration has changed."""
+        """Forget all steps; needed where the function that is iterated has changed."""
         self._count = 0
         self._last: tuple[FloatArray, FloatArray] | None = None
         self._fallback: tuple[float, FloatArray] | None = None
 
     def next(self, point: FloatArray, residual: FloatArray) -> FloatArray:
-        """The point to go on from.
+        """Next point of the iteration: extrapolated, plain, or the plain one that replaces a failed extrapolation.
 
         Parameters
         ----------
         point : ndarray of shape (size,)
+            The present point x: the start, or what the last call returned.
         residual : ndarray of shape (size,)
-            The iteration's step at ``point``; kept, not copied.
+            The iteration's step f(x) at ``point``; kept without a copy, so it must not be written to afterwards.
 
         Returns
         -------
         ndarray of shape (size,)
+            The point at which to evaluate the next step; ``point + residual`` where nothing is extrapolated.
         """
         norm = float(np.sqrt(residual @ residual))
         if self._fallback is not None and norm > _GROWTH * self._fallback[0]:
@@ -81,7 +85,7 @@ class AndersonAccelerator:
         return image - mixture @ self._image_changes[:known]
 
     def _remember(self, residual: FloatArray, image: FloatArray) -> int:
-        """Store the change since the last step; the number of changes known."""
+        """Store the change since the last step and return the number of changes stored."""
         if self._last is not None:
             slot = self._count % self._memory
             np.subtract(residual, self._last[0], out=self._residual_changes[slot])

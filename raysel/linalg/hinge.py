@@ -1,6 +1,7 @@
-"""The hinge loss of many two-class problems at once: its proximal step, its best bias, its dual variables.
+"""The hinge loss of several two-class problems: its value, proximal step, best bias and feasible dual variables.
 
-Each row is one problem: margins of shape (c, n) and signs in {-1, 1}, the loss sum_ij (1 - y_ij m_ij)_+.
+Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n samples. The loss is
+``sum_ij (1 - y_ij m_ij)_+``.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from raysel.arrays import FloatArray
 
 
 def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
-    """The loss of each problem, sum_i (1 - y_i m_i)_+.
+    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``.
 
     Parameters
     ----------
-    margins, signs : ndarray of shape (c, n)
+    margins : ndarray of shape (c, n)
+        Score m of each sample in each problem.
+    signs : ndarray of shape (c, n)
+        Class y of each sample in each problem, -1 or 1.
 
     Returns
     -------
     ndarray of shape (c,)
+        Loss of each problem, summed over the samples.
 
     Examples
     --------
@@ -31,18 +36,23 @@ def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
 
 
 def hinge_step(margins: FloatArray, signs: FloatArray, step: float, out: FloatArray) -> FloatArray:
-    """The proximal point of ``step`` times the loss: a violated margin moves towards 1 by at most ``step``.
+    """Proximal point of ``step`` times the loss: a violated margin moves towards 1 by at most ``step``.
 
     Parameters
     ----------
-    margins, signs : ndarray of shape (c, n)
+    margins : ndarray of shape (c, n)
+        Score m of each sample in each problem.
+    signs : ndarray of shape (c, n)
+        Class y of each sample in each problem, -1 or 1.
     step : float
+        Factor of the loss, positive.
     out : ndarray of shape (c, n)
-        Where the result is written.
+        Where the result is written; must not be one of the inputs.
 
     Returns
     -------
     ndarray of shape (c, n)
+        ``out``: ``argmin_z step sum_i (1 - y_i z_i)_+ + ||z - m||^2 / 2`` of each problem.
     """
     np.multiply(signs, margins, out=out)
     np.subtract(1.0, out, out=out)
@@ -53,18 +63,22 @@ def hinge_step(margins: FloatArray, signs: FloatArray, step: float, out: FloatAr
 
 
 def best_bias(margins: FloatArray, signs: FloatArray) -> FloatArray:
-    """The bias b that minimises each problem's loss at margins + b.
+    """Bias b that minimises the loss of each problem at margins + b.
 
-    The loss is piecewise linear in b with a breakpoint y_i - m_i a sample, where its slope grows by 1 from minus
-    the number of positives: every b between the two breakpoints around that number is best.
+    The loss is piecewise linear in b. It has one breakpoint a sample, y_i - m_i; its slope begins at minus the number
+    p of positive samples and grows by 1 at each breakpoint. Every b between the p-th and the next is best.
 
     Parameters
     ----------
-    margins, signs : ndarray of shape (c, n)
+    margins : ndarray of shape (c, n)
+        Score m of each sample in each problem, without the bias.
+    signs : ndarray of shape (c, n)
+        Class y of each sample in each problem, -1 or 1.
 
     Returns
     -------
     ndarray of shape (c,)
+        Best bias of each problem: the middle of the best ones.
 
     Examples
     --------
@@ -81,17 +95,22 @@ def best_bias(margins: FloatArray, signs: FloatArray) -> FloatArray:
 
 
 def balanced(alpha: FloatArray, signs: FloatArray) -> FloatArray:
-    """Dual variables made feasible for a free bias: in [0, 1], with sum_i alpha_i y_i = 0.
+    """Dual variables made feasible for a free bias: in [0, 1], with ``sum_i alpha_i y_i = 0``.
 
-    Positives and negatives are scaled to one sum, halfway between theirs where the bounds allow it.
+    Those of the positive and those of the negative samples are scaled to a common sum, which is the mean of both sums
+    where the bounds allow it.
 
     Parameters
     ----------
-    alpha, signs : ndarray of shape (c, n)
+    alpha : ndarray of shape (c, n)
+        Dual variable of each sample in each problem; values outside [0, 1] are clipped first.
+    signs : ndarray of shape (c, n)
+        Class y of each sample in each problem, -1 or 1.
 
     Returns
     -------
     ndarray of shape (c, n)
+        Feasible variables; all 0 in a problem with samples, or positive variables, of one class only.
 
     Examples
     --------

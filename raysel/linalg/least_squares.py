@@ -1,4 +1,4 @@
-"""A training set reduced to what least squares on one-hot targets needs of it, and its l2,p-penalised solution."""
+"""Least squares on one-hot targets: the reduced training set, and its l2,p-penalised solution."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from raysel.linalg.reweighting import Penalty, l2p_weights, weighted_ridge
 
 @dataclass(frozen=True)
 class LeastSquaresData:
-    """Centred features and one-hot targets: ``||P X - Y||^2 + residual`` is the loss of any coefficients P.
+    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any coefficients P.
 
     Parameters
     ----------
     X : ndarray of shape (n_features, n_rows)
-        Centred features divided by ``scale``; n_rows = min(n_samples, n_features), for more samples than
-        features are rotated onto as many rows, which leaves the loss as it is and the array smaller than the data.
+        Centred features divided by ``scale``, n_rows = min(n_samples, n_features). Where there are more samples than
+        features, an orthogonal transform maps the samples to n_features rows and leaves the loss unchanged.
     Y : ndarray of shape (n_classes, n_rows)
-        Centred one-hot targets, rotated likewise.
+        Centred one-hot targets, transformed alike.
     XY : ndarray of shape (n_classes, n_features)
         ``Y X'``.
     scale : float
@@ -30,12 +30,15 @@ class LeastSquaresData:
         feature varies. Division by it rounds nothing: data times a power of two give the same X. Coefficients P
         of X are ``P / scale`` of the features as they were given.
     residual : float
-        Squared length of the targets that the rotation leaves outside the n_rows.
+        Squared length of the part of the targets outside the n_rows: loss that no coefficients can lower.
     X_mean : ndarray of shape (n_features,)
+        Mean of each feature, as given.
     Y_mean : ndarray of shape (n_classes,)
+        Share of each class among the samples.
     constant : ndarray of bool, shape (n_features,)
-        Features that do not vary over the training set.
+        Whether each feature has one value over the training set.
     classes : ndarray of shape (n_classes,)
+        Sorted class labels, in the order of the rows of ``Y``.
     alpha_max : float
         On the features as they were given the penalty ``alpha sum_f ||P[:, f]||`` makes P zero from this alpha on:
         ``2 scale max_f ||XY[:, f]||``.
@@ -53,7 +56,7 @@ class LeastSquaresData:
     alpha_max: float
 
     def penalty_unit(self, p: float) -> float:
-        """The alpha from which on no feature alone is worth its penalty, for X as stored.
+        """Smallest alpha at which no single feature lowers the penalised loss, for X as stored.
 
         ``||P X - Y||^2 + alpha sum_f ||P[:, f]||^p`` over the coefficients of one feature f, all others zero, is
         least at zero if and only if ``alpha >= M ||XY[:, f]||^(2-p) ||X[f]||^(2p-2)`` with
@@ -64,12 +67,12 @@ class LeastSquaresData:
         Parameters
         ----------
         p : float
-            0 <= p <= 1.
+            Exponent of the penalty, 0 <= p <= 1.
 
         Returns
         -------
         float
-            0 where no feature is correlated with the targets.
+            The unit of alpha; 0 where no feature is correlated with the targets.
 
         Examples
         --------
@@ -87,7 +90,7 @@ class LeastSquaresData:
         return float(largest)
 
     def coefficient_unit(self) -> float:
-        """``penalty_unit(0) / penalty_unit(1)``, a size of coefficients of X as stored; 1 where both are 0.
+        """Typical size of the coefficients of X as stored, ``penalty_unit(0) / penalty_unit(1)``; 1 where both are 0.
 
         Where the same feature attains both it is half of the length of that feature's least-squares coefficients.
         """
@@ -96,17 +99,19 @@ class LeastSquaresData:
 
 
 def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
-    """Centre, scale by a power of two, rotate where that saves work, and find alpha_max.
+    """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+        Finite features.
     y : ndarray of shape (n_samples,)
-        Class labels.
+        Class label of each sample.
 
     Returns
     -------
     LeastSquaresData
+        The reduced set; X is not modified.
 
     Raises
     ------
@@ -145,19 +150,21 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
 
 
 def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:
-    """Coefficients of LS21, ``min_P ||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)``, step by step.
+    """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted ridge steps.
 
     Parameters
     ----------
     data : LeastSquaresData
-    weights : ndarray of shape (n_features,), positive
-        Of the first step's ridge penalty.
+        The training set.
+    weights : ndarray of shape (n_features,)
+        Positive weight of each feature in the first step's ridge penalty.
     penalties : iterable of Penalty
-        One a step; the same throughout for steps that descend.
+        The penalty of each step, one step each. Under equal penalties the objective never rises.
 
     Yields
     ------
     P : ndarray of shape (n_classes, n_features)
+        Coefficients of the features as ``data`` stores them, after each step.
     """
     P = None
     for alpha, p, zeta in penalties:

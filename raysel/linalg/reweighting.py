@@ -1,8 +1,8 @@
-"""The smoothed l2,p penalty on blocks of coefficients, its weights, and the reweighted ridge step they give.
+"""The smoothed l2,p penalty on blocks of coefficients, its weights, and the ridge step with these weights.
 
 The penalty ``sum_b (s_b + zeta)^(p/2)``, with ``s_b`` a block's energy (sum of squares), is concave
 in ``s`` for ``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty with the weights
-``(p/2) (s_b + zeta)^(p/2 - 1)``. Minimising that instead never raises the objective (Nie et al.,
+``(p/2) (s_b + zeta)^(p/2 - 1)``. Minimising the loss plus this tangent never raises the objective (Nie et al.,
 *Efficient and robust feature selection via joint l2,1-norms minimization*, NIPS 2010).
 """
 
@@ -17,15 +17,16 @@ from raysel.arrays import FloatArray
 
 
 class Penalty(NamedTuple):
-    """``alpha sum_b (s_b + zeta)^(p/2)``.
+    """Parameters of the smoothed l2,p penalty ``alpha sum_b (s_b + zeta)^(p/2)``.
 
     Parameters
     ----------
-    alpha : float, positive
+    alpha : float
+        Strength, positive.
     p : float
-        0 < p <= 2.
-    zeta : float, positive
-        In units of ``s``.
+        Exponent of each block's norm, 0 < p <= 2; the smaller, the sparser.
+    zeta : float
+        Smoothing, positive, in units of ``s``: squared coefficients.
     """
 
     alpha: float
@@ -34,18 +35,21 @@ class Penalty(NamedTuple):
 
 
 def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
-    """The smoothed penalty ``sum_b (energy_b + zeta)^(p/2)``.
+    """Smoothed penalty ``sum_b (energy_b + zeta)^(p/2)``.
 
     Parameters
     ----------
     energy : ndarray
-        Sum of squares of each block's coefficients.
+        Sum of squares of each block's coefficients, any shape.
     p : float
+        Exponent of each block's norm.
     zeta : float
+        Smoothing, in units of ``energy``, not negative.
 
     Returns
     -------
     float
+        The penalty, without a factor alpha.
 
     Examples
     --------
@@ -57,19 +61,21 @@ def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
 
 
 def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
-    """The weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that touches the l2,p one.
+    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the l2,p penalty.
 
     Parameters
     ----------
     energy : ndarray
-        Sum of squares of each block's coefficients.
+        Sum of squares of each block's coefficients, any shape.
     p : float
-    zeta : float, positive
-        Bounds the weight of a block that is zero.
+        Exponent of each block's norm.
+    zeta : float
+        Smoothing, in units of ``energy``; where it is positive, the weight of a zero block is finite.
 
     Returns
     -------
-    ndarray, like ``energy``
+    ndarray
+        One weight a block, in the shape of ``energy``.
 
     Examples
     --------
@@ -85,18 +91,28 @@ def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: flo
     """Ridge regression with a weight a feature: ``argmin_W ||W X - Y||^2 + alpha sum_f weights_f ||W[:, f]||^2``.
 
     Solved in the dual, one n_samples x n_samples system for all targets, so the weights may span many
-    orders of magnitude: they enter inverted, and a feature with a huge one just drops out.
+    orders of magnitude: they enter inverted, and the coefficients of a feature with a huge weight become 0.
 
     Parameters
     ----------
     X : ndarray of shape (n_features, n_samples)
+        Features.
     Y : ndarray of shape (n_targets, n_samples)
-    weights : ndarray of shape (n_features,), positive
-    alpha : float, positive
+        Targets.
+    weights : ndarray of shape (n_features,)
+        Positive weight of each feature in the penalty.
+    alpha : float
+        Strength of the penalty, positive.
 
     Returns
     -------
     W : ndarray of shape (n_targets, n_features)
+        Coefficients.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the system is singular to double precision.
 
     Examples
     --------

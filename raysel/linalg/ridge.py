@@ -8,7 +8,7 @@ Row a of U_r meets the penalty through ``A_r[a] = V_r' diag(D[a,:]) V_r`` alone.
 ``W_r[a] = L^{-1} V_r'`` (k x n), whose rows are orthonormal under D[a,:], the coefficients are
 ``(U_r V_r')[a,:] = q_r[:,a]' W_r[a]`` and q_r solves a plain ridge problem in the k m features
 ``G_r[(j,a), i] = sum_b W_r[a][j,b] X_i[a,b]``: (G G' + alpha I) q = G y or, in the dual,
-q = G z with (G' G + alpha I) z = y. Nothing of size (m n) x (m n) exists at any moment.
+q = G z with (G' G + alpha I) z = y. No matrix of size (m n) x (m n) is formed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ _BLOCK_BYTES = 1 << 21
 
 
 def orthonormal(factor: FloatArray) -> FloatArray:
-    """Orthonormal bases of the columns of each matrix, completed where columns are dependent.
+    """Orthonormal bases of the columns of several matrices, completed where columns are dependent.
 
     Parameters
     ----------
     factor : ndarray of shape (c, n, k), k <= n
+        One matrix a class.
 
     Returns
     -------
     ndarray of shape (c, n, k)
+        One basis a class, in its columns.
     """
     basis: FloatArray = np.linalg.qr(factor)[0]
     return basis
@@ -46,12 +48,12 @@ def inverse_cholesky(A: FloatArray) -> FloatArray:
     Parameters
     ----------
     A : ndarray of shape (k, k, n_matrices)
-        Positive definite; written over.
+        Positive definite; overwritten.
 
     Returns
     -------
     M : ndarray of shape (k, k, n_matrices)
-        Lower triangular, ``M A M' = I``.
+        Lower triangular inverses, ``M A M' = I``.
 
     Examples
     --------
@@ -78,23 +80,32 @@ def inverse_cholesky(A: FloatArray) -> FloatArray:
 def left_factors(
     X: FloatArray, V: FloatArray, D: FloatArray, Y: FloatArray, XY: FloatArray, alpha: float
 ) -> FloatArray:
-    """The best U of every class for given V; transposed arguments give the best V for given U.
+    """Best U of every class for given V; transposed arguments give the best V for given U.
 
     Parameters
     ----------
     X : ndarray of shape (m, n, n_samples)
-        Contiguous along the samples.
+        Samples X_i, contiguous along the last axis.
     V : ndarray of shape (c, n, k)
-        Columns orthonormal, so that A is positive definite whatever the data.
-    D : ndarray of shape (m, n), positive
+        Known factor of each class. Its columns are orthonormal, so that A is positive definite whatever the data.
+    D : ndarray of shape (m, n)
+        Positive weight of each cell in the penalty.
     Y : ndarray of shape (c, n_samples)
+        Target of each class.
     XY : ndarray of shape (c, m, n)
-        ``sum_i Y[r, i] X[:, :, i]``.
-    alpha : float, positive
+        ``sum_i Y[r, i] X[:, :, i]``, found once a training set.
+    alpha : float
+        Strength of the penalty, positive.
 
     Returns
     -------
     U : ndarray of shape (c, m, k)
+        Best factor of each class.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a system is singular to double precision.
     """
     m, n, n_samples = X.shape
     c, _, k = V.shape

@@ -1,8 +1,8 @@
-"""Scatter matrices in the range of the total one, never formed in the original features.
+"""Scatter matrices of a labelled sample set in the range of the total scatter, never formed in the original features.
 
 With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). An orthonormal basis Q
 of range(S_t) turns them into S_t = diag(total) and S_b = H H' with one column a class. Directions outside that range
-are constant in the data: dropping them loses nothing and spares every ratio its 0/0.
+are constant in the data: dropping them loses nothing, and no ratio becomes 0/0.
 
 Q comes from the eigenvectors of the smaller Gram matrix, X X' (n x n) or X'X (D x D), where these resolve every
 direction there can be. The Gram matrix squares the singular values of X, so that those below sqrt(eps) of the largest
@@ -34,14 +34,17 @@ class ScatterRange:
     Attributes
     ----------
     mean : ndarray of shape (D,)
+        Mean of each feature.
     basis : ndarray of shape (D, r), or (n, r) if dual
-        Q itself, or A with Q = X' A for the centred X: an n x r array instead of D x r.
+        Q itself or, if dual, A with Q = X' A for the centred X: an n x r array instead of D x r.
     dual : bool
+        Whether ``basis`` is A.
     total : ndarray of shape (r,)
         Eigenvalues of S_t, descending, all positive.
     between : ndarray of shape (r, c)
         H with Q' S_b Q = H H'.
     class_counts : ndarray of int64, shape (c,)
+        Number of samples of each class.
     varying : int
         The rank if every feature had unit variance. More than r where scales differ so much that some directions
         vary by less than the rounding of others, and are left out.
@@ -57,31 +60,33 @@ class ScatterRange:
 
     @property
     def rank(self) -> int:
-        """Dimension r of the range."""
+        """Dimension r of the range of the total scatter."""
         return len(self.total)
 
     @property
     def within_trace(self) -> float:
-        """tr(S_w)."""
+        """Trace of the within-class scatter, tr(S_t) - tr(S_b)."""
         return max(0.0, float(self.total.sum() - (self.between**2).sum()))
 
     def lift(self, centred: FloatArray, V: FloatArray) -> FloatArray:
-        """Q V: directions of the range, in the original features.
+        """Express directions of the range in the original features: Q V.
 
         Parameters
         ----------
         centred : ndarray of shape (n, D)
             The samples the range was made of, less ``mean``.
         V : ndarray of shape (r, d)
+            One direction a column, in the coordinates of the range.
 
         Returns
         -------
         ndarray of shape (D, d)
+            The directions, one a column.
         """
         return centred.T @ (self.basis @ V) if self.dual else self.basis @ V
 
     def embed(self, centred: FloatArray, V: FloatArray) -> FloatArray:
-        """X Q V: the same samples projected, shape (n, d); in the dual form without touching their features."""
+        """Project the same samples: X Q V, shape (n, d); the dual form does not read the features."""
         if self.dual:
             return self.basis @ ((len(self.basis) * self.total)[:, None] * V)
         return centred @ (self.basis @ V)
@@ -93,14 +98,17 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     Parameters
     ----------
     X : ndarray of shape (n, D)
+        Samples, not centred.
     codes : ndarray of int64, shape (n,)
         Class of each sample, 0 .. n_classes - 1.
     n_classes : int
+        Number of classes c; a class may have no sample.
 
     Returns
     -------
     ScatterRange
-        Of rank 0 if no feature varies. Time and memory grow linearly in the larger of n and D.
+        The scatter matrices in their range, of rank 0 if no feature varies. Time and memory grow linearly in the
+        larger of n and D.
 
     Examples
     --------
@@ -142,16 +150,19 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
 
 
 def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The mean of each feature and the samples less it, constant features exactly zero.
+    """Subtract the mean of each feature; constant features become exactly zero.
 
     Parameters
     ----------
     X : ndarray of shape (n, D)
+        Samples.
 
     Returns
     -------
     mean : ndarray of shape (D,)
+        Mean of each feature; of a constant feature its exact value.
     centred : ndarray of shape (n, D)
+        The samples less the mean.
     """
     mean = X.mean(axis=0)
     centred = X - mean
@@ -168,15 +179,18 @@ def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[Flo
     Parameters
     ----------
     centred : ndarray of shape (n, D)
+        The matrix to decompose.
     offset : ndarray of shape (D,) or float, default=0.0
-        What was subtracted of each column, whose rounding no direction can be told from.
+        What was subtracted from each column: directions within its rounding are dropped.
 
     Returns
     -------
     left : ndarray of shape (n, r)
+        Left singular vectors, one a column.
     singular : ndarray of shape (r,)
-        Descending.
+        Singular values, descending.
     right : ndarray of shape (D, r)
+        Right singular vectors, one a column.
     """
     wide = centred.shape[0] < centred.shape[1]  # LAPACK is the faster on tall matrices
     left, singular, right = scipy.linalg.svd(centred.T if wide else centred, full_matrices=False, check_finite=False)
@@ -188,35 +202,44 @@ def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[Flo
 
 
 def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | float = 0.0) -> FloatArray:
-    """Singular values up to this one are rounding.
+    """Largest singular value that may be rounding alone.
 
-    That of the decomposition, max(n, D) eps times the largest as in `numpy.linalg.matrix_rank`, or that of the values
-    themselves, a few eps of the offset in each of n samples.
+    The larger of two errors: that of the decomposition, max(n, D) eps times the largest singular value as in
+    `numpy.linalg.matrix_rank`, and that of the centred values, a few eps of the offset in each of n samples.
 
     Parameters
     ----------
     largest : ndarray of shape (1,)
+        The largest singular value.
     shape : (int, int)
-        n and D.
+        n and D, the shape of the matrix.
     offset : ndarray or float, default=0.0
         Norm of what was subtracted along each direction.
+
+    Returns
+    -------
+    ndarray
+        One bound for each entry of ``offset``.
     """
     return np.maximum(max(shape) * EPS * largest, FEW * shape[0] ** 0.5 * EPS * offset)
 
 
 def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int) -> int:
-    """The rank with every feature of unit norm: directions then below rounding level depend linearly on others.
+    """Rank of the matrix with every feature scaled to unit norm, so that small features count like large ones.
 
     Parameters
     ----------
     centred : ndarray of shape (n, D)
+        The matrix.
     offset : ndarray of shape (D,) or float
+        What was subtracted from each column.
     rank : int
-        That of the matrix as it is, which is the least.
+        Rank of the matrix as it is, a lower bound of the result.
 
     Returns
     -------
     int
+        The rank, at least ``rank``.
     """
     largest = np.abs(centred).max(axis=0)
     norm = largest * np.linalg.norm(centred / np.where(largest > 0, largest, 1.0), axis=0)  # squares may underflow

@@ -29,15 +29,16 @@ RESOLVED = float(np.finfo(np.float64).eps) ** 0.5
 
 @dataclass(frozen=True)
 class Scatters:
-    """B = H H' and T = diag(total) + overlap H H'.
+    """The two matrices of one trace ratio: B = H H' and T = diag(total) + overlap H H'.
 
     Attributes
     ----------
     between : ndarray of shape (r, c)
-        H.
+        H, one column a class.
     total : ndarray of shape (r,)
-        Positive.
-    overlap : float
+        Positive diagonal of T without its multiple of B.
+    overlap : float, default=0.0
+        Multiple of B in T, at least 0.
     """
 
     between: FloatArray
@@ -46,7 +47,7 @@ class Scatters:
 
     @property
     def trace(self) -> float:
-        """tr(T)."""
+        """Trace of T."""
         return float(self.total.sum() + self.overlap * (self.between**2).sum())
 
     def difference(self, ratio: float) -> FloatArray:
@@ -56,7 +57,7 @@ class Scatters:
         return matrix
 
     def leading(self, ratio: float, size: int) -> FloatArray:
-        """The eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size), largest first."""
+        """Eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size), largest first."""
         diagonal = self.total + self.overlap * (self.between**2).sum(axis=1)
         if diagonal.min() < RESOLVED * diagonal.max():
             return self._graded(ratio)[:, :size]
@@ -71,8 +72,8 @@ class Scatters:
     def _graded(self, ratio: float) -> FloatArray:
         """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter.
 
-        Rounding of the largest eigenvalues blurs the small ones, but not their common eigenspace: the problem is
-        solved again within it, where rounding is that of smaller numbers, until nothing is blurred.
+        Rounding errors of the size of the largest eigenvalues hide the small ones, but leave their common eigenspace
+        exact: the problem is solved again within it, with smaller rounding errors, until every eigenvalue is resolved.
         """
         V, start, stop = np.eye(len(self.total)), 0, len(self.total)
         while True:
@@ -92,7 +93,7 @@ class Scatters:
         return values[::-1], vectors[:, ::-1]
 
     def separating(self, size: int) -> FloatArray | None:
-        """Directions where B = T, of the largest B, shape (r, size): the limit of ``leading`` as the ratio rises to 1.
+        """Directions of the largest B among those where B = T, shape (r, size): the limit of ``leading`` at ratio 1.
 
         Bv = Tv means v = T^-1 H e with e = H'v, an eigenvector of H'T^-1 H for the eigenvalue 1. None if there are
         fewer such directions than ``size``.
@@ -108,51 +109,59 @@ class Scatters:
         return V @ scipy.linalg.svd(self.between.T @ V, full_matrices=False, check_finite=False)[2][:size].T
 
     def principal(self, V: FloatArray, ratio: float) -> FloatArray:
-        """V turned within its span to the eigenvectors of V'(B - ratio T)V, largest first."""
+        """Rotate V within its span to the eigenvectors of V'(B - ratio T)V, largest first."""
         return V @ self._within(V, ratio)[1]
 
     def traces(self, V: FloatArray) -> tuple[float, float]:
-        """tr(V'BV) and tr(V'TV)."""
+        """The two traces of the ratio: tr(V'BV) and tr(V'TV)."""
         between = float(((self.between.T @ V) ** 2).sum())
         return between, float(self.total @ (V**2).sum(axis=1)) + self.overlap * between
 
     def column_ratios(self, V: FloatArray) -> FloatArray:
-        """The ratio v'Bv / v'Tv of each column v of V."""
+        """Ratio v'Bv / v'Tv of each column v of V, shape (n_columns,)."""
         between = ((self.between.T @ V) ** 2).sum(axis=0)
         return between / (self.total @ V**2 + self.overlap * between)
 
 
 def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> Scatters:
-    """S_b = H H', and S_b + (1 - s) S_w + s tr(S_w)/r I with S_w = diag(total) - S_b.
+    """Scatters with a shrunken within-class scatter: B = S_b, T = S_b + (1 - s) S_w + s tr(S_w)/r I.
+
+    Here S_b = H H' and S_w = diag(total) - S_b.
 
     Parameters
     ----------
     between : ndarray of shape (r, c)
-        H.
+        H, one column a class.
     total : ndarray of shape (r,)
+        Eigenvalues of the total scatter, positive.
     shrinkage : float in [0, 1], default=0.0
-        s.
+        Share s of the within-class scatter that is replaced by a multiple of the identity of equal trace.
 
     Returns
     -------
     Scatters
+        B and T.
     """
     ridge = shrinkage * max(0.0, float(total.mean() - (between**2).sum() / len(total)))
     return Scatters(between, (1 - shrinkage) * total + ridge, overlap=shrinkage)
 
 
 def shared_ratio(problems: Sequence[Scatters], bases: Sequence[FloatArray], weights: FloatArray) -> float:
-    """sum_i w_i tr(V_i'B_iV_i) / sum_i w_i tr(V_i'T_iV_i).
+    """Common ratio of several problems: ``sum_i w_i tr(V_i'B_iV_i) / sum_i w_i tr(V_i'T_iV_i)``.
 
     Parameters
     ----------
     problems : sequence of Scatters
+        B_i and T_i.
     bases : sequence of ndarray of shape (r_i, d_i)
+        V_i, one a problem.
     weights : ndarray of shape (len(problems),)
+        w_i, not negative.
 
     Returns
     -------
     float
+        The ratio, between 0 and 1.
     """
     between, total = weights @ np.array([problem.traces(V) for problem, V in zip(problems, bases, strict=True)])
     return float(between / total)
@@ -161,24 +170,26 @@ def shared_ratio(problems: Sequence[Scatters], bases: Sequence[FloatArray], weig
 def maximize_trace_ratio(
     problems: Sequence[Scatters], sizes: Sequence[int], weights: FloatArray
 ) -> Iterator[tuple[float, list[FloatArray]]]:
-    """Newton's method on F from x = 0; endless, quadratically convergent, never descending.
+    """Maximise the common ratio by Newton's method on F from x = 0; the ratio never falls and converges quadratically.
 
-    Where every problem has enough directions with B = T the ratio is 1, and one step attains it.
+    Where every problem has enough directions with B = T the ratio is 1, and one step attains it. The iterator has no
+    end: the caller stops.
 
     Parameters
     ----------
     problems : sequence of Scatters
+        B_i and T_i.
     sizes : sequence of int
-        d_i, at most r_i.
+        Dimension d_i of each subspace, at most r_i.
     weights : ndarray of shape (len(problems),)
-        Non-negative, not all zero.
+        Weight w_i of each problem; not negative, not all zero.
 
     Yields
     ------
     ratio : float
-        What the subspaces attain.
+        Ratio that the subspaces attain.
     bases : list of ndarray of shape (r_i, d_i)
-        Orthonormal columns.
+        Orthonormal basis V_i of each subspace, in its columns.
 
     Examples
     --------

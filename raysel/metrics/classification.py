@@ -1,4 +1,4 @@
-"""Classification metrics by the name a configuration gives them: larger is better."""
+"""Classification metrics by their name in a configuration; larger is better."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ Metric: TypeAlias = Callable[[LabelArray, LabelArray], float]
 # A search scores each iteration at several numbers of features, and scikit-learn's checks of its input
 # cost 1.4 ms a call, as much as many a solver's iteration: these two are a hundred times quicker.
 def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
-    """Share of the samples whose label, or whose every label, is predicted.
+    """Share of the samples that are predicted correctly, multi-label ones in every label.
 
     Parameters
     ----------
     y_true, y_pred : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        True and predicted class labels, or multi-label indicators.
 
     Returns
     -------
     float
+        Between 0 and 1.
 
     Examples
     --------
@@ -41,15 +43,17 @@ def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
 
 
 def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
-    """Mean over the classes of ``y_true`` of the share of their samples that is predicted.
+    """Mean recall of the classes that occur in ``y_true``.
 
     Parameters
     ----------
     y_true, y_pred : ndarray of shape (n_samples,)
+        True and predicted class labels.
 
     Returns
     -------
     float
+        Between 0 and 1.
 
     Examples
     --------
@@ -69,7 +73,7 @@ def _scikit_learn(function: Callable[..., float], **options: object) -> Metric:
     return metric
 
 
-#: Classes are averaged alike (macro) or by their counts (micro); what is undefined counts as 0.
+#: Macro metrics average the classes' values, micro metrics sum the counts first; an undefined value counts as 0.
 METRICS: dict[str, Metric] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
@@ -78,7 +82,7 @@ METRICS: dict[str, Metric] = {
     "micro_f1": _scikit_learn(f1_score, average="micro", zero_division=0),
     "macro_precision": _scikit_learn(precision_score, average="macro", zero_division=0),
     "micro_precision": _scikit_learn(precision_score, average="micro", zero_division=0),
-    # Larger is better throughout, so it carries scikit-learn's sign and name.
+    # A loss with scikit-learn's sign and name, so that larger is better here too.
     "neg_hamming_loss": lambda y_true, y_pred: -float(np.mean(y_true != y_pred)),
 }
 
@@ -89,24 +93,24 @@ GROUP = "raysel.metrics"
 
 
 def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
-    """The metric a configuration calls ``name``.
+    """Metric of the given name.
 
     Parameters
     ----------
     name : str
         One of ``METRICS``, or one that another package registers under the entry point ``raysel.metrics``.
     multilabel : bool, default=False
-        Whether it is going to judge indicators.
+        Whether the metric must take multi-label indicators.
 
     Returns
     -------
     callable
-        ``metric(y_true, y_pred) -> float``.
+        ``metric(y_true, y_pred) -> float``; larger is better.
 
     Raises
     ------
     ConfigError
-        If there is none, with the near one, or it cannot judge indicators.
+        If there is no such metric (the message names a similar one), or it cannot take indicators.
 
     Examples
     --------

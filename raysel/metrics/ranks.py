@@ -1,4 +1,4 @@
-"""From scores to orders and ranks."""
+"""Orders and ranks of features by their scores."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ def descending_order(scores: FloatArray) -> IntArray:
     Parameters
     ----------
     scores : ndarray of shape (n_features,)
+        Score of each feature; larger is better.
 
     Returns
     -------
     ndarray of int64, shape (n_features,)
+        Index of the best feature first.
 
     Examples
     --------
@@ -33,10 +35,12 @@ def ranks(scores: FloatArray) -> IntArray:
     Parameters
     ----------
     scores : ndarray of shape (n_features,)
+        Score of each feature; larger is better.
 
     Returns
     -------
     ndarray of int64, shape (n_features,)
+        Rank of each feature, 1 .. n_features.
 
     Examples
     --------
@@ -58,10 +62,12 @@ def selection_ranks(scores: FloatArray) -> FloatArray:
     Parameters
     ----------
     scores : ndarray of shape (n_features,)
+        Score of each feature; larger is better.
 
     Returns
     -------
     ndarray of shape (n_features,)
+        Rank of each feature; not a whole number for features without a score if their mean is not.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Stability of feature selection: how much the selected set depends on the training sample."""
+"""Stability of feature selection: agreement of the feature sets selected on different training samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from raysel.errors import ConfigError, DataError
 
 @dataclass(frozen=True)
 class Stability:
-    """A stability index with its published confidence interval.
+    """A stability index and its published confidence interval.
 
     Parameters
     ----------

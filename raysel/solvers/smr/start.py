@@ -1,10 +1,10 @@
-"""Where sparse matrix regression starts.
+"""The starts of sparse matrix regression, and the choice among them.
 
-The bound on the rank and, for p < 1, the penalty give the objective many local minima, and starts whose weights
-are already sharp settle on the few cells that they begin with. Two remedies are combined. *Continuation*
-(graduated non-convexity): the first iterations minimise the penalty for an exponent that falls from 1 to p and a
-smoothing that falls by orders of magnitude. *Several starts* by successive halving: each is iterated a little,
-and those of the lowest objectives go on.
+The bound on the rank and, for p < 1, the penalty give the objective many local minima, and a start whose weights
+already differ much keeps the few cells of low weight. Two methods are combined. Continuation (graduated
+non-convexity): the first iterations minimise the penalty for an exponent that falls from 1 to p and a smoothing that
+falls by orders of magnitude. Successive halving: several starts are iterated a few times, and those of the lowest
+objectives go on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from raysel.linalg.reweighting import Penalty, l2p_weights
 from raysel.solvers.smr.updates import accelerated_steps, alternating_steps, objective
 
 # LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to 0.3
-# of alpha_max: more make D sharper than matrices of rank k can follow.
+# of alpha_max: with more, the weights D differ too much for matrices of rank k.
 _LS21_STEPS = 8
 # The continuation's iterations and its first and last smoothing, in squared units of the coefficients.
 _CONTINUATION_STEPS = 5
@@ -33,7 +33,7 @@ _SECOND_ROUND, _SECOND_ROUND_CONVEX = 2, 6
 
 
 def unit_weight(data: LeastSquaresData, p: float) -> float:
-    """The penalty's weight for a feature whose coefficients have the length ``data.coefficient_unit()``."""
+    """Weight of the penalty's tangent for a feature whose coefficients have the length ``data.coefficient_unit()``."""
     return float(l2p_weights(np.array(data.coefficient_unit() ** 2), p, 0.0))
 
 
@@ -43,13 +43,15 @@ def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
     Parameters
     ----------
     data : LeastSquaresData
+        The training set, which gives the units of alpha and of the smoothing.
     penalty : Penalty
+        The penalty at the end.
 
     Returns
     -------
     list of Penalty
-        p falls linearly, zeta geometrically, never below the given; alpha is the same share of
-        ``data.penalty_unit`` at each p.
+        Five penalties. p falls linearly; zeta falls geometrically, but not below the given one; alpha is the same
+        share of ``data.penalty_unit(p)`` at each p.
     """
     alpha, p, zeta = penalty
     unit = data.penalty_unit(p)
@@ -64,9 +66,10 @@ def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
 def multistart_steps(
     data: LeastSquaresData, shape: tuple[int, int], rank: int, penalty: Penalty
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Coefficients and objective after each iteration of `accelerated_steps` from the best of several starts.
+    """Iterate `accelerated_steps` from the best of several starts.
 
-    These are iterated 10 times each, the two of the lowest objectives 2 more, for p = 1 6 more, and the lowest goes on:
+    Each start is iterated 10 times, the two of the lowest objectives 2 times more (6 for p = 1), and the one of the
+    lowest objective goes on. The starts are:
 
     - V from the solution without a bound on the rank for p = 1, for p < 1 with continuation;
     - V from the ridge solution, with continuation;
@@ -81,15 +84,18 @@ def multistart_steps(
     Parameters
     ----------
     data : LeastSquaresData
+        The training set.
     shape : tuple of (int, int)
-        (m, n).
+        Height m and width n of the samples.
     rank : int
+        Rank of each coefficient matrix, at most min(m, n).
     penalty : Penalty
+        The penalty on the coefficients.
 
     Returns
     -------
-    iterator of (ndarray, float), endless
-        Coefficients of shape (c, n_features) or (c, m, n).
+    iterator of (ndarray, float)
+        Coefficients, of shape (c, n_features) or (c, m, n), and objective after each iteration, without end.
     """
     (m, n), c = shape, len(data.Y)
     endless, smooth = repeat(penalty), continuation(data, penalty)
@@ -121,14 +127,14 @@ def multistart_steps(
 def iterations(
     data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Coefficients after each iteration: every second of `alternating_steps`."""
+    """Coefficients after each whole iteration of `alternating_steps`: every second of what it yields."""
     return islice(alternating_steps(data, V, D, penalties), 1, None, 2)
 
 
 def with_objective(
     steps: Iterable[FloatArray], data: LeastSquaresData, penalty: Penalty
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Coefficients with their objective."""
+    """Pair the coefficients of each step with their objective."""
     return ((P, objective(P, data, *penalty)) for P in steps)
 
 
@@ -138,7 +144,7 @@ def identity(c: int, n: int, rank: int) -> FloatArray:
 
 
 def _leading_rows(P: FloatArray, rank: int) -> FloatArray:
-    """The leading right singular vectors of each matrix: (c, m, n) to (c, n, rank)."""
+    """Leading right singular vectors of each matrix: (c, m, n) to (c, n, rank)."""
     leading: FloatArray = np.linalg.svd(P, full_matrices=False)[2][:, :rank].transpose(0, 2, 1)
     return leading
 
@@ -146,7 +152,7 @@ def _leading_rows(P: FloatArray, rank: int) -> FloatArray:
 def _opened_by(
     first: Iterator[tuple[FloatArray, float]], others: list[Iterator[tuple[FloatArray, float]]]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """The first start's iterations of the first round, then the best start's: J never rises from one to the other."""
+    """Yield the first start's iterations of the first round, then the best start's; J never rises."""
     shown, first = tee(first)
     yield from islice(shown, _FIRST_ROUND)
     del shown  # or all that follows would be kept for it
@@ -154,7 +160,7 @@ def _opened_by(
 
 
 def _best(starts: list[Iterator[tuple[FloatArray, float]]], second_round: int) -> Iterator[tuple[FloatArray, float]]:
-    """The start of the lowest objective after two rounds, the second among the best two, from its next iteration on."""
+    """Choose the start of the lowest objective in two rounds, the second among two; it goes on where it is."""
     for n_iterations, n_survivors in ((_FIRST_ROUND, 2), (second_round, 1)):
         if len(starts) > n_survivors:
             reached = [next(islice(start, n_iterations - 1, None))[1] for start in starts]
@@ -163,7 +169,7 @@ def _best(starts: list[Iterator[tuple[FloatArray, float]]], second_round: int) -
 
 
 def _lowest(values: list[float], n: int) -> list[int]:
-    """The places of the n lowest; of those equal but for rounding the first."""
+    """Indices of the n lowest values; of values equal but for rounding the first."""
     left: list[int] = list(range(len(values)))
     lowest: list[int] = []
     for _ in range(n):

@@ -1,4 +1,4 @@
-"""The objective of sparse matrix regression and the half-steps that lower it."""
+"""The objective of sparse matrix regression and the iterations that lower it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raysel.linalg.ridge import left_factors, orthonormal
 
 
 class _Iterate(NamedTuple):
-    """What an iteration ends with: ``P = U V'`` for each class, U orthonormal, and its objective."""
+    """The result of an iteration: ``P = U V'`` for each class, U orthonormal, and its objective."""
 
     U: FloatArray
     V: FloatArray
@@ -21,19 +21,21 @@ class _Iterate(NamedTuple):
 
 
 def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zeta: float) -> float:
-    """J of the coefficients.
+    """Objective J of given coefficients.
 
     Parameters
     ----------
     P : ndarray of shape (n_classes, n_features) or (n_classes, m, n)
-        Of the features as ``data`` stores them.
+        Coefficients of the features as ``data`` stores them.
     data : LeastSquaresData
+        The training set.
     alpha, p, zeta : float
-        The penalty on P.
+        Strength, exponent and smoothing of the penalty on P; see `Penalty`.
 
     Returns
     -------
     float
+        The loss with the best intercept plus the penalty.
     """
     flat = P.reshape(len(P), -1)
     error = flat @ data.X - data.Y
@@ -43,20 +45,23 @@ def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zet
 def alternating_steps(
     data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Coefficients after each half-step: U-step, V-step, U-step, ...
+    """Run the paper's iterations and yield the coefficients after each half-step: U-step, V-step, U-step, ...
 
     Parameters
     ----------
     data : LeastSquaresData
+        The training set.
     V : ndarray of shape (c, n, k)
-    D : ndarray of shape (m, n), positive
-        Weights of the first U-step.
+        Right factor of each class at the start; only the span of its columns matters.
+    D : ndarray of shape (m, n)
+        Positive weight of each cell in the first U-step.
     penalties : iterable of Penalty
-        One an iteration, that is two half-steps; the same throughout for steps that descend.
+        The penalty of each iteration (two half-steps). Under equal penalties the objective never rises.
 
     Yields
     ------
     P : ndarray of shape (c, m, n)
+        Coefficients of the features as ``data`` stores them.
     """
     P = None
     for alpha, p, zeta in penalties:
@@ -76,7 +81,7 @@ def alternating_steps(
 def accelerated_steps(
     data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Coefficients and J after each iteration; `alternating_steps` from extrapolated V, which takes fewer.
+    """Iterate like `alternating_steps`, but from extrapolated V: fewer iterations reach the same J.
 
     With U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right factor of P_{t-1} projected on U_t.
     An iteration begins at ``V_t + t / (t + 3) (V_t - V_{t-1} R')``, Nesterov's extrapolation; where it ends above
@@ -86,13 +91,14 @@ def accelerated_steps(
     Parameters
     ----------
     data, V, D, penalties
-        As `alternating_steps` takes them.
+        As in `alternating_steps`.
 
     Yields
     ------
     P : ndarray of shape (c, m, n)
+        Coefficients after each iteration.
     J : float
-        For the iteration's penalty.
+        Their objective under the iteration's penalty.
     """
     penalties = iter(penalties)
     penalty = next(penalties)
@@ -125,7 +131,7 @@ def _iteration(data: LeastSquaresData, V: FloatArray, D: FloatArray, penalty: Pe
 
 
 def _weights(U: FloatArray, V: FloatArray, penalty: Penalty) -> FloatArray:
-    """The penalty's weights of the cells of U V', shape (m, n)."""
+    """Weights of the penalty's tangent at U V', one a cell, shape (m, n)."""
     return l2p_weights(((U @ V.transpose(0, 2, 1)) ** 2).sum(axis=0), penalty.p, penalty.zeta)
 
 

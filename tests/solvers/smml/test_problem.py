@@ -103,6 +103,9 @@ def test_no_dual_point_is_worth_more_than_the_optimum_whatever_the_gammas(seed, 
     optimum, _ = conic_optimum(X, y, WIDTHS, gamma1, gamma2)
     for point in (problem.dual_point(alpha, V), problem.null_dual_point()):
         assert 0 <= point.bound(gamma1, gamma2) <= optimum * (1 + 1e-6)
+        # Where W = 0 is optimal, at gammas however large, the smaller sides alone count.
+        zero = 2 * sum(min((sign > 0).sum(), (sign < 0).sum()) for sign in indicator(y).T)
+        assert point.bound(1e9 * gamma1, 1e9 * gamma2) <= zero * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("gammas", [(0.5, 0.5), (1.0, 0.0), (0.0, 1.0), (0.9, 0.4)])

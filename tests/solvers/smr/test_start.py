@@ -122,7 +122,10 @@ def test_a_start_that_is_far_better_is_the_one_that_goes_on(p):
 def test_without_a_bound_on_the_rank_the_limit_is_the_convex_optimum(n_samples):
     data, _, _ = made(3, n_samples)
     alpha = 0.2 * data.penalty_unit(1.0)
-    P, J = next(islice(multistart_steps(data, (5, 4), 4, Penalty(alpha, 1.0, 1e-14)), 1000, None))
+    steps = multistart_steps(data, (5, 4), 4, Penalty(alpha, 1.0, 1e-14))
+    ridge = np.linalg.solve(data.X @ data.X.T + alpha * unit_weight(data, 1.0) * np.eye(20), data.X @ data.Y.T).T
+    assert_allclose(next(steps)[0].reshape(3, 20), ridge, rtol=1e-6, atol=1e-9)
+    P, J = next(islice(steps, 1000, None))
     Q = cp.Variable((3, 20))
     problem = cp.sum_squares(Q @ data.X - data.Y) + data.residual + alpha * cp.sum(cp.norm(Q, 2, axis=0))
     optimum = cp.Problem(cp.Minimize(problem)).solve(cp.CLARABEL)
