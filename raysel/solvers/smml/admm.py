@@ -1,10 +1,11 @@
-"""Consensus ADMM for sparse multimodal learning: three proximal steps, one ridge step through an eigendecomposition.
+"""Consensus ADMM for sparse multimodal learning: three proximal steps and one ridge step an update.
 
-The problem is split into Z1 = X W + b (hinge), Z2 = W (blocks) and Z3 = W (rows). One update, in the form of
-Douglas and Rachford's, takes s = (s1, s2, s3) to s + 1.7 (projection(2 z - s) - z) with z = prox(s); the projection
-on {(X W + b, W, W)} is a ridge regression whose matrix depends on neither class nor gamma. Dual variables are
-rho (s1 - z1) and rho tau (s2 - z2), rho tau (s3 - z3). Anderson acceleration extrapolates s; rho and tau are balanced
-by the residuals of their own splits (Boyd et al., Found. Trends Mach. Learn. 2011, 3.4.1, with relative residuals).
+The problem is split into Z1 = X W + b (hinge), Z2 = W (modality norm) and Z3 = W (feature norm). One update, in
+Douglas and Rachford's form, takes s = (s1, s2, s3) to s + 1.7 (projection(2 z - s) - z) with z = prox(s). The
+projection on {(X W + b, W, W)} is a ridge regression whose matrix depends on neither class nor gamma, so that one
+eigendecomposition a training set serves all. The dual variables are rho (s1 - z1), rho tau (s2 - z2) and
+rho tau (s3 - z3). Anderson acceleration extrapolates s; rho and tau are balanced by the residuals of their own
+splits (Boyd et al., Found. Trends Mach. Learn. 2011, 3.4.1, with relative residuals).
 """
 
 from __future__ import annotations
@@ -19,25 +20,29 @@ from raysel.linalg.hinge import hinge_step
 from raysel.solvers.smml.certificate import Certificate
 from raysel.solvers.smml.problem import MultimodalProblem
 
-#: Updates between two looks at the certificate, which costs as much as one update.
+#: Updates between two evaluations of the certificate, each of which costs as much as one update.
 UPDATES = 10
 _RELAXATION = 1.7
 _TAU = 2.0
 #: Ratio of relative residuals, primal to dual and square root, that each split is balanced to: a single feature
-#: that violates the dual constraints lowers the whole bound, so the penalties' dual residual gets more weight.
+#: that violates the dual constraints lowers the whole bound, so the dual residual of the norms gets more weight.
 _HINGE_BALANCE, _PENALTY_BALANCE = 1.0, 2.0
 
 
 class ConsensusADMM:
-    """Solves one problem; each round is ``UPDATES`` updates and a look at the certificate.
+    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and an evaluation of the certificate.
 
     Parameters
     ----------
     problem : MultimodalProblem
+        The problem to solve.
 
     Attributes
     ----------
     certificate : Certificate
+        Best solution and best lower bound found so far.
+    rho, tau : float
+        Penalties of ADMM: rho on Z1, rho tau on Z2 and Z3; balanced as the iteration goes on.
     """
 
     def __init__(self, problem: MultimodalProblem) -> None:
@@ -54,7 +59,7 @@ class ConsensusADMM:
         self._factor()
 
     def rounds(self) -> Iterator[Certificate]:
-        """Improve the certificate without end, unless the gap is zero already."""
+        """Yield the certificate after each round, without end."""
         count = 0
         if self.certificate.gap == 0.0:
             yield self.certificate
@@ -70,12 +75,12 @@ class ConsensusADMM:
             yield self.certificate
 
     def _parts(self, flat: FloatArray) -> list[FloatArray]:
-        """The splits' views of a flat vector: (c, n), then (c, d) a penalty."""
+        """Views of a flat vector as Z1 (c, n), Z2 and Z3 (c, d)."""
         starts = [0, *self._stops[:-1]]
         return [flat[a:b].reshape(s) for a, b, s in zip(starts, self._stops, self._shapes, strict=True)]
 
     def _factor(self) -> None:
-        """(X'X + k tau I)^-1 or (XX' + k tau I)^-1, k penalties, from the shared eigendecomposition."""
+        """Form (X'X + k tau I)^-1 or (XX' + k tau I)^-1, k norms, from the shared eigendecomposition."""
         prepared = self.problem.prepared
         scaled = prepared.eigenvectors / (prepared.eigenvalues + len(self._penalties) * self.tau)
         self._inverse = scaled @ prepared.eigenvectors.T
@@ -96,7 +101,7 @@ class ConsensusADMM:
             penalty.shrink(part, 1.0 / (self.rho * self.tau), out=z)
 
     def _project(self) -> None:
-        """The nearest (X W + b, W, W) to the reflected point, W weighed by tau."""
+        """Project the reflected point on the (X W + b, W, W), with weight tau on both W."""
         X = self.problem.prepared.X
         n, d = X.shape
         target, *copies = self._parts(self._reflected)
@@ -121,7 +126,7 @@ class ConsensusADMM:
             other[:] = W
 
     def _balance(self, ahead: FloatArray) -> None:
-        """Weigh each split so that its primal and its dual residual, both relative, come out alike."""
+        """Change rho and tau so that the relative primal and dual residuals of each split become alike."""
         dual = self._s - ahead
         factors = []
         hinge, penalties = slice(0, self._stops[0]), slice(self._stops[0], None)
@@ -143,10 +148,10 @@ class ConsensusADMM:
         self._anderson.restart()
 
     def _certify(self, ahead: FloatArray) -> None:
-        """Offer the sparse W, and two dual points: one within its bounds, one that solves the equation.
+        """Offer the sparse W and two dual points to the certificate.
 
-        After a proximal step the multipliers keep to their bounds but X'(alpha * Y) = U + V is not met; after a
-        projection it is the other way round. Which of them is worth more, once repaired, differs from case to case.
+        After a proximal step the multipliers are within their bounds but X'(alpha * Y) = U + V does not hold; after a
+        projection it is the other way round. Which of them gives the higher bound, once feasible, varies.
         """
         problem, signs = self.problem, self.problem.prepared.signs
         z = self._parts(ahead)

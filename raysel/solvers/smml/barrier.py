@@ -1,4 +1,4 @@
-"""A dual barrier method for sparse multimodal learning: sure where ADMM stalls, affordable for few coefficients.
+"""A dual barrier method for sparse multimodal learning: reliable where ADMM stalls, for few coefficients.
 
 It follows the maxima of
 
@@ -34,17 +34,19 @@ _LAST_MU = 1e-16
 
 
 class DualBarrier:
-    """Solves one problem; each round is a Newton step and a look at the certificate.
+    """Solver of one problem by a barrier method; a round is a Newton step and an evaluation of the certificate.
 
     Parameters
     ----------
     problem : MultimodalProblem
+        The problem to solve.
     certificate : Certificate
-        What is known of the problem already.
+        Solution and lower bound known already; improved in place.
 
     Attributes
     ----------
     certificate : Certificate
+        Best solution and best lower bound found so far.
     """
 
     def __init__(self, problem: MultimodalProblem, certificate: Certificate) -> None:
@@ -57,7 +59,7 @@ class DualBarrier:
         self._start()
 
     def rounds(self) -> Iterator[Certificate]:
-        """Improve the certificate until rounding ends it."""
+        """Yield the certificate after each Newton step, until rounding errors outweigh progress."""
         last = _LAST_MU * self._mu
         while self._mu > last:
             try:
@@ -69,7 +71,7 @@ class DualBarrier:
             yield self.certificate
 
     def _start(self) -> None:
-        """A point well inside: alpha the same on each side of a problem, small enough for both balls."""
+        """Set the first point, well inside: alpha equal on each side of a problem, within both balls."""
         X = self.problem.prepared.X
         alpha = balanced(np.full_like(self._signs, 0.5), self._signs)
         total = (alpha * self._signs) @ X
@@ -78,16 +80,16 @@ class DualBarrier:
         self._alpha, self._total = scale * alpha, scale * total
         self._V = np.zeros_like(total) if len(self._penalties) == 1 else 0.5 * self._total
         barriers = 2 * self._alpha.size + 2 * sum(penalty.ratios(total).size for penalty in self._penalties)
-        # For this start, whatever is known of the problem: a mu too small for its start takes longer.
+        # From the gap of W = 0, not of the certificate: with a mu too small for this start it takes longer.
         null = Certificate(self.problem)
         self._mu = max(null.objective - null.bound, 1e-300) / barriers
 
     def _parts(self) -> list[FloatArray]:
-        """The dual variables of each term."""
+        """Dual variables of each norm: U and V, or the one there is."""
         return [self._total - self._V, self._V][: len(self._penalties)]
 
     def _newton(self) -> bool:
-        """One damped Newton step; whether the centre is reached, or as near as rounding lets it be."""
+        """Take one damped Newton step; return whether the centre is reached as far as rounding allows."""
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         c, d = self._total.shape
         parts = self._parts()
@@ -122,7 +124,7 @@ class DualBarrier:
         return not self._move(step, step_V, decrement) or decrement < _CENTRED
 
     def _move(self, step: FloatArray, step_V: FloatArray, decrement: float) -> bool:
-        """Go along the step as far as the barrier falls enough, if it falls at all."""
+        """Search along the step by halving (Armijo); return whether a point that is lower enough was found."""
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         step_total = (step * signs) @ X
         down, up = (-step / alpha).max(), (step / (1.0 - alpha)).max()
@@ -144,7 +146,7 @@ class DualBarrier:
         return False
 
     def _offer(self, W: FloatArray, parts: list[FloatArray], rooms: list[FloatArray]) -> None:
-        """Offer the dual point, and W without the blocks that go to zero with mu."""
+        """Offer the certificate the dual point, and W without the blocks that go to zero with mu."""
         problem = self.problem
         kept = np.ones(W.shape, dtype=bool)
         for penalty, room in zip(self._penalties, rooms, strict=True):
@@ -164,19 +166,19 @@ class DualBarrier:
 
 
 def _rooms(penalty: BlockNorm, part: FloatArray) -> FloatArray:
-    """weight^2 - norm^2 of each block: positive inside the ball."""
+    """Room of each block within its ball, weight^2 - norm^2: positive inside."""
     norms = penalty.norms(part)
     return (penalty.weights - norms) * (penalty.weights + norms)
 
 
 def _apply_inverse(penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray) -> FloatArray:
-    """The inverse Hessian of -sum log(room) times a matrix: room / 2 (I - 2 v v' / (weight^2 + norm^2))."""
+    """Multiply by the inverse Hessian of -sum log(room): room / 2 (I - 2 v v' / (weight^2 + norm^2)) a block."""
     overlaps = penalty.sums(part * right) / (penalty.weights**2 + penalty.norms(part) ** 2)
     return 0.5 * penalty.spread(room) * right - penalty.spread(room * overlaps) * part
 
 
 def _add_inverse(matrix: FloatArray, penalty: BlockNorm, part: FloatArray, room: FloatArray) -> None:
-    """Add that inverse Hessian to a matrix of shape (c, d, c, d)."""
+    """Add the inverse Hessian of -sum log(room) to a matrix of shape (c, d, c, d)."""
     factors = penalty.spread(room / (penalty.weights**2 + penalty.norms(part) ** 2))
     half = np.broadcast_to(0.5 * penalty.spread(room), part.shape)
     for members in penalty.members(part.shape):

@@ -1,4 +1,4 @@
-"""A whole grid of gammas on one training set, most points of which need no solve of their own."""
+"""SMML models at all pairs of gammas of a grid on one training set, most of them without a solve of their own."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ class PathPoint:
     Attributes
     ----------
     gamma1, gamma2 : float
-        Absolute.
+        Weights of the two norms, absolute.
     coef : ndarray of shape (n_classes, n_features)
-        The same array at all points that share a solution.
+        Coefficients of the features; the same array at all points that share a solution.
     intercept : ndarray of shape (n_classes,)
+        Intercept of each class.
     objective : float
+        Objective P of the model at these gammas.
     dual_gap : float
-        Relative, never below the true gap.
+        Relative duality gap, never below (P - P*) / P*.
     source : {"solved", "zero", "diagonal", "negligible"}
         Solved here; zero by `SMML.is_zero_solution`; or proved within ``tol`` to be a model without hinge loss of
         larger gammas in the same ratio, or the solution without a term that is negligible.
@@ -44,16 +46,16 @@ class PathPoint:
 
 @dataclass(frozen=True)
 class SMMLPath:
-    """All points of a grid.
+    """The models at all points of a grid.
 
     Attributes
     ----------
     points : list of list of PathPoint
         ``points[i][j]`` is at the i-th gamma1 and the j-th gamma2.
     n_solves : int
-        Problems that were really solved, those of no point included.
+        Number of problems solved, including those at no point of the grid.
     n_rounds : int
-        The solver's iterations in all.
+        Number of the solver's iterations, all solves together.
     """
 
     points: list[list[PathPoint]]
@@ -81,22 +83,27 @@ def smml_path(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
+        Training samples.
     y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Their class labels, or an indicator of 0/1 or -1/1.
     gammas1, gammas2 : sequence of float
-        Not negative; the pair (0, 0) is refused.
-    modalities, gamma_scale, tol, max_iter
-        As for `SMML`; ``max_iter`` is a solve's.
+        Values of gamma1 and gamma2, not negative; the pair (0, 0) is refused.
+    modalities, gamma_scale, tol : default as in `SMML`
+        Parameters of `SMML`.
+    max_iter : int, default=2000
+        Largest number of iterations of one solve.
     prepared : PreparedModalities, default=None
-        What ``SMML.prepare(X, y)`` returned. With it, X and y are not looked at.
+        Result of ``SMML.prepare(X, y)``, to save preparing again; X and y are then ignored.
 
     Returns
     -------
     SMMLPath
+        The models.
 
     Raises
     ------
     ConfigError
-        If a gamma or another parameter cannot be.
+        If a gamma or another parameter is not allowed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The convex problem of sparse multimodal learning on one training set, and the duality gap that certifies a solution.
+"""The convex problem of sparse multimodal learning on one training set, its solutions and its lower bounds.
 
     P(W, b) = sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r ||w^r||
 
@@ -22,28 +22,32 @@ from raysel.linalg.hinge import balanced, best_bias, hinge_loss
 
 @dataclass(frozen=True)
 class PreparedModalities:
-    """What a training set tells, whatever the gammas: read-only, shared by all configurations.
+    """A training set prepared for all gammas; read-only, shared by all configurations.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features), C-contiguous
         Centred, each modality divided by its unit.
     mean : ndarray of shape (n_features,)
+        Mean of each feature, as given.
     units : ndarray of shape (n_modalities,)
-        Root mean square of a modality's features, times a factor common to all.
+        Root mean square of a modality's centred features, times a factor common to all.
     widths : ndarray of int64, shape (n_modalities,)
+        Number of columns of each modality, in column order.
     eigenvalues : ndarray of shape (r,)
+        Eigenvalues of X'X or, where there are fewer samples than features, of XX'.
     eigenvectors : ndarray of shape (r, r)
-        Of X'X or, where there are fewer samples than features, of XX'.
+        Eigenvectors of the same matrix, in the columns.
     signs : ndarray of shape (n_problems, n_samples)
         Y': 1 for the class or label, -1 for the rest; one row for two classes.
     classes : ndarray of shape (n_classes,)
         The classes, or 0, 1, ... for labels.
     multilabel : bool
+        Whether each problem is a label of a multi-label target.
     gradient : ndarray of shape (n_problems, n_features)
         G = X'(alpha * Y) where alpha is 1 on the smaller side of each problem and constant on the other.
     gamma1_max, gamma2_max : float
-        Largest block and largest row norm of G, X in its original units.
+        Largest norm of a class's part of G in one modality, and of a feature's column of G, X in its original units.
     """
 
     X: FloatArray
@@ -61,11 +65,11 @@ class PreparedModalities:
 
     @property
     def column_units(self) -> FloatArray:
-        """The unit of each feature."""
+        """Unit of each feature, that of its modality, shape (n_features,)."""
         return np.repeat(self.units, self.widths)
 
     def coefficients(self, W: FloatArray, bias: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """W and b for samples as they came: neither centred nor divided."""
+        """Convert W and b to coefficients and intercepts of samples as given, neither centred nor divided."""
         coef = W / self.column_units
         return coef, bias - coef @ self.mean
 
@@ -73,19 +77,25 @@ class PreparedModalities:
 def prepare_modalities(
     X: FloatArray, signs: FloatArray, widths: IntArray, classes: LabelArray, multilabel: bool
 ) -> PreparedModalities:
-    """Centre, divide, decompose: once a training set.
+    """Centre a training set, divide each modality by its unit and decompose it.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+        Features as given; not modified.
     signs : ndarray of shape (n_problems, n_samples)
+        Y': 1 for the class or label, -1 for the rest.
     widths : ndarray of int64, shape (n_modalities,)
-    classes : ndarray
+        Number of columns of each modality, in column order.
+    classes : ndarray of shape (n_classes,)
+        The classes, or 0, 1, ... for labels; stored as given.
     multilabel : bool
+        Whether each problem is a label of a multi-label target; stored as given.
 
     Returns
     -------
     PreparedModalities
+        The prepared set.
     """
     n, d = X.shape
     mean = X.mean(axis=0)
@@ -122,15 +132,18 @@ def prepare_modalities(
 
 @dataclass(frozen=True)
 class Solution:
-    """A primal point and the three parts of its objective, whatever the gammas.
+    """A primal point and the three parts of its objective, which do not depend on the gammas.
 
     Attributes
     ----------
     W : ndarray of shape (c, d)
+        Coefficients of the prepared X.
     bias : ndarray of shape (c,)
+        Best bias of each class.
     hinge : float
+        Hinge loss, summed over samples and classes.
     modality_norm, feature_norm : float
-        sum_jk ||w_j^k|| and sum_r ||w^r||, original units.
+        ``sum_jk ||w_j^k||`` and ``sum_r ||w^r||`` in the original units of X.
     """
 
     W: FloatArray
@@ -140,22 +153,22 @@ class Solution:
     feature_norm: float
 
     def objective(self, gamma1: float, gamma2: float) -> float:
-        """P at these gammas."""
+        """Objective P at these gammas."""
         return self.hinge + gamma1 * self.modality_norm + gamma2 * self.feature_norm
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """What a dual point is worth at any gammas, after scaling each class's part into the feasible set.
+    """The norms of a dual point that give its lower bound at any gammas.
 
     Attributes
     ----------
     sums : ndarray of shape (c,)
-        sum_i alpha_ij.
+        ``sum_i alpha_ij`` of each class.
     modality_ratios : ndarray of shape (c,)
-        max_k ||U_j^k||.
+        ``max_k ||U_j^k||`` of each class, in the original units of X.
     feature_ratio : float
-        max_r ||V^r||.
+        ``max_r ||V^r||``, in the original units of X.
     """
 
     sums: FloatArray
@@ -163,7 +176,10 @@ class DualPoint:
     feature_ratio: float
 
     def bound(self, gamma1: float, gamma2: float) -> float:
-        """A lower bound of P at these gammas: scaling class j by s_j never enlarges a row of V beyond max s_j."""
+        """Lower bound of P at these gammas, after scaling each class's part into the feasible set.
+
+        Scaling class j by s_j scales a column of V by at most max s_j.
+        """
         common = min(1.0, gamma2 / self.feature_ratio) if self.feature_ratio > 0 else 1.0
         scales = np.full(len(self.sums), common)
         np.divide(gamma1, self.modality_ratios, out=scales, where=self.modality_ratios * common > gamma1)
@@ -172,13 +188,14 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class MultimodalProblem:
-    """The problem for one pair of gammas, in the units of the prepared X.
+    """The problem for one pair of gammas.
 
     Attributes
     ----------
     prepared : PreparedModalities
+        The training set.
     gamma1, gamma2 : float
-        Absolute; a term whose gamma is 0 is left out.
+        Weights of the modality norm and of the feature norm, absolute; a term whose gamma is 0 is left out.
     """
 
     prepared: PreparedModalities
@@ -187,22 +204,22 @@ class MultimodalProblem:
 
     @cached_property
     def modality_penalty(self) -> ModalityNorm | None:
-        """gamma1 times the group-l1 norm."""
+        """The modality norm times gamma1, of coefficients of the prepared X; None where gamma1 is 0."""
         return ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths) if self.gamma1 > 0 else None
 
     @cached_property
     def feature_penalty(self) -> FeatureNorm | None:
-        """gamma2 times the l2,1 norm."""
+        """The feature norm times gamma2, of coefficients of the prepared X; None where gamma2 is 0."""
         return FeatureNorm(self.gamma2 / self.prepared.column_units) if self.gamma2 > 0 else None
 
     @property
     def penalties(self) -> list[ModalityNorm | FeatureNorm]:
-        """The terms there are."""
+        """The terms whose gamma is positive, the modality norm first."""
         return [norm for norm in (self.modality_penalty, self.feature_penalty) if norm is not None]
 
     @property
     def fractions(self) -> FloatArray:
-        """The gammas over their maxima; infinite where nothing varies with the labels."""
+        """The gammas over their maxima, shape (2,); infinite where no feature varies with the labels."""
         if self.prepared.gamma1_max == 0.0:
             return np.array([np.inf, np.inf])
         return np.array([self.gamma1 / self.prepared.gamma1_max, self.gamma2 / self.prepared.gamma2_max])
@@ -213,7 +230,7 @@ class MultimodalProblem:
         return bool(self.fractions.sum() >= 1.0)
 
     def solution(self, W: FloatArray) -> Solution:
-        """W with its best bias, and what they cost."""
+        """Solution of given W: its best bias and the parts of its objective."""
         scores = W @ self.prepared.X.T
         bias = best_bias(scores, self.prepared.signs)
         hinge = float(hinge_loss(scores + bias[:, None], self.prepared.signs).sum())
@@ -222,24 +239,30 @@ class MultimodalProblem:
 
     @cached_property
     def modality_norm(self) -> ModalityNorm:
-        """The group-l1 norm in the original units."""
+        """The modality norm ``sum_jk ||w_j^k||`` in the original units of X."""
         return ModalityNorm(1.0 / self.prepared.units, self.prepared.widths)
 
     @cached_property
     def feature_norm(self) -> FeatureNorm:
-        """The l2,1 norm in the original units."""
+        """The feature norm ``sum_r ||w^r||`` in the original units of X."""
         return FeatureNorm(1.0 / self.prepared.column_units)
 
     def dual_point(self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
-        """Any alpha, made feasible for the bias and split into U + V.
+        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V.
 
         Parameters
         ----------
         alpha : ndarray of shape (c, n)
-        V : ndarray of shape (c, d), optional
-            A first guess of the l2,1 term's part, e.g. a solver's.
+            Dual variable of each sample in each problem, feasible or not.
+        V : ndarray of shape (c, d), default=None
+            First guess of the feature norm's part, for the prepared X; None for all of X'(alpha * Y).
         rounds : int, default=2
-            Alternating projections that improve the guess.
+            Number of alternating projections that improve the guess.
+
+        Returns
+        -------
+        DualPoint
+            The norms that give the lower bound at any gammas.
         """
         prepared = self.prepared
         alpha = balanced(alpha, prepared.signs)
@@ -256,7 +279,7 @@ class MultimodalProblem:
         return DualPoint(alpha.sum(axis=1), modality_ratios, float(self.feature_norm.ratios(V).max()))
 
     def null_dual_point(self) -> DualPoint:
-        """The dual point of W = 0: G split in the proportion of the gammas' fractions of their maxima."""
+        """Dual point of W = 0: G split in proportion to ``fractions``; it proves W = 0 where ``is_zero_solution``."""
         prepared = self.prepared
         sums = balanced(np.ones_like(prepared.signs), prepared.signs).sum(axis=1)
         if prepared.gamma1_max == 0.0:

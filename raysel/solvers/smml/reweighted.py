@@ -1,9 +1,9 @@
 """Algorithm 1 of Wang et al., CVPR 2013: sparse multimodal learning as a sequence of support vector machines.
 
-Both norms are replaced by quadratics that touch them at the present W, which leaves one SVM a class in the metric
+Both norms are replaced by quadratic upper bounds that are tangent at the present W: one SVM a class in the metric
 eta_jr = a r / (gamma1 r + gamma2 a), a = ||w_j^k|| and r = ||w^r||:  min_w sum hinge + 1/2 sum_r w_r^2 / eta_jr.
-Norms are smoothed to sqrt(norm^2 + eps^2); eps falls from 0.1 to 1e-7 of the largest norm, and so what the
-iteration descends, the smoothed objective, ends at the objective itself, wherever it starts.
+Norms are smoothed to sqrt(norm^2 + eps^2); eps falls from 0.1 to 1e-7 of the largest norm. The iteration lowers the
+smoothed objective, which thereby tends to the objective itself, whatever the start.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ from raysel.solvers.smml.problem import MultimodalProblem
 _FIRST_EPS, _EPS_DECAY, _LAST_EPS = 0.1, 0.3, 1e-7
 #: LIBSVM's stopping tolerance; with its default, 1e-3, the iteration rises and stalls.
 _SVM_TOL = 1e-8
-#: LIBSVM's limit: on a kernel that has collapsed to few features the last digits would take for ever.
+#: LIBSVM's limit of steps: on a kernel reduced to few features the last digits would take far more.
 _SVM_STEPS = 100_000
 
 
 class ReweightedSVM:
-    """Solves one problem; each round is one reweighting of all classes.
+    """Solver of one problem by Algorithm 1; a round is one SVM a class and one reweighting.
 
     Parameters
     ----------
     problem : MultimodalProblem
+        The problem to solve.
     svm_tol : float, default=1e-8
-        Tolerance of the SVM solver.
+        Stopping tolerance of the SVM solver (LIBSVM).
 
     Attributes
     ----------
     certificate : Certificate
+        Best solution and best lower bound found so far.
     n_subproblems : int
-        SVMs solved so far.
+        Number of SVMs solved so far.
     smoothed_objective : float
-        What the iteration descends, at the last W and eps.
+        Objective with smoothed norms, which the iteration lowers, at the last W and eps.
     """
 
     def __init__(self, problem: MultimodalProblem, svm_tol: float = _SVM_TOL) -> None:
@@ -58,7 +60,7 @@ class ReweightedSVM:
         self._norms = np.ones((shape[0], len(problem.prepared.units))), np.ones(shape[1])
 
     def rounds(self) -> Iterator[Certificate]:
-        """Improve the certificate without end."""
+        """Yield the certificate after each round, without end."""
         count = 0
         while True:
             alpha, W = self._solve_machines()
@@ -68,7 +70,7 @@ class ReweightedSVM:
             yield self.certificate
 
     def _weights(self) -> tuple[FloatArray, FloatArray]:
-        """1 / eta = gamma1 / a + gamma2 / r, its two parts: (c, d) and (d,), in the units of the prepared X."""
+        """Both terms of 1 / eta = gamma1 / a + gamma2 / r: (c, d) and (d,), in the units of the prepared X."""
         modality_norms, feature_norms = self._norms
         of_modalities = self.problem.gamma1 * self._modality_norm.weights**2 / modality_norms
         of_features = self.problem.gamma2 * self._feature_norm.weights**2 / feature_norms
@@ -81,7 +83,7 @@ class ReweightedSVM:
         return modality_norms, feature_norms
 
     def _solve_machines(self) -> tuple[FloatArray, FloatArray]:
-        """Dual variables (c, n) and W (c, d) of one SVM a class."""
+        """Solve one SVM a class in the present metric; return the dual variables (c, n) and W (c, d)."""
         X, signs = self.problem.prepared.X, self.problem.prepared.signs
         of_modalities, of_features = self._weights()
         metric = 1.0 / (of_modalities + of_features)
@@ -92,14 +94,14 @@ class ReweightedSVM:
             kernel = (X * eta) @ X.T
             machine = SVC(kernel="precomputed", tol=self._svm_tol, cache_size=1000, max_iter=_SVM_STEPS)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the gap tells what it is worth
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the duality gap shows the error
                 machine.fit(kernel, sign)
             dual[machine.support_] = np.abs(machine.dual_coef_[0])
             self.n_subproblems += 1
         return alpha, (alpha * signs) @ X * metric
 
     def _certify(self, alpha: FloatArray, W: FloatArray) -> None:
-        """Offer W, its numerically zero blocks set to zero, and alpha split as the metric splits it."""
+        """Offer the certificate W, with and without its blocks of rounding size, and alpha split as in the metric."""
         _, of_features = self._weights()
         modality_floor, feature_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
         modality_norms, feature_norms = self._original_norms(W)
@@ -109,7 +111,7 @@ class ReweightedSVM:
         self.certificate.offer_dual(self.problem.dual_point(alpha, of_features * W))
 
     def _reweigh(self, W: FloatArray, eps: float) -> None:
-        """Norms of W, original units, smoothed by eps of the largest; eps never grows."""
+        """Set the norms of W in original units, smoothed by eps times the largest; the smoothing never grows."""
         problem = self.problem
         norms = self._original_norms(W)
         largest = np.array([part.max() for part in norms])

@@ -9,29 +9,30 @@ from raysel.solvers.smml.barrier import DualBarrier
 from raysel.solvers.smml.certificate import Certificate
 from raysel.solvers.smml.problem import MultimodalProblem
 
-#: Beyond so many coefficients the barrier method's matrix, their number squared, is not formed.
+#: Most coefficients for which the barrier method's matrix, their number squared, is formed.
 _COEFFICIENTS = 5000
-#: Newton steps that the barrier method takes, about.
+#: Typical number of Newton steps of the barrier method.
 _STEPS = 50
-#: ADMM keeps at least so many rounds, and no more than that where the barrier method can take over.
+#: Fewest and most rounds of ADMM before the barrier method takes over.
 _FEWEST, _MOST = 30, 1000
 
 
 def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
-    """Improve a certificate without end.
+    """Solve a problem; yield the certificate after each round, without end.
 
-    A round is ``UPDATES`` updates of ADMM. Once these have cost about what the barrier method would, it is that
-    method's turn, a Newton step a round, until rounding ends it; so twice the cost of the better of both is not
-    exceeded by much.
+    A round is ``UPDATES`` updates of ADMM. Once these have cost about as much as the barrier method would, that method
+    takes over, one Newton step a round, until rounding errors end it; then ADMM goes on. The cost is thus at most
+    about twice that of the faster method.
 
     Parameters
     ----------
     problem : MultimodalProblem
+        The problem to solve.
 
     Yields
     ------
     Certificate
-        The same object, better than or as good as before.
+        The same object each time, never worse than before.
     """
     admm = ConsensusADMM(problem)
     switch = _switch(problem)
@@ -42,7 +43,7 @@ def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
 
 
 def _switch(problem: MultimodalProblem) -> int | None:
-    """The number of ADMM rounds that cost as much as the barrier method; None where that cannot be afforded."""
+    """Number of ADMM rounds that cost as much as the barrier method; None where its matrix is too large."""
     n, d = problem.prepared.X.shape
     c = len(problem.prepared.signs)
     if c * d > _COEFFICIENTS:

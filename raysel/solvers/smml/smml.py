@@ -1,4 +1,4 @@
-"""Sparse multimodal learning: which modalities matter to which class, and which features to all of them."""
+"""Sparse multimodal learning (SMML): a linear classifier that is sparse in modalities a class and in features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from raysel.validation import Interval, StrOptions
 
 
 class SMML(IterativeEstimator, OneAgainstRest):
-    """Sparse multimodal learning, solved to a duality gap.
+    """Sparse multimodal learning: a linear classifier and feature ranker, solved to a given duality gap.
 
     One linear two-class problem a class (one against the rest) or a label, all coupled by two norms:
 
@@ -32,52 +32,56 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     with Y in {-1, 1}, w_j^k the coefficients of class j on modality k, and w^r those of feature r on all classes.
     The first norm drops whole modalities for a class, the second drops features for all classes; ``gamma2=0`` and
-    ``gamma1=0`` are the two variants with one norm. b is free. The data are centred within, never scaled: see
-    `ModalityScaler`. This is eq. 8 of the paper; its eq. 3 at (g1, g2) is this problem at (2 g1, 2 g2).
+    ``gamma1=0`` are the two variants with one norm. b is not penalised. The data are centred by ``fit`` but not scaled:
+    see `ModalityScaler`. This is eq. 8 of the paper; its eq. 3 at (g1, g2) is this problem at (2 g1, 2 g2).
 
     Parameters
     ----------
     modalities : dict of str to int, default=None
-        Each modality's number of columns of X, in column order. None: all of X is one modality.
+        Number of columns of each modality, by its name, in column order. None: all of X is one modality.
     gamma1, gamma2 : float, default=0.1
-        Weights of the two norms, not negative, not both 0.
+        Weights of the two norms, not negative, not both 0; see ``gamma_scale``.
     gamma_scale : {"max", "absolute"}, default="max"
-        "max": gamma1 and gamma2 are fractions of g1max and g2max, found on the training set, with which W = 0
-        wherever gamma1 + gamma2 >= 1.
+        Unit of the gammas. "max": fractions of g1max and g2max, found on the training set, for which W = 0 wherever
+        gamma1 + gamma2 >= 1. "absolute": as they are.
     method : {"admm", "reweighted"}, default="admm"
-        "admm": consensus ADMM, an iteration is 10 updates; where that is slow and there are at most 5000
-        coefficients, a barrier method goes on, an iteration is a Newton step. "reweighted": Algorithm 1 of the
-        paper, an iteration is one SVM (LIBSVM) a class; slower, and the same optimum.
+        The solver; all reach the same optimum. "admm": consensus ADMM, an iteration is 10 updates; where that is slow
+        and there are at most 5000 coefficients, a barrier method takes over, an iteration is a Newton step.
+        "reweighted": Algorithm 1 of the paper, an iteration is one SVM (LIBSVM) a class; slower.
     tol : float, default=1e-4
-        The relative duality gap at which to stop.
+        Relative duality gap at which to stop.
     max_iter : int, default=2000
+        Largest number of iterations.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` keeps. None: half of them.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features), one row for two classes
-        With exact zeros.
+        Coefficients of the features, with exact zeros.
     intercept_ : ndarray of shape (n_classes,), one entry for two classes
+        Intercept of each class.
     classes_ : ndarray of shape (n_classes,)
-        For a multi-label target 0, 1, ..., one a label.
+        Sorted class labels; for a multi-label target 0, 1, ..., one a label.
     class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
-        Training samples of each class; without and with each label. Decides where scores are equal.
+        Training samples of each class; without and with each label. Decides between classes of equal scores.
     multilabel_ : bool
+        Whether the target was an indicator of labels.
     scores_ : ndarray of shape (n_features,)
-        ||w^r|| of each feature.
+        Norm ||w^r|| of each feature's coefficients.
     modality_scores_ : ndarray of shape (n_modalities, n_classes), one column for two classes
-        ||w_j^k|| of each modality and class.
+        Norm ||w_j^k|| of each class's coefficients in each modality.
     modality_names_ : list of str
+        Name of each modality, in column order; "all" without ``modalities``.
     gamma1_, gamma2_ : float
-        Absolute.
+        Absolute weights of the two norms.
     dual_gap_ : float
         An upper bound of (P - P*) / P*, P the objective of the returned model and P* the smallest there is.
     objective_path_ : ndarray of shape (n_iter_,)
-        P of the best model so far after each iteration. For "reweighted" what Algorithm 1 descends: the objective
-        of its last W with norms smoothed by eps, which falls to 1e-7 of the largest norm.
+        P of the best model so far after each iteration. For "reweighted" the objective of the last W with norms
+        smoothed by eps, which Algorithm 1 lowers; eps falls to 1e-7 of the largest norm.
     n_subproblems_ : int
-        SVMs solved, 0 for "admm".
+        Number of SVMs solved, 0 for "admm".
 
     References
     ----------
@@ -138,11 +142,11 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Build the solver for data of this layout: its modalities, or one."""
+        """Build the solver for data of this layout, with its modalities or with one."""
         return cls(modalities=dict(layout.modalities) if isinstance(layout, Modalities) else None, **params)
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width."""
+        """Check the parameters, alone and against the number of features; raise ConfigError if one is wrong."""
         super().check(n_features)
         if self.gamma1 == 0 and self.gamma2 == 0:
             raise ConfigError("gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them above 0.")
@@ -160,20 +164,23 @@ class SMML(IterativeEstimator, OneAgainstRest):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """The sparser is the simpler: larger gamma1 + gamma2 first, then larger gamma1 (fewer modalities)."""
+        """Sort key of sparser models first: larger gamma1 + gamma2, then larger gamma1 (fewer modalities)."""
         return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
-        """Centre, find the gammas' maxima and the eigendecomposition that all gammas share.
+        """Centre the training set, find the gammas' maxima and the eigendecomposition that all gammas share.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
+            Training samples.
         y : ndarray of shape (n_samples,), or (n_samples, n_labels) of 0/1 or -1/1
+            Their class labels, or an indicator of labels.
 
         Returns
         -------
         PreparedModalities
+            The prepared set, which serves models of all gammas.
 
         Raises
         ------
@@ -186,7 +193,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         return prepare_modalities(X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel)
 
     def problem(self, prepared: PreparedModalities) -> MultimodalProblem:
-        """The problem that the gammas pose on a training set."""
+        """Problem of this model's gammas on a prepared training set."""
         fractions = self.gamma_scale == "max"
         return MultimodalProblem(
             prepared,
@@ -195,7 +202,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         )
 
     def is_zero_solution(self, prepared: PreparedModalities) -> bool:
-        """Whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0."""
+        """Tell whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0."""
         return self.problem(prepared).is_zero_solution
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
@@ -204,9 +211,11 @@ class SMML(IterativeEstimator, OneAgainstRest):
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
+            Training samples; only their number of columns is read.
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Not read: ``prepared`` holds the labels.
         prepared : PreparedModalities
-            Of X and y.
+            Result of ``prepare(X, y)``.
         """
         self.keep(X, Certificate(self.problem(prepared)))
 
@@ -294,12 +303,12 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self.modality_scores_ = np.array([np.linalg.norm(block, axis=1) for block in blocks])
 
     def keep(self, X: FloatArray, certificate: Certificate) -> None:
-        """Be fitted by a solution that was found elsewhere, in one step."""
+        """Set the fitted attributes to a solution that was found elsewhere, as after one iteration."""
         self.n_features_in_ = X.shape[1]
         self._keep(certificate, 0)
         self.objective_path_, self.n_iter_ = np.array([certificate.objective]), 1
         self.converged_ = self._has_converged(self.objective_path_)
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Whether the relative duality gap is within ``tol``."""
+        """Tell whether the relative duality gap is within ``tol``."""
         return bool(self.dual_gap_ <= self.tol)

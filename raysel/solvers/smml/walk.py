@@ -1,10 +1,10 @@
-"""The models at many pairs of gammas on one training set: certificates in place of most solves.
+"""The models at many pairs of gammas on one training set, most of them certified without a solve of their own.
 
-Three certificates pass a model on. W = 0 is proved beyond the collapse. A model without any hinge loss that is optimal
-at (gamma1, gamma2) is so at t (gamma1, gamma2), t <= 1: on each ray such a model is looked for at fixed levels. And a
-solution with gamma1 = 0 (or gamma2 = 0) holds where that term is negligible. What is solved besides is solved as
-`SMML.fit` does. So the model at a point follows from the training set, its own gammas, ``tol`` and ``max_iter``, to the
-last bit, whatever other points are asked for; only the time depends on them.
+Three proofs save solves. W = 0 is optimal where the gammas' fractions of their maxima sum to 1 or more. A model without
+any hinge loss that is optimal at (gamma1, gamma2) is optimal at t (gamma1, gamma2), t <= 1: on each ray such a model is
+searched at fixed levels. And a solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that term is
+negligible. Other points are solved as `SMML.fit` does. So the model at a point depends, to the last bit, only on the
+training set, its own gammas, ``tol`` and ``max_iter``, and not on the other points; only the time does.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from raysel.solvers.smml.rounds import solving_rounds
 #: A term is tried as negligible where its gamma's fraction is below so many ``tol`` of the other's: at the other
 #: term's optimum it is 0.9 to 2.6 times that share of the objective (measured).
 _NEGLIGIBLE = 1.0
-#: Share of ``tol`` to which what is passed on is solved: a negligible term takes of the rest.
+#: Share of ``tol`` to which models for other points are solved: a negligible term takes part of the rest.
 _STRICT = 0.25
-#: Where a ray is searched for a model without hinge loss: so many sums of the gammas' fractions, as far as needed.
+#: Sums of the gammas' fractions at which a ray is searched for a model without hinge loss, from the largest on.
 _LEVELS = [2.0**-k for k in range(5, 64, 2)]
-#: Where the hinge loss is more than this share of the objective, lower levels are not looked at.
+#: Share of the hinge loss in the objective above which lower levels are not searched.
 _HINGE = 0.5
 
 Source = Literal["solved", "zero", "diagonal", "negligible"]
@@ -41,7 +41,24 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """Finds point after point; what it keeps saves time and changes no result."""
+    """Finder of models at pairs of gammas; the solutions it keeps save time and change no result.
+
+    Parameters
+    ----------
+    prepared : PreparedModalities
+        The training set.
+    tol : float
+        Relative duality gap within which a model is accepted.
+    max_iter : int
+        Largest number of the solver's rounds in one solve.
+
+    Attributes
+    ----------
+    n_solves : int
+        Number of problems solved so far.
+    n_rounds : int
+        Number of the solver's rounds so far.
+    """
 
     def __init__(self, prepared: PreparedModalities, tol: float, max_iter: int) -> None:
         self.n_solves = self.n_rounds = 0
@@ -50,7 +67,20 @@ class Walk:
         self._levels: dict[tuple[float, float], tuple[Found | None, bool]] = {}
 
     def find(self, problem: MultimodalProblem) -> tuple[Certificate, Source]:
-        """The model at a point: proved zero, inferred, or solved."""
+        """Find the model at one pair of gammas: proved zero, taken from another point, or solved.
+
+        Parameters
+        ----------
+        problem : MultimodalProblem
+            The problem at the point, on the training set of the walk.
+
+        Returns
+        -------
+        certificate : Certificate
+            The model and its duality gap.
+        source : {"solved", "zero", "diagonal", "negligible"}
+            The proof: solved here, W = 0, a model without hinge loss on the ray, or one without a negligible term.
+        """
         if problem.is_zero_solution:
             return Certificate(problem), "zero"
         first, second = problem.fractions
@@ -68,7 +98,7 @@ class Walk:
         return _certificate(problem, solved), "solved"
 
     def _lossless(self, problem: MultimodalProblem) -> Found | None:
-        """A model without hinge loss from the problem's ray, at or above it; None if there is none or it is too far."""
+        """Model without hinge loss on the problem's ray, at the point or above; None if none is found."""
         fractions = problem.fractions
         # Points of one diagonal are not quite so in floating point: twelve digits name the ray.
         shares = np.array([float(f"{share:.12g}") for share in fractions / fractions.max()])
@@ -80,7 +110,7 @@ class Walk:
         return None
 
     def _at_level(self, first: float, second: float) -> tuple[Found | None, bool]:
-        """The model without hinge loss at these fractions, and whether lower levels are hopeless."""
+        """Model without hinge loss at these fractions, or None, and whether lower levels need no search."""
         if (first, second) not in self._levels:
             prepared, found = self._prepared, None
             problem = MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
@@ -94,14 +124,14 @@ class Walk:
         return self._levels[first, second]
 
     def _limit(self, problem: MultimodalProblem) -> list[Found]:
-        """The solution of a problem with one term, within ``tol`` and within what is passed on."""
+        """Solution of a problem with one term, within ``tol`` and within the stricter gap for other points."""
         key = problem.gamma1, problem.gamma2
         if key not in self._limits:
             self._limits[key] = self._solve(problem, self._tol, _STRICT * self._tol)
         return self._limits[key]
 
     def _solve(self, problem: MultimodalProblem, *gaps: float) -> list[Found]:
-        """The first solution within each gap, falling, or the last."""
+        """First solution within each of the falling gaps; the last one where the gap is not reached."""
         found: list[Found] = []
         for certificate in self._rounds(problem, gaps[-1]):
             within = [gap for gap in gaps[len(found) :] if certificate.gap <= gap]
@@ -109,7 +139,7 @@ class Walk:
         return found + [Found(certificate.solution, certificate.dual)] * (len(gaps) - len(found))
 
     def _rounds(self, problem: MultimodalProblem, gap: float) -> Iterator[Certificate]:
-        """The solver's rounds until the gap is reached, ``max_iter`` at most: those of `SMML.fit`."""
+        """Yield the rounds of `SMML.fit` until the gap is reached, at most ``max_iter``."""
         self.n_solves += 1
         for certificate in islice(solving_rounds(problem), self._max_iter):
             self.n_rounds += 1
@@ -119,7 +149,7 @@ class Walk:
 
 
 def _certificate(problem: MultimodalProblem, found: Found) -> Certificate:
-    """What was found for a problem, or for another, as a certificate of this one."""
+    """Certificate of a problem by a solution and a dual point found for it or for another."""
     certificate = Certificate(problem)
     certificate.offer(found.solution)
     certificate.offer_dual(found.dual)
@@ -127,9 +157,9 @@ def _certificate(problem: MultimodalProblem, found: Found) -> Certificate:
 
 
 def _without_hinge(certificate: Certificate, gap: float) -> Found | None:
-    """The solution enlarged, class by class, until no sample violates its margin; None where classes overlap.
+    """Enlarge the solution, class by class, until no sample violates its margin; None where classes overlap.
 
-    Only without any hinge loss is a solution optimal all the way down its ray; a solver leaves a trace of it.
+    Only a solution without any hinge loss is optimal all the way down its ray, and a solver leaves a small rest of it.
     """
     problem, W = certificate.problem, certificate.solution.W
     signs = problem.prepared.signs

@@ -56,52 +56,61 @@ class SMR(IterativeEstimator, LinearSelector):
         Smooths the penalty, > 0; see ``alpha_scale``. It leaves no exact zeros: the score of every cell that
         varies is positive.
     init : {"multistart", "identity", "random"}, default="multistart"
-        J has many local minima, and starts decide between them. "multistart" takes four: the leading right singular
-        vectors of each class in the ridge solution and in the solution for p = 1 without a bound on the rank, both
-        followed by iterations with an exponent and a smoothing that approach p and zeta (continuation, also called
-        graduated non-convexity); a random V that is the same at every call, whatever ``random_state``; and [I; 0].
-        After 10 iterations the two of the lowest objectives go on, after 2 more the lowest. These 44 iterations
-        precede the first one and are not counted: ``max_iter`` and ``objective_path_`` are about the chosen start.
-        For p = 1 the second start, without continuation, is iterated first and counted, and the others' iterations,
-        42 as the last two starts get 6 more, come uncounted after its tenth. All iterations begin at an
-        extrapolated V (Nesterov's, with restart where J would rise), which takes fewer of them to the same J.
-        Where the rank is min(shape), and so no bound, it solves the unbounded problem, which
-        for p = 1 is convex. "identity" is the paper's start V = [I; 0], D = 1, "random" draws an orthonormal V a
-        class, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of D becomes
-        ``(p/2) u^(p-2)``, u as below.
+        The start: J has many local minima, and the start decides which one is reached.
+
+        "multistart" takes four starts: the leading right singular vectors of each class in the ridge solution, and in
+        the solution for p = 1 without a bound on the rank, both followed by iterations with an exponent and a
+        smoothing that approach p and zeta (continuation, also called graduated non-convexity); a random V, the same
+        at every call whatever ``random_state``; and V = [I; 0]. After 10 iterations the two of the lowest objectives
+        go on, after 2 more the one of the lowest. These 44 iterations come before the first counted one:
+        ``max_iter`` and ``objective_path_`` count those of the chosen start. For p = 1 the second start, without
+        continuation, is iterated first and counted; the others' 42 iterations (the last two starts get 6 more) come
+        uncounted after its tenth. All iterations begin at an extrapolated V (Nesterov's method, restarted where J
+        would rise), so that fewer of them reach the same J. Where the rank is min(shape), which bounds nothing, the
+        problem without a bound is solved instead; for p = 1 it is convex.
+
+        "identity" is the paper's start V = [I; 0], D = 1, and "random" an orthonormal random V a class, D = 1; both
+        are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as
+        below.
     alpha_scale : {"max", "absolute"}, default="max"
-        Whether alpha and zeta are in units of the data, so that no constant factor of X changes the ranking,
-        or are taken as they are. Of a cell f let ``c_f`` be the length of ``sum_i X_i[f] y_i`` over the centred
-        samples and targets, and ``q_f = sum_i X_i[f]^2``. The unit of alpha is
+        Unit of alpha and zeta: "max" takes both from the training set, so that a constant factor of X does not
+        change the ranking; "absolute" uses them as they are. Of a cell f let ``c_f`` be the length of
+        ``sum_i X_i[f] y_i`` over the centred samples and targets, and ``q_f = sum_i X_i[f]^2``. The unit of alpha is
         ``a(p) = max_f M c_f^(2-p) q_f^(p-1)``, from which on no single cell is worth its penalty, with
         ``M = 2 t^(1-p) - t^(2-p)``, ``t = 2 (1-p) / (2-p)``: for p = 1 it is alpha_max, ``2 max_f c_f``, from
         which on the solution is zero. The unit of zeta is ``u^2``, ``u = a(0) / a(1)``: where one cell has both
         maxima u is half of its least-squares coefficient. In images of values in [0, 1] u is about 0.3 to 1.
     max_iter : int, default=200
-        Iterations at most; one is a U-step and a V-step.
+        Largest number of iterations; one is a U-step and a V-step.
     tol : float, default=1e-4
         Stop when an iteration lowers the objective by less than this share.
     n_features_to_select : int, default=None
-        How many features ``transform`` keeps; None for half of them.
+        Number of features that ``transform`` keeps; None for half of them.
     random_state : int, RandomState instance or None, default=None
-        For ``init="random"``.
+        Seed of the start for ``init="random"``; the other starts ignore it.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Coefficients of the features in the decision function.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Intercepts of the decision function.
     classes_ : ndarray of shape (n_classes,)
+        Sorted class labels.
     scores_ : ndarray of shape (n_features,)
         ``sqrt(sum_r P_r[a,b]^2)`` over all classes; 0 for features that are constant in the training set.
     ranking_ : ndarray of int64, shape (n_features,)
-        1 is best.
+        Rank of each feature by its score, 1 for the best.
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each iteration, over the one-hot columns of all classes.
     n_iter_ : int
+        Number of iterations, the length of ``objective_path_``.
     converged_ : bool
+        Whether the iterations ended by ``tol`` and not by ``max_iter``.
     n_features_in_ : int
+        Number of features of the training set.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Column names of the training set, if it had any.
 
     Raises
     ------
@@ -176,12 +185,14 @@ class SMR(IterativeEstimator, LinearSelector):
         Parameters
         ----------
         layout : Tensor of order 1 or 2
+            Layout of the samples, which sets ``shape``.
         **params
             All parameters but ``shape``.
 
         Returns
         -------
         SMR
+            The solver, not fitted.
 
         Raises
         ------
@@ -194,16 +205,17 @@ class SMR(IterativeEstimator, LinearSelector):
         return cls(shape=(height, width), **params)
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width.
+        """Check the parameters, alone and against the number of features.
 
         Parameters
         ----------
         n_features : int
+            Number of columns of X.
 
         Raises
         ------
         ConfigError
-            Names the parameter, its value and what would do.
+            If one is wrong; the message names it, its value and the values that are allowed.
         """
         super().check(n_features)
         shape = self._sides(n_features)
@@ -220,11 +232,11 @@ class SMR(IterativeEstimator, LinearSelector):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Lower rank first, then the stronger penalty."""
+        """Sort key of simpler models first: the lower rank, then the stronger penalty."""
         return (self.rank, -self.alpha)
 
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
-        """Whether p = 1 and alpha is at or above alpha_max, or no cell is correlated with the classes."""
+        """Tell whether P = 0 is the solution: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
         alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
         alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
         return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
@@ -237,14 +249,14 @@ class SMR(IterativeEstimator, LinearSelector):
         self.n_iter_, self.converged_ = 1, True
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
-        """Centre and, if that saves work, rotate the samples; see `LeastSquaresData`."""
+        """Centre and reduce the training set, once for all parameters; see `LeastSquaresData`."""
         return least_squares_data(X, y)
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
         return (n_features, 1) if self.shape is None else tuple(self.shape)
 
     def _penalty(self, prepared: LeastSquaresData) -> Penalty:
-        """The penalty on coefficients of the features as ``prepared`` stores them."""
+        """Penalty on the coefficients of the features as ``prepared`` stores them."""
         if self.alpha_scale == "absolute":
             alpha, zeta = self.alpha / prepared.scale**self.p, self.zeta * prepared.scale**2
         else:
@@ -254,7 +266,7 @@ class SMR(IterativeEstimator, LinearSelector):
         return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
 
     def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[tuple[FloatArray, float]]:
-        """Coefficients after each iteration, and their objective."""
+        """Yield the coefficients after each iteration and their objective."""
         c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
             return multistart_steps(data, (m, n), k, penalty)
@@ -262,7 +274,7 @@ class SMR(IterativeEstimator, LinearSelector):
             V = identity(c, n, k)
         else:
             V = orthonormal(check_random_state(self.random_state).standard_normal((c, n, k)))
-        # D = 1 belongs to coefficients in a unit of their own: those of the features as given, or of the data.
+        # D = 1 in the units of the features as given, or of the data.
         weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
         return with_objective(iterations(data, V, np.full((m, n), weight), repeat(penalty)), data, penalty)
 

@@ -108,6 +108,10 @@ def test_a_model_without_hinge_loss_has_every_margin_and_holds_along_its_ray():
     factors = found.solution.W.sum(axis=1) / certificate.solution.W.sum(axis=1)
     np.testing.assert_allclose(found.solution.W, factors[:, None] * certificate.solution.W, rtol=1e-9)
     assert (factors >= 1 - 1e-12).all()
+    roomy = Certificate(problem)
+    roomy.solution = problem.solution(3.0 * found.solution.W)
+    kept = _without_hinge(roomy, np.inf)
+    np.testing.assert_allclose(kept.solution.W, roomy.solution.W, rtol=1e-12)  # it is never reduced
     below = replace(problem, gamma1=problem.gamma1 / 50, gamma2=problem.gamma2 / 50)
     ray = Certificate(below)
     ray.offer(found.solution)
