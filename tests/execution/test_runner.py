@@ -86,7 +86,7 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
     records, refits, kept = run_on_ray(study, tmp_path / "run")
     for record in kept:
         assert record["kind"] == "trial"
-        assert not [key for key in [*record, *record["curves"], *record["metrics"]] if "test" in key]
+        assert not [key for key in record if "test" in key]
     assert [refit.record.fold for refit in refits] == ["outer0", "outer1", "final"]
     assert [len(refit.record.test_scores) for refit in refits] == [2, 2, 0]
     for fold, refit in zip(study.plan.folds, refits, strict=True):

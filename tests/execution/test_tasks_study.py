@@ -44,7 +44,7 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):
     _, refits, kept = run_on_ray(study, tmp_path / "run")
     assert len(kept) == 2
     for record in kept:
-        curves = record["curves"]
+        curves = TrialRecord.from_json(record).curves("accuracy", study.evaluation.labels)
         each = np.array([curves["val_accuracy_iris"], curves["val_accuracy_wine"]])
         assert each.shape[1] == len(curves["objective"]) > 1
         np.testing.assert_allclose(each.mean(axis=0), curves["val_accuracy"], atol=1e-12)
