@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+from raysel.version import __version__
 
 # Loaded when first used: a worker that needs a solver does not pay for figures and model files.
 _HOME = {
@@ -29,6 +29,7 @@ __all__ = [
     "Dataset",
     "FeatureRanking",
     "ModalityScaler",
+    "__version__",
     "load_dataset",
     "load_model",
     "open_study",

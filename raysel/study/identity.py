@@ -12,7 +12,7 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
-import raysel
+from raysel.version import __version__
 
 #: Modules that every study's numbers pass through, besides the solver's.
 _ROOTS = (
@@ -59,7 +59,7 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
         a study to be resumed.
     """
     names = [*_NUMERICAL, *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
-    own = {"raysel": raysel.__version__, "numbers": numbers_hash(code), "python": platform.python_version()}
+    own = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
     return own | {name: version(name) for name in names}
 
 
@@ -163,10 +163,15 @@ def _imports(name: str) -> tuple[str, ...]:
     return tuple(sorted(target for target in targets if target in _own_modules() and target.startswith(counted)))
 
 
+def _package() -> Path:
+    """The folder of raysel's source."""
+    return Path(__file__).resolve().parent.parent
+
+
 @cache
 def _own_modules() -> dict[str, Path]:
     """Every module of raysel by its full name."""
-    root = Path(raysel.__file__).parent
+    root = _package()
     found = {}
     for path in root.rglob("*.py"):
         parts = ("raysel", *path.relative_to(root).with_suffix("").parts)

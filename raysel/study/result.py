@@ -26,7 +26,6 @@ from raysel.tracking.uploader import tracking_status
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -327,7 +326,7 @@ class StudyResult:
         _ = self.refits
         return load_model(self.directory.model)
 
-    def plot_ranking(self, top: int | None = None, ax: Axes | None = None) -> Axes:
+    def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map of matrix-shaped samples, else bars of the best features.
 
         Parameters
@@ -345,7 +344,7 @@ class StudyResult:
 
         return plot_ranking(self.ranking(top), self.layout, ax)
 
-    def plot_convergence(self, ax: Axes | None = None) -> Axes:
+    def plot_convergence(self, ax: Any = None) -> Any:
         """Draw the mean objective of each configuration by iteration, the model's in colour.
 
         Parameters

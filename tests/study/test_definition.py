@@ -48,7 +48,7 @@ def test_the_solver_gets_the_images_sides_and_the_folds_own_random_state(digits)
 def test_a_prepared_fold_knows_its_training_set_only(digits):
     study = make_study(digits)
     inner = study.plan.folds[0].inner[0]
-    fold = study.fold_data(inner)
+    fold = study.fold_data(inner, study.examples[0].params)
     X = study.dataset.X
     low, high = X[inner.train].min(), X[inner.train].max()
     np.testing.assert_allclose(fold.X_train, (X[inner.train] - low) / (high - low), rtol=1e-15)

@@ -79,7 +79,7 @@ def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
 @pytest.mark.slow
 def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, capsys, monkeypatch):
     def after_three(limits):
-        limits.out_of_time = len(limits._work.records) >= 3
+        limits.out_of_time = len(limits._plan.records) >= 3
         return limits.out_of_time
 
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4]}
@@ -225,7 +225,7 @@ def test_what_a_winners_fit_warned_of_stands_beside_the_result(here, capsys):
 
 def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monkeypatch):
     def after_four(limits):
-        limits.out_of_time = len(limits._work.records) >= 4
+        limits.out_of_time = len(limits._plan.records) >= 4
         return limits.out_of_time
 
     search = {"executor": "serial", "early_stopping": "asha", "synchronous": True, "time_budget": 1000.0}

@@ -191,7 +191,7 @@ def _numbers(path: Path, table: Any, names: Sequence[str]) -> FloatArray:
 
 def _is_numeric(kind: Any) -> bool:
     types = pa.types
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_zero_solution)
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
@@ -220,7 +220,7 @@ def _labels(path: Path, table: Any, name: str) -> LabelArray:
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if column.null_count:
-        row = column.is_zero_solution().to_pylist().index(True)
+        row = column.is_null().to_pylist().index(True)
         raise DataError(
             f"{path}: column '{name}' has no value in row {row} (counted from 0, without the header); "
             "fill it in or leave the sample out."

@@ -1,0 +1,3 @@
+"""Version of raysel."""
+
+__version__ = "0.2.0"

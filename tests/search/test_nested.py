@@ -1,0 +1,82 @@
+"""The search of one outer fold: each configuration once, and nothing of another fold."""
+
+from __future__ import annotations
+
+import pytest
+from small_studies import make_study, write_digits
+
+from raysel.cv.records import FoldTrace, InnerTrace
+from raysel.search.configurations import Configuration
+from raysel.search.nested import WORST_SCORE, FoldSearch, empty_record, last_score
+
+ASHA = {
+    "solver__params": {"max_iter": 12},
+    "solver__space": {"alpha": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]},
+    "search": {"early_stopping": "asha", "synchronous": True, "batch_size": 3, "reduction_factor": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nested")
+    write_digits(folder / "few.npz")
+    return make_study(folder / "few.npz", **ASHA)
+
+
+def make_search(study, fold, done=()):
+    return FoldSearch(study.config, fold, study.configurations, study.halving(), done)
+
+
+def scored(record, score: float):
+    """The record as a trial of one iteration would leave it."""
+    record.folds = {record.fold: FoldTrace(inner=[InnerTrace([1.0], [[score]])])}
+    return record
+
+
+def explore(search, scores) -> list[str]:
+    """The ids of all trials, in the order of asking."""
+    asked = []
+    while not search.exhausted:
+        record = search.next()
+        asked.append(record.id)
+        search.tell(scored(record, scores(record)))
+    return asked
+
+
+def test_each_configuration_is_tried_once_in_an_order_of_the_folds_own(study):
+    orders = [explore(make_search(study, fold), lambda _: 0.5) for fold in study.plan.folds]
+    for fold, order in zip(study.plan.folds, orders, strict=True):
+        assert sorted(order) == sorted(f"{fold.name}-{c.id}" for c in study.configurations)
+    assert len({tuple(id_.rpartition("-")[2] for id_ in order) for order in orders}) > 1
+
+
+def test_a_resumed_search_continues_where_it_stopped(study):
+    fold = study.plan.folds[0]
+    whole = explore(make_search(study, fold), lambda _: 0.5)
+    search, done = make_search(study, fold), []
+    for _ in range(3):
+        done.append(scored(search.next(), 0.5))
+        search.tell(done[-1])
+    assert explore(make_search(study, fold, done), lambda _: 0.5) == whole[3:]
+
+
+def test_a_trial_below_the_quantile_of_an_earlier_batch_is_stopped(study):
+    fold = study.plan.folds[0]
+    search = make_search(study, fold)
+    first = [search.next() for _ in range(3)]
+    assert search.next() is None  # the next batch waits
+    for record, score in zip(first, (0.2, 0.5, 0.8), strict=True):
+        assert search.should_continue(record, 3, score)  # nobody of an earlier batch judges them
+        search.tell(scored(record, score))
+    later = [search.next(), search.next()]
+    assert not search.should_continue(later[0], 3, 0.4)
+    assert search.should_continue(later[1], 3, 0.6)
+
+
+def test_the_score_of_a_trial_is_its_last_and_the_worst_without_one():
+    record = empty_record(Configuration({"alpha": 0.1}, ("alpha",)), "outer1")
+    assert (record.fold, record.id.partition("-")[0]) == ("outer1", "outer1")
+    assert last_score(record) == WORST_SCORE
+    assert last_score(scored(record, 0.75)) == 0.75
+    record.folds["outer1"].error = "failed"
+    assert last_score(record) == WORST_SCORE
