@@ -58,7 +58,7 @@ def test_it_does_not_depend_on_where_raysel_is(copy):
         ("report/bars.py", CODE, (False, False)),
         ("tracking/uploader.py", CODE, (False, False)),
         ("solvers/smr/updates.py", CODE, (True, False)),
-        ("solvers/smml/path.py", CODE, (False, True)),
+        ("solvers/smml/walk.py", CODE, (False, True)),
         ("linalg/hinge.py", CODE, (False, True)),
         ("cv/lockstep.py", CODE, (True, True)),
         ("metrics/ranks.py", CODE, (True, True)),
