@@ -38,9 +38,8 @@ def main() -> None:
         parallel_config("loky", inner_max_num_threads=1),
         Parallel(N_PROCESSES) as pool,
     ):
-        pool(
-            delayed(study.fold_data)(inner, study.examples[0].params) for inner in study.plan.final.inner
-        )  # starts and imports
+        params = study.examples[0].params
+        pool(delayed(study.fold_data)(inner, params) for inner in study.plan.final.inner)  # starts and imports
         for repeat in range(arguments.repeats):
             ours = run_raysel(study, Path(name) / f"study{repeat}")
             plain = run_joblib(study, pool)

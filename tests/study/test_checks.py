@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from small_studies import make_study, write_digits
 
+from raysel.base.registry import OWN, solver_capabilities
 from raysel.cli.plan import warnings as plan_warnings
 from raysel.errors import ConfigError
 
@@ -109,6 +110,14 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
     assert "TreePredictor" in make_study(digits, solver=boosted, evaluation=NATIVE).findings.untrusted[0]
     for name in ("smr", "sklearn.svm.LinearSVC"):
         assert make_study(digits, solver={"name": name}, evaluation=KNN).findings.untrusted == ()
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if not solver_capabilities(name).multilabel])
+def test_a_method_for_one_label_says_which_take_several(name, tmp_path):
+    X = np.random.default_rng(0).random((40, 6))
+    np.savez(tmp_path / "labels.npz", X=X, Y=(X[:, :3] > 0.5).astype(int))
+    with pytest.raises(ConfigError, match=f"{name} takes one label a sample.*smml, linear_svm take several"):
+        make_study(tmp_path / "labels.npz", solver={"name": name}, evaluation=NATIVE)
 
 
 def test_rare_classes_and_labels_are_among_the_samples_tried(tmp_path):
