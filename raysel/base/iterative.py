@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import Layout
+from raysel.data.task_blocks import as_samples
 from raysel.errors import ConfigError
 from raysel.metrics.ranks import ranks
 
@@ -84,13 +85,14 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         if wanted is not None and wanted > n_features:
             raise ConfigError(f"n_features_to_select={wanted} exceeds the {n_features} features there are.")
 
-    def check_training(self, y: LabelArray) -> None:
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Refuse parameters that no training set with these labels could serve.
 
         Parameters
         ----------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Of several tasks, ``task/label``.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            The task of each sample, where there are several.
 
         Raises
         ------
@@ -143,19 +145,19 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
         """Whether the last iteration lowered the objective by less than ``tol``, relative."""
         return len(path) > 1 and bool(abs(path[-2] - path[-1]) <= self.tol * abs(path[-2]))
 
-    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, LabelArray]:
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         check_classification_targets(target)
         return features, target
 
-    def iterate(self, X: ArrayLike, y: ArrayLike, prepared: Any = None) -> Iterator[float]:
+    def iterate(self, X: Any, y: ArrayLike, prepared: Any = None) -> Iterator[float]:
         """Fit one iteration at a time.
 
         After each yield the estimator is usable as if ``fit`` had stopped there.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or TaskBlocks where the estimator takes tasks
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
         prepared : object, default=None
             What ``prepare(X, y)`` returned, by this or by any other instance for data of the same
@@ -170,7 +172,7 @@ class IterativeEstimator(CallbackSupportMixin, BaseEstimator):
             X, y = self._validate_data(X, y)
             self.check(X.shape[1])
             prepared = self.prepare(X, y)
-        X, y = np.asarray(X), np.asarray(y)
+        X, y = as_samples(X), np.asarray(y)
         self.n_features_in_ = X.shape[1]
         if self.is_zero_solution(prepared):
             self.fit_zero_solution(X, y, prepared)

@@ -12,6 +12,7 @@ import numpy as np
 
 from raysel.arrays import LabelArray
 from raysel.data.layouts import Layout
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 
 #: Data sets that the studies in conf/ name but nobody may redistribute: what they are, and a recipe.
@@ -44,7 +45,7 @@ class RawData:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, ...)
+    X : ndarray of shape (n_samples, ...), or TaskBlocks
     y : ndarray
     groups : ndarray, default=None
     layout : Layout, default=None
@@ -57,7 +58,7 @@ class RawData:
         Of an indicator's columns, where the file says them.
     """
 
-    X: LabelArray
+    X: LabelArray | TaskBlocks
     y: LabelArray
     groups: LabelArray | None = None
     layout: Layout | None = None

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples, task_label
 from raysel.data.layouts import Tasks
@@ -210,10 +210,10 @@ class MTDA(TaskProjector):
         if self.bilinear is not None:
             self._check_bilinear()
 
-    def check_training(self, y: LabelArray) -> None:
-        """Refuse more components than a training set with these labels, ``task/label``, has room for."""
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
+        """Refuse more components than a training set with these labels has room for."""
         if self.aligned is None:  # for the tasks share their samples then
-            super().check_training(y)
+            super().check_training(y, tasks)
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
         if self.aligned is None:  # for the maps may lead into a larger space
