@@ -16,7 +16,10 @@ from raysel.baselines.projections.pca import PCA
 from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
 from raysel.data.layouts import Layout
 from raysel.errors import ConfigError
+from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
+from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
 from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 from raysel.solvers.smml.path import check_smml_path, fit_smml_path
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR
@@ -25,6 +28,9 @@ SOLVERS: dict[str, type[IterativeEstimator]] = {
     "smr": SMR,
     "smml": SMML,
     "mtda": MTDA,
+    "aligned_mtda": AlignedMTDA,
+    "bilinear_mtda": BilinearMTDA,
+    "semisupervised_mtda": SemiSupervisedMTDA,
     "pca": PCA,
     "lda": LDA,
     "linear_svm": LinearSVM,

@@ -89,7 +89,7 @@ def test_pickle_hands_out_the_blocks_without_a_copy():
     buffers: list[pickle.PickleBuffer] = []
     stream = pickle.dumps(blocks, protocol=5, buffer_callback=buffers.append)
     back = pickle.loads(stream, buffers=buffers)
-    assert len(stream) < 1000 < 8000 < blocks.nbytes
+    assert len(stream) < blocks.nbytes / 8
     for mine, theirs in zip(blocks.blocks, back.blocks, strict=True):
         assert np.shares_memory(mine, theirs)
     np.testing.assert_array_equal(back.dense(), blocks.dense())

@@ -42,6 +42,16 @@ class TaskSamples:
     def __str__(self) -> str:
         return task_label(self.name)
 
+    @property
+    def counts(self) -> IntArray:
+        """Number of samples of each class: shape (c,)."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.classes)).astype(np.int64)
+
+    @property
+    def one_hot(self) -> FloatArray:
+        """1 in the column of its class for each labelled sample: shape (n_labelled, c)."""
+        return np.eye(len(self.classes))[self.codes[self.codes >= 0]]
+
 
 def task_label(name: str) -> str:
     """What messages call a task of this name."""

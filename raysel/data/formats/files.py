@@ -67,12 +67,14 @@ class RawData:
     label_names: tuple[str, ...] = ()
 
 
-def find_data_file(path: str | Path) -> Path:
+def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
     """Look a data file up: from the working directory, then from the folder that ``$RAYSEL_DATA`` names.
 
     Parameters
     ----------
     path : str or Path
+    expected : str
+        What the file should hold, for the error.
 
     Returns
     -------
@@ -102,7 +104,7 @@ def find_data_file(path: str | Path) -> Path:
     looked = " and ".join(map(str, places))
     hint = "" if folder or wanted.is_absolute() else "; $RAYSEL_DATA, the folder looked at next, is not set"
     recipe = _RECIPES.get(wanted.name, "")
-    raise DataError(f"there is no data file {path}. Looked at {looked}{hint}. {_FORMATS}\n{recipe}".rstrip())
+    raise DataError(f"there is no data file {path}. Looked at {looked}{hint}. {expected}\n{recipe}".rstrip())
 
 
 @contextmanager
