@@ -229,13 +229,6 @@ def test_a_clone_is_unfitted_and_fits_alike(method, mixed):
     np.testing.assert_array_equal(kept.predict(X), fitted.predict(X))
 
 
-def test_a_clone_of_aligned_maps_fits_alike(mixed):
-    X, y, _ = mixed
-    maps = [np.random.default_rng(i).standard_normal((width, 6)) for i, width in enumerate(WIDTHS.values())]
-    fitted = MTDA(tasks=WIDTHS, aligned=maps).fit(X, y)
-    np.testing.assert_array_equal(clone(fitted).fit(X, y).transform(X), fitted.transform(X))
-
-
 def test_frames_keep_their_names(mixed):
     X, y, _ = mixed
     names = [f"{task}_{i}" for task, width in WIDTHS.items() for i in range(width)]
