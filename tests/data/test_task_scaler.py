@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from raysel.base.models import load_model, save_model
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import UnitScaler
 from raysel.data.task_blocks import TaskBlocks
 from raysel.data.task_scaler import TaskScaler
 from raysel.errors import ConfigError, DataError
+from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
+from raysel.solvers.mtda.mtda import MTDA
 
 TASKS = {"a": 4, "b": (2, 3)}
 METHODS = ["unit", "zscore", "none"]
@@ -56,6 +60,14 @@ def test_the_numbers_are_scikit_learns_of_the_padded_array(method, blocks):
 def test_one_task_is_scaled_as_by_the_unit_scaler():
     X = np.random.default_rng(1).standard_normal((9, 3))
     np.testing.assert_array_equal(TaskScaler().fit_transform(X), UnitScaler().fit_transform(X))
+
+
+def test_a_pipeline_of_it_is_saved_and_read_back(blocks, tmp_path):
+    y = np.arange(50) % 3
+    for model in (MTDA(TASKS), AlignedMTDA(TASKS, [np.eye(4), np.eye(6, 4)])):
+        fitted = make_pipeline(TaskScaler(TASKS, "zscore"), model).fit(blocks, y)
+        read = load_model(save_model(fitted, tmp_path / "model.skops"))
+        np.testing.assert_array_equal(read.predict(blocks), fitted.predict(blocks))
 
 
 def test_what_is_not_of_these_tasks_is_refused(blocks):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -34,9 +33,10 @@ class AlignedMTDA(SharedRatioProjector):
     ----------
     tasks : dict of str to int or tuple of int, default=None
         Each task's number of columns of X; None: one task. See `MTDA`.
-    aligned : list of array-like of shape (D_i, d'), str or Path, default=None
-        W_i of each task; or an .npz file with an array for each task, by its name, looked up from the working
-        directory, then from ``$RAYSEL_DATA``. None: the identity, for tasks of the same features.
+    aligned : list of array-like of shape (D_i, d') or str, default=None
+        W_i of each task; or the path of an .npz file with an array for each task, by its name, looked up from the
+        working directory, then from ``$RAYSEL_DATA``, wherever a model is fitted. None: the identity, for tasks of
+        the same features.
     share : {"projection", "within"}, default="projection"
         What the tasks share.
     n_components : int, default=None
@@ -80,7 +80,7 @@ embedded_labels_, task_names_, classes_
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **COMMON_CONSTRAINTS,
-        "aligned": ["array-like", str, Path, None],
+        "aligned": ["array-like", str, None],
         "share": [StrOptions({"projection", "within"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [Interval(Real, 0, 1, closed="both")],
@@ -91,7 +91,7 @@ embedded_labels_, task_names_, classes_
     def __init__(
         self,
         tasks: Mapping[str, int | tuple[int, ...]] | None = None,
-        aligned: Sequence[ArrayLike] | str | Path | None = None,
+        aligned: Sequence[ArrayLike] | str | None = None,
         share: Literal["projection", "within"] = "projection",
         n_components: int | None = None,
         task_weights: Literal["inverse_trace", "uniform"] | ArrayLike = "inverse_trace",
@@ -113,7 +113,7 @@ embedded_labels_, task_names_, classes_
     def check(self, n_features: int) -> None:
         """Refuse parameters that are wrong in themselves or for data of this width."""
         super().check(n_features)
-        if self.tasks is None and not isinstance(self.aligned, str | Path):
+        if self.tasks is None and not isinstance(self.aligned, str):
             return  # fit_tasks has yet to see the tasks
         widths = {"": n_features} if self.tasks is None else Tasks(self.tasks).widths()
         maps = self._maps(list(widths), list(widths.values()))
@@ -135,7 +135,7 @@ embedded_labels_, task_names_, classes_
                     f"aligned=None is for tasks of the same features; these have {list(widths)}: give a map of each."
                 )
             return None
-        given = read_maps(self.aligned, names) if isinstance(self.aligned, str | Path) else self.aligned
+        given = read_maps(self.aligned, names) if isinstance(self.aligned, str) else self.aligned
         return check_maps(given, [task_label(name) for name in names], widths)
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> Any:

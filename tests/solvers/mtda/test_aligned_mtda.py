@@ -127,7 +127,7 @@ def test_maps_of_a_file_are_those_given(tmp_path, monkeypatch):
     np.savez(tmp_path / "maps.npz", t1=maps[1], t0=maps[0])
     given = AlignedMTDA(tasks=widths, aligned=maps).fit(X, y)
     monkeypatch.chdir(tmp_path)
-    for path in ("maps.npz", tmp_path / "maps.npz"):
+    for path in ("maps.npz", str(tmp_path / "maps.npz")):
         read = AlignedMTDA(tasks=widths, aligned=path)
         read.check(18)
         np.testing.assert_array_equal(read.fit(X, y).transform(X), given.transform(X))
