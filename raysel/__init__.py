@@ -7,7 +7,10 @@ from raysel.version import __version__
 
 # Loaded when first used: a worker that needs a solver does not pay for figures and model files.
 _HOME = {
+    "AlignedMTDA": "raysel.solvers.mtda.aligned_mtda",
+    "BilinearMTDA": "raysel.solvers.mtda.bilinear_mtda",
     "MTDA": "raysel.solvers.mtda.mtda",
+    "SemiSupervisedMTDA": "raysel.solvers.mtda.semisupervised_mtda",
     "SMML": "raysel.solvers.smml.smml",
     "SMR": "raysel.solvers.smr.smr",
     "Dataset": "raysel.data.dataset",
@@ -26,9 +29,12 @@ __all__ = [
     "MTDA",
     "SMML",
     "SMR",
+    "AlignedMTDA",
+    "BilinearMTDA",
     "Dataset",
     "FeatureRanking",
     "ModalityScaler",
+    "SemiSupervisedMTDA",
     "__version__",
     "load_dataset",
     "load_model",

@@ -479,7 +479,9 @@ SOLVERS = [
     ),
     Fault("neighbours of tasks", tasks("evaluation={n_features: [2]}"), 2, "classifier knn ...take `native`"),
     Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "scaling 'row_unit' knows no tasks"),
-    Fault("a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm is for one task; mtda, pca"),
+    Fault(
+        "a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm is for one task; mtda, aligned_mtda"
+    ),
 ]
 
 SEARCH = [

@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import Capabilities
 from raysel.data.layouts import Layout
+from raysel.data.task_blocks import as_samples
 from raysel.errors import ConfigError
 from raysel.metrics.ranks import ranks
 from raysel.validation import CallbackSupportMixin, fit_context, with_callbacks
@@ -86,13 +87,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if wanted is not None and wanted > n_features:
             raise ConfigError(f"n_features_to_select={wanted} exceeds the {n_features} features there are.")
 
-    def check_training(self, y: LabelArray) -> None:
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Refuse parameters that no training set with these labels could serve.
 
         Parameters
         ----------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Of several tasks, ``task/label``.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            The task of each sample, where there are several.
 
         Raises
         ------
@@ -151,19 +153,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _not_converged(self) -> str:
         """The warning of a fit that ended without having converged."""
 
-    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, LabelArray]:
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         check_classification_targets(target)
         return features, target
 
-    def iterate(self, X: ArrayLike, y: ArrayLike, prepared: Any = None) -> Iterator[float]:
+    def iterate(self, X: Any, y: ArrayLike, prepared: Any = None) -> Iterator[float]:
         """Fit one iteration at a time.
 
         After each yield the estimator is usable as if ``fit`` had stopped there.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or TaskBlocks where the estimator takes tasks
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
         prepared : object, default=None
             What ``prepare(X, y)`` returned, by this or by any other instance for data of the same
@@ -179,7 +181,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             X, y = self._validate_data(X, y)
             self.check(X.shape[1])
             prepared = self.prepare(X, y)
-        X, y = np.asarray(X), np.asarray(y)
+        X, y = as_samples(X), np.asarray(y)
         self.n_features_in_ = X.shape[1]
         if self.is_zero_solution(prepared):
             self.fit_zero_solution(X, y, prepared)

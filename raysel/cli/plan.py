@@ -102,8 +102,9 @@ def warnings(study: Study) -> Iterator[str]:
     """
     layout = study.dataset.layout
     table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
-    if table and study.config.dataset.scaling == "unit":
-        spreads = study.dataset.X[:, ~study.dataset.constant].std(axis=0)
+    X = study.dataset.X
+    if table and isinstance(X, np.ndarray) and study.config.dataset.scaling == "unit":
+        spreads = X[:, ~study.dataset.constant].std(axis=0)
         ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
         if ratio > _SPREADS:
             yield (

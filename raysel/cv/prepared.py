@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.arrays import IntArray, LabelArray
 from raysel.base.estimator import Estimator
+from raysel.data.task_blocks import Samples, as_samples
 
 
 @dataclass(frozen=True)
@@ -18,17 +19,17 @@ class FoldData:
 
     Parameters
     ----------
-    X_train : ndarray of shape (n_train, d), C-contiguous
+    X_train : ndarray of shape (n_train, d), C-contiguous, or TaskBlocks
     y_train : ndarray of shape (n_train,)
-    X_test : ndarray of shape (n_test, d), C-contiguous
+    X_test : ndarray of shape (n_test, d), C-contiguous, or TaskBlocks
     y_test : ndarray of shape (n_test,)
     prepared : object
         The solver's ``prepare(X_train, y_train)``.
     """
 
-    X_train: FloatArray
+    X_train: Any
     y_train: LabelArray
-    X_test: FloatArray
+    X_test: Any
     y_test: LabelArray
     prepared: Any
 
@@ -52,7 +53,7 @@ class FoldData:
 
 
 def make_fold_data(
-    X: FloatArray,
+    X: Samples,
     y: LabelArray,
     train: IntArray,
     held_out: IntArray,
@@ -64,7 +65,7 @@ def make_fold_data(
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, d)
+    X : ndarray of shape (n_samples, d), or TaskBlocks
     y : ndarray of shape (n_samples,)
     train, held_out : ndarray of int
         Positions into X.
@@ -77,6 +78,6 @@ def make_fold_data(
     -------
     FoldData
     """
-    X_train = np.ascontiguousarray(scaler.fit_transform(X[train]))
-    X_test = np.ascontiguousarray(scaler.transform(X[held_out])) if len(held_out) else X[held_out]
+    X_train = as_samples(scaler.fit_transform(X[train]))
+    X_test = as_samples(scaler.transform(X[held_out])) if len(held_out) else X[held_out]
     return FoldData(X_train, y[train], X_test, y[held_out], solver.prepare(X_train, y[train]))

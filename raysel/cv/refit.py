@@ -6,21 +6,21 @@ import time
 import warnings
 from typing import Any
 
-import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.arrays import LabelArray
 from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.scoring import Evaluation
+from raysel.data.task_blocks import Samples, as_samples
 
 
 def refit_winner(
-    X: FloatArray,
+    X: Samples,
     y: LabelArray,
     fold: OuterFold,
     winner: TrialRecord,
@@ -34,7 +34,7 @@ def refit_winner(
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, d)
+    X : ndarray of shape (n_samples, d), or TaskBlocks
     y : ndarray of shape (n_samples,)
     fold : OuterFold
     winner : TrialRecord
@@ -54,7 +54,7 @@ def refit_winner(
     """
     started = time.time()
     # Step by step, not by the pipeline's fit: the samples before scaling are then not held beside those after.
-    X_train = np.ascontiguousarray(scaler.fit_transform(X[fold.train]))
+    X_train = as_samples(scaler.fit_transform(X[fold.train]))
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
         model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
@@ -63,7 +63,7 @@ def refit_winner(
         score = evaluation.scorer(
             X_train,
             y[fold.train],
-            np.ascontiguousarray(scaler.transform(X[fold.test])),
+            as_samples(scaler.transform(X[fold.test])),
             y[fold.test],
             random_state,
         )

@@ -13,7 +13,8 @@ from sklearn.svm import LinearSVC
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.cv.knn import knn_path
-from raysel.data.tasks import task_of
+from raysel.data.task_blocks import Samples, TaskBlocks
+from raysel.errors import ConfigError
 from raysel.metrics.classification import classification_metric
 from raysel.metrics.ranks import descending_order
 
@@ -32,7 +33,7 @@ class Evaluation:
     n_neighbors : int, default=1
     metric : str, default="accuracy"
     tasks : tuple of str, default=()
-        Where samples belong to several tasks (labels read ``task/label``): each is scored by itself.
+        Where samples belong to several tasks: each is scored by itself.
     """
 
     classifier: str
@@ -52,15 +53,15 @@ class Evaluation:
         return self.tasks if self.classifier == "native" else tuple(f"n{n}" for n in self.n_features)
 
     def scorer(
-        self, X_train: FloatArray, y_train: LabelArray, X_test: FloatArray, y_test: LabelArray, random_state: int
+        self, X_train: Samples, y_train: LabelArray, X_test: Samples, y_test: LabelArray, random_state: int
     ) -> Callable[[Estimator], FloatArray]:
         """A function that scores a fitted selector on these samples.
 
         Parameters
         ----------
-        X_train : ndarray of shape (n_train, d)
+        X_train : ndarray of shape (n_train, d), or TaskBlocks
         y_train : ndarray of shape (n_train,) or (n_train, n_labels)
-        X_test : ndarray of shape (n_test, d)
+        X_test : ndarray of shape (n_test, d), or TaskBlocks
         y_test : ndarray of shape (n_test,) or (n_test, n_labels)
         random_state : int
 
@@ -72,13 +73,16 @@ class Evaluation:
         """
         metric = classification_metric(self.metric)
         if self.classifier == "native":
-            parts = [task_of(y_test) == task for task in self.tasks] or [np.ones(len(y_test), dtype=bool)]
+            owners = X_test.tasks if isinstance(X_test, TaskBlocks) else np.zeros(len(y_test), dtype=np.int64)
+            parts = [owners == task for task in range(len(self.tasks) or 1)]
 
             def by_part(selector: Estimator) -> FloatArray:
                 predicted, labelled = selector.predict(X_test), selector.labelled(y_test)
                 return np.array([metric(y_test[part & labelled], predicted[part & labelled]) for part in parts])
 
             return by_part
+        if isinstance(X_train, TaskBlocks) or isinstance(X_test, TaskBlocks):
+            raise ConfigError(f"classifier {self.classifier!r} needs one feature space; several tasks take 'native'.")
         last: list[tuple[IntArray, FloatArray]] = []
 
         def predictions(order: IntArray, sizes: Sequence[int]) -> Iterable[LabelArray]:

@@ -11,9 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
+from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, read_only
 from raysel.errors import DataError
+
+#: Values that are padded at once for a hash: 8 MiB.
+_HASHED_VALUES = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,9 +26,9 @@ class Dataset:
 
     Parameters
     ----------
-    X : array of numbers, shape (n_samples, n_features)
-        NaN only outside a sample's own task, where the layout is `Tasks`. Kept as read-only,
-        C-contiguous float64; a writable array is copied.
+    X : array of numbers, shape (n_samples, n_features), or TaskBlocks
+        `TaskBlocks` where the layout is `Tasks`. Kept as read-only, C-contiguous float64; a writable
+        array is copied.
     y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
         Labels: whole numbers (kept as int64) or text; ``task/label`` where the layout is `Tasks`.
     layout : Layout
@@ -55,7 +59,7 @@ class Dataset:
     (('r0c0', 'r0c1'), ['a', 'b'])
     """
 
-    X: FloatArray
+    X: Samples
     y: LabelArray
     layout: Layout
     name: str = "data"
@@ -65,7 +69,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         where = f"data set '{self.name}'"
-        X = _checked_features(np.asarray(self.X), where)
+        X = self.X if isinstance(self.X, TaskBlocks) else _checked_features(np.asarray(self.X), where)
         names = tuple(map(str, self.feature_names)) or tuple(self.layout.default_names())
         y = _as_indicator(_checked_labels(np.asarray(self.y), f"{where}: y"))
         groups = None if self.groups is None else _checked_labels(np.asarray(self.groups), f"{where}: groups")
@@ -84,9 +88,14 @@ class Dataset:
         if groups is not None and groups.ndim != 1:
             raise DataError(f"{where}: groups has shape {groups.shape}; give one value a sample.")
         _check_classes(y, where)
-        if isinstance(self.layout, Tasks):
-            _check_tasks(X, y, self.layout, where)
-        _check_finite(X, names, self.layout, where)
+        if isinstance(X, TaskBlocks) and isinstance(self.layout, Tasks):
+            _check_tasks(as_task_blocks(X, self.layout), y, self.layout, where)
+        elif isinstance(X, TaskBlocks) or isinstance(self.layout, Tasks):
+            raise DataError(
+                f"{where}: X is of type {type(X).__name__} and the layout {self.layout!r}; tasks go with TaskBlocks, "
+                "which TaskBlocks.from_dense makes of an array, and no other layout does."
+            )
+        _check_finite(X, names, where)
         labels = _checked_label_names(self.label_names, y, where)
         parts = {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
         for field, value in parts.items():
@@ -119,10 +128,16 @@ class Dataset:
         """The labels that occur, sorted; for an indicator the names of its columns."""
         return np.array(self.label_names) if self.is_multilabel else np.unique(self.y)
 
+    @property
+    def tasks(self) -> IntArray | None:
+        """The task of each sample, as a position in the layout's tasks; None where the data are one task."""
+        return self.X.tasks if isinstance(self.X, TaskBlocks) else None
+
     @cached_property
     def constant(self) -> BoolArray:
         """Whether each feature has one value only, in all samples or all of its task: shape (n_features,)."""
-        return np.fmax.reduce(self.X) == np.fmin.reduce(self.X)
+        blocks = self.X.blocks if isinstance(self.X, TaskBlocks) else (self.X,)
+        return np.concatenate([block.max(axis=0) == block.min(axis=0) for block in blocks])
 
     @cached_property
     def content_hash(self) -> str:
@@ -137,16 +152,13 @@ class Dataset:
             "groups": None if self.groups is None else self.groups.tolist(),
         }
         digest.update(json.dumps(described, sort_keys=True).encode())
-        digest.update(self.X.astype("<f8", copy=False).data)
+        # Of several tasks the bytes of the padded array, in pieces, for it may be many times larger than the blocks.
+        rows = max(1, _HASHED_VALUES // self.n_features)
+        for start in range(0, self.n_samples, rows):
+            part = self.X[start : start + rows]
+            padded = part.dense() if isinstance(part, TaskBlocks) else part
+            digest.update(padded.astype("<f8", copy=False).data)
         return digest.hexdigest()
-
-
-def _read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Protect an array of ours; copy it first where somebody else could still write into it."""
-    if np.may_share_memory(array, given) and given.flags.writeable:
-        array = array.copy()
-    array.flags.writeable = False
-    return array
 
 
 def _checked_features(X: np.ndarray, where: str) -> FloatArray:
@@ -156,7 +168,7 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
         raise DataError(f"{where}: X has shape {X.shape}; give (n_samples, n_features).")
     if X.size == 0:
         raise DataError(f"{where}: X is empty, its shape is {X.shape}; give at least one sample and one feature.")
-    return _read_only(np.ascontiguousarray(X, dtype=np.float64), X)
+    return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
 
 
 def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
@@ -170,9 +182,9 @@ def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
         if not np.array_equal(whole, values):
             culprit = values[whole != values].flat[0]
             raise DataError(f"{what} holds {culprit}, which is no label; give whole numbers or text.")
-        return _read_only(whole, values)
+        return read_only(whole, values)
     if kind in "UT":
-        return _read_only(values.astype(np.str_), values)
+        return read_only(values.astype(np.str_), values)
     raise DataError(f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str).")
 
 
@@ -220,13 +232,12 @@ def _check_classes(y: LabelArray, where: str) -> None:
         )
 
 
-def _check_tasks(X: FloatArray, y: LabelArray, layout: Tasks, where: str) -> None:
-    """NaN stands outside a sample's own task and nowhere else; each task has classes of its own."""
+def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Tasks, where: str) -> None:
+    """Each task has classes of its own, whose names tell equal labels of two tasks apart."""
     if y.ndim != 1:
         raise DataError(f"{where}: several tasks need one label a sample, not an indicator.")
-    owners = layout.owners(X)
     for i, name in enumerate(layout.tasks):
-        classes = np.unique(y[owners == i])
+        classes = np.unique(y[X.tasks == i])
         if len(classes) < 2:
             held = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
             raise DataError(f"{where}: task {name!r} holds {held}; every task needs two classes at least.")
@@ -237,11 +248,19 @@ def _check_tasks(X: FloatArray, y: LabelArray, layout: Tasks, where: str) -> Non
             )
 
 
-def _check_finite(X: FloatArray, names: tuple[str, ...], layout: Layout, where: str) -> None:
-    bad = np.isinf(X) if isinstance(layout, Tasks) else ~np.isfinite(X)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+def _check_finite(X: Samples, names: tuple[str, ...], where: str) -> None:
+    if isinstance(X, TaskBlocks):
+        places = [
+            np.stack([rows[bad[0]], columns.start + bad[1]], axis=1)
+            for rows, columns, block in X.parts()
+            for bad in [np.nonzero(~np.isfinite(block))]
+        ]
+        bad = np.concatenate(places)
+    else:
+        bad = np.argwhere(~np.isfinite(X))
+    if len(bad):
+        row, column = min(bad.tolist())
         raise DataError(
-            f"{where}: X holds {np.count_nonzero(bad)} values that are NaN or infinite, the first in row {row}, "
+            f"{where}: X holds {len(bad)} values that are NaN or infinite, the first in row {row}, "
             f"column {column} (feature '{names[column]}', counted from 0); fill them in or leave these samples out."
         )

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.arrays import LabelArray
 from raysel.errors import DataError
 
 #: Between a task's name and a label, wherever the labels of several tasks stand together.
@@ -37,6 +37,35 @@ class Layout(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready description that `layout_from_json` reads back."""
+
+
+class PartedLayout(Layout):
+    """Columns that fall into parts of a name each, one after the other."""
+
+    #: What a part is called in tables.
+    part: ClassVar[str]
+
+    @abstractmethod
+    def widths(self) -> dict[str, int]:
+        """Number of columns of each part."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of all parts."""
+        return sum(self.widths().values())
+
+    def slices(self) -> dict[str, slice]:
+        """The columns of each part."""
+        stops = np.cumsum(list(self.widths().values())).tolist()
+        return {
+            name: slice(stop - width, stop) for (name, width), stop in zip(self.widths().items(), stops, strict=True)
+        }
+
+    def coordinates(self) -> dict[str, LabelArray]:
+        """The part's name and the index within the part."""
+        widths = self.widths()
+        columns = [np.arange(width) for width in widths.values()]
+        return {self.part: np.repeat(list(widths), list(widths.values())), "column": np.concatenate(columns)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +137,7 @@ def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layo
 
 
 @dataclass(frozen=True)
-class Tasks(Layout):
+class Tasks(PartedLayout):
     """Columns are the feature spaces of several tasks, one after the other; a sample fills its own task's only.
 
     Parameters
@@ -121,6 +150,8 @@ class Tasks(Layout):
     >>> Tasks({"digits": (8, 8), "wine": 13}).slices()
     {'digits': slice(0, 64, None), 'wine': slice(64, 77, None)}
     """
+
+    part: ClassVar[str] = "task"
 
     tasks: Mapping[str, int | tuple[int, ...]]
 
@@ -136,59 +167,9 @@ class Tasks(Layout):
             shapes[name] = whole if isinstance(shape, Sequence) else whole[0]
         object.__setattr__(self, "tasks", shapes)
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns of all tasks."""
-        return sum(self.widths().values())
-
     def widths(self) -> dict[str, int]:
         """Number of columns of each task."""
         return {name: shape if isinstance(shape, int) else math.prod(shape) for name, shape in self.tasks.items()}
-
-    def slices(self) -> dict[str, slice]:
-        """The columns of each task."""
-        stops = np.cumsum(list(self.widths().values())).tolist()
-        return {
-            name: slice(stop - width, stop) for (name, width), stop in zip(self.widths().items(), stops, strict=True)
-        }
-
-    def owners(self, X: FloatArray) -> IntArray:
-        """The index of the task that each sample belongs to.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            NaN outside a sample's own task.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_samples,)
-
-        Raises
-        ------
-        DataError
-            If a sample fills the columns of several tasks, of none, or a part of one.
-        """
-        missing = np.isnan(X)
-        filled = np.stack([~missing[:, columns].all(axis=1) for columns in self.slices().values()], axis=1)
-        if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
-            held = [name for name, has in zip(self.tasks, filled[wrong[0]], strict=True) if has]
-            raise DataError(
-                f"sample {wrong[0]} fills the columns of {len(held)} tasks {held} ({wrong.size} samples do so):"
-                " fill the columns of one task and leave NaN in all others."
-            )
-        owners = filled.argmax(axis=1).astype(np.int64)
-        expected = self.n_features - np.array(list(self.widths().values()))[owners]
-        if (wrong := np.flatnonzero(missing.sum(axis=1) != expected)).size:
-            name = list(self.tasks)[owners[wrong[0]]]
-            raise DataError(f"sample {wrong[0]} of task {name!r} has NaN in its own columns: impute them or drop it.")
-        return owners
-
-    def coordinates(self) -> dict[str, LabelArray]:
-        """The task's name and the index within the task."""
-        widths = self.widths()
-        columns = [np.arange(width) for width in widths.values()]
-        return {"task": np.repeat(list(widths), list(widths.values())), "column": np.concatenate(columns)}
 
     def default_names(self) -> list[str]:
         """Name the columns ``task_0, task_1, ...``."""
@@ -201,7 +182,7 @@ class Tasks(Layout):
 
 
 @dataclass(frozen=True)
-class Modalities(Layout):
+class Modalities(PartedLayout):
     """Columns are the features of several modalities, one after the other; every sample fills them all.
 
     Parameters
@@ -220,6 +201,8 @@ class Modalities(Layout):
     ['hog[0]', 'hog[1]', 'lbp[0]']
     """
 
+    part: ClassVar[str] = "modality"
+
     modalities: Mapping[str, int]
 
     def __post_init__(self) -> None:
@@ -235,23 +218,9 @@ class Modalities(Layout):
             raise DataError("there are no modalities: name each one with its number of columns.")
         object.__setattr__(self, "modalities", widths)
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns of all modalities."""
-        return sum(self.modalities.values())
-
-    def slices(self) -> dict[str, slice]:
-        """The columns of each modality."""
-        stops = np.cumsum(list(self.modalities.values())).tolist()
-        return {
-            name: slice(stop - width, stop) for (name, width), stop in zip(self.modalities.items(), stops, strict=True)
-        }
-
-    def coordinates(self) -> dict[str, LabelArray]:
-        """The modality's name and the index within the modality."""
-        widths = list(self.modalities.values())
-        columns = np.concatenate([np.arange(width) for width in widths])
-        return {"modality": np.repeat(list(self.modalities), widths), "column": columns}
+    def widths(self) -> dict[str, int]:
+        """Number of columns of each modality."""
+        return dict(self.modalities)
 
     def default_names(self) -> list[str]:
         """Name the columns ``modality[0], modality[1], ...``."""

@@ -15,6 +15,7 @@ from raysel.data.formats.files import RawData, find_data_file
 from raysel.data.formats.named_arrays import read_mat, read_npz
 from raysel.data.formats.tables import read_arrow, read_csv, read_parquet
 from raysel.data.layouts import Layout, Modalities, Tensor
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
 
@@ -90,17 +91,25 @@ def load_dataset(
         source = str(path)
         contents = _reader(path.suffix.lower())(path, groups)
     X = contents.X
-    if X.ndim < 2 or X.size == 0:
-        empty = "empty, " if X.size == 0 else ""
-        raise DataError(f"{source}: X is {empty}of shape {X.shape}; give (n, d), (n, h, w) or more axes, none empty.")
-    X.flags.writeable = False  # nobody else holds it: the data set may keep it as it is
-    layout = _layout(X.shape[1:], contents.layout, shape, source)
-    if modalities is not None:
-        layout = _declared(modalities, X.shape[1:], source)
+    if isinstance(X, TaskBlocks):
+        if shape is not None or modalities is not None:
+            raise DataError(f"{source} holds several tasks, whose shapes it tells: leave shape and modalities out.")
+        layout = contents.layout or Tensor(X.shape[1:])
+    else:
+        if X.ndim < 2 or X.size == 0:
+            raise DataError(
+                f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give (n, d), (n, h, w) or more axes, "
+                "none empty."
+            )
+        layout = _layout(X.shape[1:], contents.layout, shape, source)
+        if modalities is not None:
+            layout = _declared(modalities, X.shape[1:], source)
+        X = X.reshape(len(X), math.prod(X.shape[1:]))
+        X.flags.writeable = False  # nobody else holds it: the data set may keep it as it is
     y, label_names = _without(contents.y, contents.label_names, exclude_labels, source)
     try:
         return Dataset(
-            X=X.reshape(len(X), math.prod(X.shape[1:])),
+            X=X,
             y=y,
             layout=layout,
             name=contents.name or Path(source).stem,

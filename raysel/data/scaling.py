@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray
 from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.task_scaler import TaskScaler
 from raysel.errors import ConfigError
 
 
@@ -54,9 +54,9 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        self.offset_ = float(np.nanmin(values))
-        self.range_ = float(np.nanmax(values)) - self.offset_ or 1.0
+        values: FloatArray = validate_data(self, X, dtype=np.float64)
+        self.offset_ = float(values.min())
+        self.range_ = float(values.max()) - self.offset_ or 1.0
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -71,15 +71,10 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         scaled = values - self.offset_
         scaled /= self.range_
         return scaled
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # a sample of several tasks has NaN outside its own
-        return tags
 
 
 def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
@@ -91,11 +86,11 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
         One range for all features, zero mean and unit variance for each, or the data as they are; the last
         three are those of `ModalityScaler`.
     layout : Layout, default=None
-        Names the modalities; without any, all features are one.
+        Names the tasks or the modalities; without any, all features are one.
 
     Returns
     -------
-    UnitScaler, StandardScaler, FunctionTransformer or ModalityScaler
+    UnitScaler, StandardScaler, FunctionTransformer, ModalityScaler or TaskScaler
 
     Raises
     ------
@@ -108,6 +103,8 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
     StandardScaler()
     """
     match name:
+        case "unit" | "zscore" | "none" if isinstance(layout, Tasks):
+            return TaskScaler(dict(layout.tasks), method=name)
         case "unit":
             return UnitScaler()
         case "zscore":

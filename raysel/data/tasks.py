@@ -9,11 +9,12 @@ import numpy as np
 from raysel.arrays import LabelArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Tasks, Tensor
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 
 
 def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
-    """Put data sets one below the other, each in columns of its own, NaN elsewhere.
+    """Put data sets one below the other, each in columns of its own; their samples are not copied.
 
     Parameters
     ----------
@@ -29,7 +30,8 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     Raises
     ------
     DataError
-        If there is one task, a name holds ``/``, a task is multi-label, or only some have groups.
+        If there is one task, a name holds ``/``, a task is multi-label or has several tasks itself, or only some have
+        groups.
 
     Examples
     --------
@@ -52,14 +54,12 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         for key, data in tasks.items()
     }
     layout = Tasks(shapes)
-    X = np.full((sum(data.n_samples for data in tasks.values()), layout.n_features), np.nan)
-    start = 0
-    for data, columns in zip(tasks.values(), layout.slices().values(), strict=True):
-        X[start : start + data.n_samples, columns] = data.X
-        start += data.n_samples
-    X.flags.writeable = False
+    blocks = tuple(data.X for data in tasks.values() if not isinstance(data.X, TaskBlocks))
+    if len(blocks) < len(tasks):
+        raise DataError("a data set of several tasks is no task itself: join all single data sets at once.")
+    owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     return Dataset(
-        X=X,
+        X=TaskBlocks(blocks, owners),
         y=_prefixed({key: data.y for key, data in tasks.items()}),
         layout=layout,
         name=name,
@@ -72,17 +72,3 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
 
 def _prefixed(values: Mapping[str, LabelArray]) -> LabelArray:
     return np.concatenate([np.char.add(f"{key}{SEPARATOR}", array.astype(np.str_)) for key, array in values.items()])
-
-
-def task_of(labels: LabelArray) -> LabelArray:
-    """The task's name of each label of joined data.
-
-    Parameters
-    ----------
-    labels : ndarray of str, shape (n,)
-
-    Returns
-    -------
-    ndarray of str, shape (n,)
-    """
-    return np.char.partition(labels, SEPARATOR)[:, 0]

@@ -116,7 +116,7 @@ class Study:
             solver = study.solver(configuration.params)
             try:
                 solver.check(dataset.n_features)
-                solver.check_training(dataset.y[smallest])
+                solver.check_training(dataset.y[smallest], None if dataset.tasks is None else dataset.tasks[smallest])
             except ConfigError as error:
                 raise ConfigError(f"configuration {configuration.name}: {error}") from error
             solvers.append((configuration.name, solver))

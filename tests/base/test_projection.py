@@ -22,6 +22,9 @@ from raysel.baselines.projections.aggregate import Aggregate
 from raysel.baselines.projections.lda import LDA
 from raysel.baselines.projections.pca import PCA
 from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
+from raysel.data.layouts import Tasks
+from raysel.data.scaling import make_scaler
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 
@@ -107,6 +110,44 @@ def test_samples_of_one_task_alone_are_projected_and_predicted(mixed):
         np.testing.assert_array_equal(fitted.predict(X[one]), fitted.predict(X)[one])
 
 
+@pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
+@pytest.mark.parametrize("method", METHODS)
+def test_blocks_are_fitted_and_predicted_as_the_padded_array(method, scaling, mixed):
+    """A pipeline as a study exports it, fitted on either, serves both."""
+    X, y, _ = mixed
+    layout = Tasks(WIDTHS)
+    blocks = TaskBlocks.from_dense(X, layout)
+    by_blocks, by_array = (
+        make_pipeline(make_scaler(scaling, layout), method(tasks=WIDTHS)).fit(samples, y) for samples in (blocks, X)
+    )
+    assert by_blocks[-1].n_features_in_ == 35
+    np.testing.assert_array_equal(by_blocks[-1].scores_, by_array[-1].scores_)
+    for model in (by_blocks, by_array):
+        np.testing.assert_array_equal(model.predict(blocks), by_array.predict(X))
+        np.testing.assert_array_equal(model.transform(blocks), by_array.transform(X))
+        np.testing.assert_array_equal(model.predict(X), by_array.predict(X))
+        assert model.score(blocks, y) == by_array.score(X, y)
+    solver, prepared = method(tasks=WIDTHS), method(tasks=WIDTHS).prepare(blocks, y)
+    list(solver.iterate(blocks, y, prepared))
+    np.testing.assert_array_equal(solver.scores_, method(tasks=WIDTHS).fit(X, y).scores_)
+
+
+def test_blocks_of_other_tasks_are_refused(mixed):
+    X, y, _ = mixed
+    blocks = TaskBlocks.from_dense(X, Tasks(WIDTHS))
+    with pytest.raises(ConfigError, match="tasks=None is for one task, X holds 3"):
+        MTDA().fit(blocks, y)
+    with pytest.raises(DataError, match=r"X has tasks of \[12, 9, 14\] features"):
+        MTDA(tasks={"t0": 9, "t1": 12, "t2": 14}).fit(blocks, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        MTDA(tasks=WIDTHS).fit(blocks, y[:-1])
+    alone = MTDA().fit(np.nan_to_num(X), y)
+    with pytest.raises(DataError, match="MTDA was fitted on one task; X holds 3"):
+        alone.predict(blocks)
+    with pytest.raises(ValueError, match="expecting 35 features"):
+        MTDA(tasks=WIDTHS).fit(blocks, y).predict(TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2]))
+
+
 # --- scikit-learn's tools --------------------------------------------------------------------
 
 
@@ -186,13 +227,6 @@ def test_a_clone_is_unfitted_and_fits_alike(method, mixed):
     np.testing.assert_array_equal(other.fit(X, y).transform(X), fitted.transform(X))
     kept = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(kept.predict(X), fitted.predict(X))
-
-
-def test_a_clone_of_aligned_maps_fits_alike(mixed):
-    X, y, _ = mixed
-    maps = [np.random.default_rng(i).standard_normal((width, 6)) for i, width in enumerate(WIDTHS.values())]
-    fitted = MTDA(tasks=WIDTHS, aligned=maps).fit(X, y)
-    np.testing.assert_array_equal(clone(fitted).fit(X, y).transform(X), fitted.transform(X))
 
 
 def test_frames_keep_their_names(mixed):
@@ -333,14 +367,14 @@ def test_numbers_of_components_that_no_data_serve_are_refused_unseen(method, n_c
 @pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
 def test_components_that_a_training_set_has_no_room_for_are_refused_unseen(method):
     """Six samples of three classes have rank 5 at most, two classes one direction that tells them apart."""
-    y = np.array(["t0/a", "t0/b"] * 9 + ["t1/a", "t1/b", "t1/c"] * 2 + ["t2/a", "t2/b"] * 9)
+    y, owners = np.r_[np.arange(18) % 2, np.arange(6) % 3, np.arange(18) % 2], np.repeat([0, 1, 2], [18, 6, 18])
     for wanted in (None, 1, [1, 2, 1]):
-        method(tasks=WIDTHS, n_components=wanted).check_training(y)
+        method(tasks=WIDTHS, n_components=wanted).check_training(y, owners)
     largest = 2 if method is LDA else 5
-    method(tasks=WIDTHS, n_components=[1, largest, 1]).check_training(y)
+    method(tasks=WIDTHS, n_components=[1, largest, 1]).check_training(y, owners)
     message = rf"task 't1', of which a training set has 6 samples of 3 classes: the largest possible there is {largest}"
     with pytest.raises(ConfigError, match=message):
-        method(tasks=WIDTHS, n_components=[1, largest + 1, 1]).check_training(y)
+        method(tasks=WIDTHS, n_components=[1, largest + 1, 1]).check_training(y, owners)
     alone = np.arange(6) % 3
     method(n_components=largest).check_training(alone)
     with pytest.raises(ConfigError, match="the data, of which a training set has 6 samples of 3 classes"):
@@ -360,10 +394,10 @@ def test_components_above_a_tasks_rank_are_refused_with_the_largest(method, task
 def test_components_above_the_pooled_rank_are_refused():
     with pytest.raises(ConfigError, match="n_components=15 does not fit task 't2' of 14 features"):
         Aggregate(tasks=WIDTHS, n_components=15).check(35)
-    y = np.array(["t0/a", "t0/b", "t1/a", "t1/b", "t2/a", "t2/b"] * 2)
-    Aggregate(tasks=WIDTHS, n_components=9).check_training(y)  # 12 samples, each task centred by itself
+    y, owners = np.arange(12) % 2, np.repeat([0, 1, 2], 4)
+    Aggregate(tasks=WIDTHS, n_components=9).check_training(y, owners)  # 12 samples, each task centred by itself
     with pytest.raises(ConfigError, match="the pooled training sets of 12 samples: the largest possible there is 9"):
-        Aggregate(tasks=WIDTHS, n_components=10).check_training(y)
+        Aggregate(tasks=WIDTHS, n_components=10).check_training(y, owners)
     X = np.random.default_rng(0).standard_normal((12, 35))
     tasks = [(X[i::3, start:stop], ["a", "b"] * 2) for i, (start, stop) in enumerate(zip(STARTS, STOPS, strict=True))]
     assert Aggregate(n_components=9).fit_tasks(tasks).projections_[0].shape == (12, 9)

@@ -24,6 +24,7 @@ from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
 from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 
 
 def make_task(seed, n=60, D=10, c=4):
@@ -134,7 +135,7 @@ def test_each_rival_learns_and_speaks_clearly(method):
 
 # --- features of very different scales -------------------------------------------------------
 
-EVERY_DIRECTION = [MTDA(), LDA(shrinkage=0.0), TraceRatioLDA(), Aggregate(), MTDA(unlabelled=-1)]
+EVERY_DIRECTION = [MTDA(), LDA(shrinkage=0.0), TraceRatioLDA(), Aggregate(), SemiSupervisedMTDA(unlabelled=-1)]
 
 
 @pytest.mark.parametrize("model", EVERY_DIRECTION, ids=str)
@@ -173,7 +174,7 @@ def test_every_direction_of_breast_cancer_is_used():
     assert TraceRatioLDA().fit(X, y).ratios_[0] == pytest.approx(expected, abs=1e-7)
 
 
-@pytest.mark.parametrize("model", [PCA(), LDA(), TraceRatioLDA(), MTDA(), MTDA(unlabelled=-1)], ids=str)
+@pytest.mark.parametrize("model", [PCA(), LDA(), TraceRatioLDA(), MTDA(), SemiSupervisedMTDA(unlabelled=-1)], ids=str)
 def test_a_warning_names_the_rank_only_where_a_direction_that_varies_is_left_out(model):
     (X, y), other = make_task(12, D=5), make_task(13, n=20, D=30)
     dependent = np.concatenate([X, X[:, :2], X[:, :1] - X[:, 1:2], np.full((60, 1), 1e8 / 3)], axis=1)

@@ -13,9 +13,10 @@ from sklearn.svm import LinearSVC
 
 from raysel.cv.scoring import Evaluation
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks, task_of
+from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError
 from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 from raysel.solvers.smr.smr import SMR
 
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
@@ -113,9 +114,9 @@ def test_samples_without_a_label_are_not_scored(metric):
     """Neither as right nor as wrong: the scores are those of the labelled test samples alone."""
     joined = join_tasks({"iris": load_dataset("iris"), "wine": load_dataset("wine")})
     unlabelled = np.random.default_rng(0).random(joined.n_samples) < 0.4
-    y = np.where(unlabelled, np.char.add(task_of(joined.y), "/-1"), joined.y)
+    y = np.where(unlabelled, np.array(["iris/-1", "wine/-1"])[joined.tasks], joined.y)
     train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
-    model = MTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
+    model = SemiSupervisedMTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
     assert not any(label.endswith("-1") for label in model.classes_)
     assert sum(map(len, model.embedded_labels_)) == (train & ~unlabelled).sum()
     evaluation = Evaluation("native", (), 1, metric, ("iris", "wine"))

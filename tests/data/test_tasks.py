@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Tasks, Tensor
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks, task_of
+from raysel.data.task_blocks import TaskBlocks
+from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DataError
 
 
@@ -41,18 +44,20 @@ def test_every_sample_keeps_its_values_its_label_and_its_group(sizes, grouped):
     assert len(joined.classes) == 3 * len(tasks)  # equal labels of two tasks stay apart
     assert joined.layout.to_json()["tasks"] == [[f"t{i}", [h, w]] for i, (_, h, w) in enumerate(sizes)]
     row = column = 0
-    for name, data in tasks.items():
+    padded = joined.X.dense()
+    for i, (name, data) in enumerate(tasks.items()):
         rows, columns = slice(row, row + data.n_samples), slice(column, column + data.n_features)
-        np.testing.assert_array_equal(joined.X[rows, columns], data.X)
-        assert np.isnan(np.delete(joined.X[rows], np.r_[columns], axis=1)).all()
+        assert np.shares_memory(joined.X.blocks[i], data.X)  # no sample is copied
+        np.testing.assert_array_equal(padded[rows, columns], data.X)
+        assert np.isnan(np.delete(padded[rows], np.r_[columns], axis=1)).all()
         assert joined.y[rows].tolist() == [f"{name}/{label}" for label in data.y]
-        assert set(task_of(joined.y[rows])) == {name}
+        assert set(joined.tasks[rows]) == {i}
         if grouped:
             assert joined.groups[rows].tolist() == [f"{name}/{group}" for group in data.groups]
         assert joined.feature_names[columns] == tuple(f"{name}/{feature}" for feature in data.feature_names)
         row, column = rows.stop, columns.stop
     assert (joined.groups is None) == (not grouped)
-    assert not joined.X.flags.writeable
+    assert make(4, Tensor((2,))).tasks is None
 
 
 def test_a_vector_task_has_a_width_and_no_shape():
@@ -60,10 +65,38 @@ def test_a_vector_task_has_a_width_and_no_shape():
     assert joined.layout == Tasks({"a": 5, "b": (2, 2)})
 
 
-def test_labels_with_a_slash_of_their_own_still_tell_their_task():
-    data = make(6, Tensor((2,)), words=True)
-    odd = dataclasses.replace(data, y=np.char.add("a/", data.y))
-    assert set(task_of(join_tasks({"one": odd, "two": data}).y)) == {"one", "two"}
+def test_the_hash_is_that_of_the_padded_array():
+    """Studies of earlier versions, which kept such an array, go on."""
+    data = [make(700, Tensor((900,)), 0, groups=True), make(500, Matrix(30, 40), 1, groups=True)]
+    joined = join_tasks({"a": data[0], "b": data[1]})
+    X = np.full((1200, 2100), np.nan)
+    X[:700, :900], X[700:, 900:] = data[0].X, data[1].X
+    described = {
+        "layout": {"kind": "tasks", "tasks": [["a", 900], ["b", [30, 40]]]},
+        "feature_names": [
+            f"{task}/{name}" for task, part in zip("ab", data, strict=True) for name in part.feature_names
+        ],
+        "label_names": [],
+        "shapes": [[1200, 2100], [1200]],
+        "y": [f"{task}/{label}" for task, part in zip("ab", data, strict=True) for label in part.y],
+        "groups": [f"{task}/{group}" for task, part in zip("ab", data, strict=True) for group in part.groups],
+    }
+    text = json.dumps(described, sort_keys=True).encode()
+    assert joined.content_hash == hashlib.sha256(text + X.tobytes()).hexdigest()
+
+
+def test_joined_data_are_not_joined_again():
+    joined = join_tasks({"a": make(6, Tensor((3,))), "b": make(6, Tensor((2,)))})
+    with pytest.raises(DataError, match="a data set of several tasks is no task itself"):
+        join_tasks({"one": joined, "two": make(6, Tensor((2,)))})
+    with pytest.raises(DataError, match=r"tasks go with TaskBlocks, which TaskBlocks\.from_dense makes"):
+        dataclasses.replace(joined, X=joined.X.dense())
+    with pytest.raises(DataError, match="X is of type TaskBlocks and the layout Tensor"):
+        dataclasses.replace(joined, layout=Tensor((5,)))
+    blocks = [block.copy() for block in joined.X.blocks]
+    blocks[1][2, 1] = blocks[0][5, 0] = np.inf
+    with pytest.raises(DataError, match="2 values that are NaN or infinite, the first in row 5, column 0"):
+        dataclasses.replace(joined, X=TaskBlocks(blocks, joined.tasks))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
@@ -75,12 +108,15 @@ def test_a_file_holds_the_blocks_only_and_gives_all_of_it_back(tmp_path, suffix,
     save_dataset(joined, path)
     back = load_dataset(path)
     assert back.content_hash == joined.content_hash
-    assert back.X.tobytes() == joined.X.tobytes()
+    assert back.X.dense().tobytes() == joined.X.dense().tobytes()
     assert back.layout == joined.layout
     assert back.y.tolist() == joined.y.tolist()
     # 5 tasks of 42 columns: with their NaN the samples would take five times the values' bytes.
-    assert path.stat().st_size < joined.X.nbytes / 3
-    assert path.stat().st_size > joined.X.nbytes / 5 * 0.9
+    padded = joined.X.dense().nbytes
+    assert path.stat().st_size < padded / 3
+    assert path.stat().st_size > padded / 5 * 0.9
+    with pytest.raises(DataError, match="holds several tasks, whose shapes it tells"):
+        load_dataset(path, shape=[210])
 
 
 @pytest.mark.parametrize(
@@ -114,16 +150,27 @@ def test_what_is_no_set_of_tasks_is_refused(tasks, message):
 def test_a_file_of_several_tasks_must_tell_their_classes_apart(y, message):
     X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, 3.0], [np.nan, 4.0]])
     with pytest.raises(DataError, match=message):
-        Dataset(X, y, Tasks({"a": 1, "b": 1}))
+        Dataset(TaskBlocks.from_dense(X, Tasks({"a": 1, "b": 1})), y, Tasks({"a": 1, "b": 1}))
+    three = Tasks({"a": 1, "b": 1, "c": 1})
     with pytest.raises(DataError, match="task 'c' holds no samples"):
-        Dataset(np.insert(X, 2, np.nan, axis=1), ["a/0", "a/1", "b/0", "b/1"], Tasks({"a": 1, "b": 1, "c": 1}))
+        Dataset(TaskBlocks.from_dense(np.insert(X, 2, np.nan, axis=1), three), ["a/0", "a/1", "b/0", "b/1"], three)
+
+
+def test_samples_of_a_file_may_stand_in_any_order(tmp_path):
+    joined = join_tasks({"a": make(6, Tensor((3,)), groups=True), "b": make(9, Matrix(2, 2), seed=1, groups=True)})
+    order = np.random.default_rng(0).permutation(15)
+    mixed = dataclasses.replace(joined, X=joined.X[order], y=joined.y[order], groups=joined.groups[order])
+    save_dataset(mixed, tmp_path / "mixed.arrow")
+    back = load_dataset(tmp_path / "mixed.arrow")
+    assert back.content_hash == mixed.content_hash != joined.content_hash
+    np.testing.assert_array_equal(back.X.dense(), joined.X.dense()[order])
 
 
 def test_a_feature_is_constant_in_the_samples_of_its_own_task():
     joined = join_tasks({"a": make(6, Tensor((3,))), "b": make(6, Tensor((2,)), seed=1)})
-    X = joined.X.copy()
+    X = joined.X.dense()
     X[:6, 1], X[6:, 4], X[6, 3] = 7.0, 0.0, X[7, 3]
-    constant = dataclasses.replace(joined, X=X).constant
+    constant = dataclasses.replace(joined, X=TaskBlocks.from_dense(X, joined.layout)).constant
     assert constant.tolist() == [False, True, False, False, True]
     assert not joined.constant.any()
 

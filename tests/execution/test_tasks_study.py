@@ -20,7 +20,7 @@ from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.cv.refit import refit_winner
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks, task_of
+from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.tracking.journal import read_journal
@@ -49,16 +49,17 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):
         assert each.shape[1] == len(curves["objective"]) > 1
         np.testing.assert_allclose(each.mean(axis=0), curves["val_accuracy"], atol=1e-12)
         assert not np.array_equal(each[0], each[1])
-    X, y = study.dataset.X, study.dataset.y
+    X, y, padded = study.dataset.X, study.dataset.y, study.dataset.X.dense()
     for fold, refit in zip(study.plan.outer, refits, strict=False):
         assert np.unique(y[fold.train], return_counts=True)[1].tolist() == [20] * 6
         expected = []
         model = MTDA(tasks=dict(study.dataset.layout.tasks), **refit.record.params).fit(X[fold.train], y[fold.train])
-        for i, (name, columns) in enumerate(study.dataset.layout.slices().items()):
-            train, test = (rows[task_of(y[rows]) == name] for rows in (fold.train, fold.test))
-            nearest = KNeighborsClassifier(1).fit(model.transform_task(i, X[train, columns]), y[train])
-            predicted = nearest.predict(model.transform_task(i, X[test, columns]))
-            expected.append(accuracy_score(y[test], predicted))
+        for i, columns in enumerate(study.dataset.layout.slices().values()):
+            own = [rows[study.dataset.tasks[rows] == i] for rows in (fold.train, fold.test)]
+            train, test = (padded[rows, columns] for rows in own)
+            nearest = KNeighborsClassifier(1).fit(model.transform_task(i, train), y[own[0]])
+            predicted = nearest.predict(model.transform_task(i, test))
+            expected.append(accuracy_score(y[own[1]], predicted))
         assert refit.record.test_scores == pytest.approx(expected, abs=1e-12)
         assert refit.record.test_score == pytest.approx(np.mean(expected))
 
@@ -79,8 +80,8 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
         X, y, fold, record, solver, scaler=study.scaler(), evaluation=study.evaluation, random_state=None
     )
     model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(X[fold.train], y[fold.train])
-    for task, found in zip(("iris", "wine"), refit.test_scores, strict=True):
-        own = fold.test[task_of(y[fold.test]) == task]
+    for task, found in enumerate(refit.test_scores):
+        own = fold.test[study.dataset.tasks[fold.test] == task]
         assert found == pytest.approx(model.score(X[own], y[own]), abs=1e-12)
     assert refit.feature_scores == pytest.approx(model.scores_.tolist(), rel=1e-9)
 
@@ -182,7 +183,7 @@ def test_every_task_has_every_class_in_its_share_in_every_training_set(tmp_path,
             "intermediate_dim=3 changes nothing for method='exact'",
         ),
         ({"solver": {"name": "mtda", "params": {"task_weights": [1, 2, 3]}}}, "must be 2 non-negative numbers"),
-        ({"solver": {"name": "mtda", "params": {"bilinear": [2, 2]}}}, "bilinear needs each task's shape"),
+        ({"solver": {"name": "bilinear_mtda", "params": {"bilinear": [2, 2]}}}, "bilinear projections need matrices"),
         ({"solver": {"name": "mtda", "params": {"tasks": 3}}}, "`tasks` comes from the data set"),
         ({"dataset": {"tasks": TASKS, "scaling": "row_unit"}}, "scaling 'row_unit' knows no tasks"),
         ({"evaluation": {"classifier": "knn", "n_features": [2]}}, "several tasks take `native`"),

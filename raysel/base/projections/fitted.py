@@ -14,13 +14,14 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import MODALITIES, TASKS, TENSOR, Capabilities
 from raysel.base.estimator import Estimator
 from raysel.base.projections.task_samples import task_label
+from raysel.base.selector import Selector
 from raysel.data.layouts import Tasks
+from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks
 from raysel.errors import ConfigError, DataError
-from raysel.metrics.ranks import ranks
 
 
 class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator):
@@ -61,19 +62,11 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     classes_: LabelArray
 
     @property
-    def task_rankings_(self) -> list[IntArray]:
-        """Each task's ranking of its own features, 1 for the best."""
-        return [ranks(scores) for scores in self.task_scores_]
-
-    @property
     def _n_features_out(self) -> int:
         return max(U.shape[1] for U in self.projections_)
 
-    def _get_support_mask(self) -> BoolArray:
-        check_is_fitted(self)
-        wanted = self.n_features_to_select
-        return self.ranking_ <= (max(1, self.n_features_in_ // 2) if wanted is None else wanted)
-
+    # Not by inheritance: SelectorMixin would add an inverse_transform that is not a projection's.
+    _get_support_mask = Selector._get_support_mask  # noqa: SLF001
     get_support = SelectorMixin.get_support
 
     def transform_task(self, task: int, X: ArrayLike) -> FloatArray:
@@ -119,30 +112,29 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         nearest = pairwise_distances_argmin(self.transform_task(task, X), self.embeddings_[task])
         return self.embedded_labels_[task][nearest]
 
-    def _parts(self, X: ArrayLike) -> tuple[int, list[tuple[int, LabelArray, FloatArray]]]:
+    def _parts(self, X: ArrayLike | TaskBlocks) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
         """The number of samples, and (task, rows, samples) of each task that has any."""
         check_is_fitted(self)
         widths = [len(U) for U in self.projections_]
-        several = len(widths) > 1
-        features: FloatArray = validate_data(
-            self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan" if several else True
-        )
-        if not several:
+        if isinstance(X, TaskBlocks):
+            features: Samples = validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            finite = "allow-nan" if len(widths) > 1 else True
+            features = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite)
+        if len(widths) == 1:
+            if isinstance(features, TaskBlocks):
+                raise DataError(f"{type(self).__name__} was fitted on one task; X holds {len(features.blocks)}.")
             return len(features), [(0, np.arange(len(features)), features)]
         layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
-        owners = layout.owners(features)
-        rows = [np.flatnonzero(owners == i) for i in range(len(widths))]
-        columns = layout.slices().values()
-        return len(features), [
-            (i, own, features[own, block]) for i, (own, block) in enumerate(zip(rows, columns, strict=True)) if own.size
-        ]
+        parts = enumerate(as_task_blocks(features, layout).parts())
+        return len(features), [(task, rows, samples) for task, (rows, _, samples) in parts if len(rows)]
 
-    def transform(self, X: ArrayLike) -> FloatArray:
+    def transform(self, X: ArrayLike | TaskBlocks) -> FloatArray:
         """Project each sample on its own task's directions.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
 
         Returns
         -------
@@ -155,12 +147,12 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             projected[rows, : self.projections_[task].shape[1]] = self.transform_task(task, samples)
         return projected
 
-    def predict(self, X: ArrayLike) -> LabelArray:
+    def predict(self, X: ArrayLike | TaskBlocks) -> LabelArray:
         """The class of the nearest training sample of a sample's own task, in the reduced space.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
 
         Returns
         -------

@@ -9,21 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.projections.components import component_numbers, warn_of_lost_directions
 from raysel.base.projections.fitted import FittedProjection
 from raysel.base.projections.task_samples import (
     TaskSamples,
     check_tasks,
     is_labelled,
-    split_columns,
+    split_tasks,
     task_label,
     task_samples,
 )
 from raysel.data.layouts import Layout, Tasks
-from raysel.data.tasks import task_of
+from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
 
@@ -63,14 +63,14 @@ class TaskProjector(FittedProjection):
             )
         self._check_components(widths)
 
-    def check_training(self, y: LabelArray) -> None:
-        """Refuse more components than a training set with these labels, ``task/label``, has room for."""
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
+        """Refuse more components than a training set with these labels has room for."""
         if self.n_components is None:
             return
-        owners = np.full(len(y), "") if self.tasks is None else task_of(y)
+        owners = np.zeros(len(y), dtype=np.int64) if tasks is None else tasks
         limits = []
-        for name in self.tasks or [""]:
-            n, c = int(np.count_nonzero(owners == name)), len(np.unique(y[owners == name]))
+        for i, name in enumerate(self.tasks or [""]):
+            n, c = int(np.count_nonzero(owners == i)), len(np.unique(y[owners == i]))
             described = f"{task_label(name)}, of which a training set has {n} samples of {c} classes"
             limits.append((described, self._most_components(n - 1, c)))
         component_numbers(self.n_components, limits)
@@ -87,11 +87,11 @@ class TaskProjector(FittedProjection):
 
     # --- fitting -----------------------------------------------------------------------------
 
-    def prepare(self, X: FloatArray, y: LabelArray) -> Any:
+    def prepare(self, X: Samples, y: LabelArray) -> Any:
         """Each task's scatter matrices in the range of the total one, whatever the parameters."""
         return self._reduce(self._samples(X, y))
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
+    def _updates(self, X: Samples, y: LabelArray, prepared: Any) -> Iterator[float]:
         yield from self._solve(self._samples(X, y), prepared)
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> Any:
@@ -136,20 +136,27 @@ class TaskProjector(FittedProjection):
             pass
         return self
 
-    def _samples(self, X: FloatArray, y: LabelArray) -> list[TaskSamples]:
-        if self.tasks is None:
-            return [task_samples("", X, y, self.unlabelled)]
-        return split_columns(self.tasks, X, y, self.unlabelled)
+    def _samples(self, X: Samples, y: LabelArray) -> list[TaskSamples]:
+        if self.tasks is not None:
+            return split_tasks(self.tasks, X, y, self.unlabelled)
+        if isinstance(X, TaskBlocks):
+            raise ConfigError(f"tasks=None is for one task, X holds {len(X.blocks)}: name each one with its columns.")
+        return [task_samples("", X, y, self.unlabelled)]
 
     def labelled(self, y: LabelArray) -> BoolArray:
         """Which samples have a label, and so can be scored."""
         return is_labelled(y, self.unlabelled, self.tasks or ())
 
-    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
-        finite = True if self.tasks is None else "allow-nan"
-        features, target = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite=finite
-        )
+    def _validate_data(self, X: ArrayLike | TaskBlocks, y: ArrayLike) -> tuple[Samples, LabelArray]:
+        if isinstance(X, TaskBlocks):
+            features, target = validate_data(self, X, y, skip_check_array=True)
+            target = column_or_1d(target, warn=True)
+            check_consistent_length(features, target)
+        else:
+            finite = True if self.tasks is None else "allow-nan"
+            features, target = validate_data(
+                self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite=finite
+            )
         check_classification_targets(target)
         return features, target
 

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Tasks
+from raysel.data.task_blocks import Samples, as_task_blocks
 from raysel.errors import ConfigError, DataError
 
 
@@ -41,6 +42,16 @@ class TaskSamples:
     def __str__(self) -> str:
         return task_label(self.name)
 
+    @property
+    def counts(self) -> IntArray:
+        """Number of samples of each class: shape (c,)."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.classes)).astype(np.int64)
+
+    @property
+    def one_hot(self) -> FloatArray:
+        """1 in the column of its class for each labelled sample: shape (n_labelled, c)."""
+        return np.eye(len(self.classes))[self.codes[self.codes >= 0]]
+
 
 def task_label(name: str) -> str:
     """What messages call a task of this name."""
@@ -56,7 +67,7 @@ def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> Bo
     unlabelled : label or None
         The label that means no label.
     names : iterable of str, default=()
-        Of the tasks: in joined data the label reads ``task/label``.
+        Of the tasks, before which ``join_tasks`` puts the label: ``task/label``.
 
     Returns
     -------
@@ -100,15 +111,15 @@ def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None
     return samples
 
 
-def split_columns(
-    tasks: Mapping[str, int | tuple[int, ...]], X: FloatArray, y: LabelArray, unlabelled: Any = None
+def split_tasks(
+    tasks: Mapping[str, int | tuple[int, ...]], X: Samples, y: LabelArray, unlabelled: Any = None
 ) -> list[TaskSamples]:
-    """The tasks of concatenated columns with NaN outside a sample's own task.
+    """The samples of each task.
 
     Parameters
     ----------
     tasks : mapping of str to int or tuple of int
-    X : ndarray of shape (n_samples, n_features)
+    X : TaskBlocks, or ndarray of shape (n_samples, n_features) with NaN outside a sample's own task
     y : ndarray of shape (n_samples,)
     unlabelled : label, default=None
 
@@ -122,13 +133,11 @@ def split_columns(
         If a sample belongs to no task or to several, or a task has no samples or one class.
     """
     layout = Tasks(tasks)
-    owners = layout.owners(X)
     samples = []
-    for i, (name, columns) in enumerate(layout.slices().items()):
-        own = owners == i
-        if not own.any():
+    for name, (rows, _, block) in zip(layout.tasks, as_task_blocks(X, layout).parts(), strict=True):
+        if not len(rows):
             raise DataError(f"task {name!r} has no samples: every task needs its own.")
-        samples.append(task_samples(name, np.ascontiguousarray(X[own, columns]), y[own], unlabelled))
+        samples.append(task_samples(name, block, y[rows], unlabelled))
     return samples
 
 

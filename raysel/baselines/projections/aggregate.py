@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.components import component_numbers, warn_of_lost_directions
 from raysel.base.projections.projector import TaskProjector
@@ -112,7 +112,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
         """Fewer components, then more shrinkage."""
         return (*super().complexity_key(), -self.shrinkage)
 
-    def check_training(self, y: LabelArray) -> None:
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Refuse more components than the pooled training sets have room for."""
         if self.n_components is not None:
             n, m = len(y), len(self.tasks or [""])

@@ -12,6 +12,7 @@ import numpy as np
 
 from raysel.arrays import LabelArray
 from raysel.data.layouts import Layout
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 
 #: Data sets that the studies in conf/ name but nobody may redistribute: what they are, and a recipe.
@@ -44,7 +45,7 @@ class RawData:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, ...)
+    X : ndarray of shape (n_samples, ...), or TaskBlocks
     y : ndarray
     groups : ndarray, default=None
     layout : Layout, default=None
@@ -57,7 +58,7 @@ class RawData:
         Of an indicator's columns, where the file says them.
     """
 
-    X: LabelArray
+    X: LabelArray | TaskBlocks
     y: LabelArray
     groups: LabelArray | None = None
     layout: Layout | None = None
@@ -66,12 +67,14 @@ class RawData:
     label_names: tuple[str, ...] = ()
 
 
-def find_data_file(path: str | Path) -> Path:
+def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
     """Look a data file up: from the working directory, then from the folder that ``$RAYSEL_DATA`` names.
 
     Parameters
     ----------
     path : str or Path
+    expected : str
+        What the file should hold, for the error.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def find_data_file(path: str | Path) -> Path:
     looked = " and ".join(map(str, places))
     hint = "" if folder or wanted.is_absolute() else "; $RAYSEL_DATA, the folder looked at next, is not set"
     recipe = _RECIPES.get(wanted.name, "")
-    raise DataError(f"there is no data file {path}. Looked at {looked}{hint}. {_FORMATS}\n{recipe}".rstrip())
+    raise DataError(f"there is no data file {path}. Looked at {looked}{hint}. {expected}\n{recipe}".rstrip())
 
 
 @contextmanager

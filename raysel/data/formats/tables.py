@@ -17,6 +17,7 @@ import pyarrow.parquet
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.formats.files import RawData, as_labels, missing, reading
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 
 #: Where a file that raysel wrote describes itself, as JSON, in the metadata of its schema.
@@ -157,17 +158,24 @@ def _modalities(features: Sequence[str]) -> Layout | None:
     return Modalities(widths)
 
 
-def _blocks(table: Any, layout: Tasks) -> FloatArray:
-    """Each sample's own values in its own task's columns, NaN elsewhere."""
+def _blocks(table: Any, layout: Tasks) -> TaskBlocks:
+    """Each task's samples, from lists of a sample's own values."""
     own = table.column("X").combine_chunks()
     values, offsets = own.values.to_numpy(), own.offsets.to_numpy()
-    owner = table.column("task").to_numpy()
-    starts = np.array([columns.start for columns in layout.slices().values()])
-    X = np.full((table.num_rows, layout.n_features), np.nan)
-    width = np.diff(offsets)
-    rows = np.repeat(np.arange(table.num_rows), width)
-    X[rows, np.arange(len(values)) - np.repeat(offsets[:-1] - starts[owner], width)] = values
-    return X
+    tasks = table.column("task").to_numpy()
+    if not np.isin(tasks, np.arange(len(layout.tasks))).all():
+        raise ValueError(f"a sample is of none of the {len(layout.tasks)} tasks")
+    blocks = []
+    for i, width in enumerate(layout.widths().values()):
+        starts, stops = offsets[:-1][tasks == i], offsets[1:][tasks == i]
+        if not (stops - starts == width).all():
+            raise ValueError(f"a sample of task {i} has not {width} values")
+        block = np.empty((len(starts), width))
+        for row, start in zip(block, starts, strict=True):
+            row[:] = values[start : start + width]
+        block.flags.writeable = False  # nobody else holds it
+        blocks.append(block)
+    return TaskBlocks(tuple(blocks), tasks)
 
 
 def _tensor(table: Any, name: str) -> LabelArray:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
 from raysel.data.formats.tables import METADATA_KEY
-from raysel.data.layouts import Tasks, Tensor
+from raysel.data.layouts import Tensor
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 from raysel.files import atomic_write
 
@@ -22,7 +22,8 @@ from raysel.files import atomic_write
 def save_dataset(dataset: Dataset, path: str | Path) -> None:
     """Write a data set so that `load_dataset` reads back the very same one, to the last bit.
 
-    The file has a column ``X``, one fixed-shape tensor a sample, a column ``y`` and, where there are
+    The file has a column ``X``, one fixed-shape tensor a sample (of several tasks, a list of its own task's values,
+    with the task in a column ``task``), a column ``y`` and, where there are
     groups, a column ``groups``; layout, feature names and name are JSON in the schema's metadata
     under ``raysel``. It appears complete or not at all.
 
@@ -61,8 +62,8 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
 def _table(dataset: Dataset) -> Any:
     layout, y = dataset.layout, dataset.y
     columns = {"y": pa.FixedShapeTensorArray.from_numpy_ndarray(y) if dataset.is_multilabel else pa.array(y)}
-    if isinstance(layout, Tasks):
-        columns |= {"X": _own_blocks(dataset.X), "task": pa.array(layout.owners(dataset.X))}
+    if isinstance(dataset.X, TaskBlocks):
+        columns |= {"X": _own_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
         sides = layout.shape if isinstance(layout, Tensor) else (layout.n_features,)
         columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(dataset.X.reshape(-1, *sides))
@@ -77,11 +78,14 @@ def _table(dataset: Dataset) -> Any:
     return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(described)})
 
 
-def _own_blocks(X: FloatArray) -> Any:
-    """Each sample's own task's values: the NaN of all other tasks are not stored."""
-    own = ~np.isnan(X)
-    offsets = np.concatenate([[0], own.sum(axis=1).cumsum()])
-    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(X[own]))
+def _own_values(X: TaskBlocks) -> Any:
+    """A list of its own task's values for each sample."""
+    offsets = np.concatenate([[0], np.array(X.widths)[X.tasks].cumsum()])
+    values = np.empty(offsets[-1])
+    for rows, _, block in X.parts():
+        for start, sample in zip(offsets[rows], block, strict=True):
+            values[start : start + len(sample)] = sample
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(values))
 
 
 def _write_parquet(table: Any, path: Path) -> None:

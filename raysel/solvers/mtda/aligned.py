@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from raysel.arrays import FloatArray
 from raysel.base.projections.components import warn_of_lost_directions
 from raysel.base.projections.task_samples import TaskSamples
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import centre, equilibrated_rank, scatter_range, thin_svd
 from raysel.linalg.trace_ratio import Scatters, maximize_trace_ratio, shrunken
 
@@ -30,25 +30,64 @@ class MappedTasks:
 
     Attributes
     ----------
-    maps : tuple of ndarray of shape (D_i, d')
-        W_i.
+    maps : tuple of ndarray of shape (D_i, d'), or None
+        W_i; None for the identity.
     means : tuple of ndarray of shape (D_i,)
     samples : tuple of ndarray of shape (n_i, d')
         (X_i - mean_i) W_i.
     """
 
-    maps: tuple[FloatArray, ...]
+    maps: tuple[FloatArray, ...] | None
     means: tuple[FloatArray, ...]
     samples: tuple[FloatArray, ...]
 
+    def lift(self, bases: Sequence[FloatArray]) -> list[FloatArray]:
+        """W_i V_i: directions of the common space, in each task's own features."""
+        if self.maps is None:
+            return list(bases)
+        return [W @ V for W, V in zip(self.maps, bases, strict=True)]
 
-def map_tasks(samples: Sequence[TaskSamples], aligned: Sequence[ArrayLike]) -> MappedTasks:
+
+def check_maps(maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence[int]) -> list[FloatArray]:
+    """One map a task, all into one space.
+
+    Parameters
+    ----------
+    maps : sequence of array-like of shape (D_i, d')
+    names : sequence of str
+        What messages call the tasks.
+    widths : sequence of int
+        D_i.
+
+    Returns
+    -------
+    list of ndarray of shape (D_i, d')
+
+    Raises
+    ------
+    ConfigError
+        If they do not fit the tasks or each other.
+    """
+    if len(maps) != len(names):
+        raise ConfigError(f"aligned has {len(maps)} maps for {len(names)} tasks: give one a task.")
+    found = [np.asarray(W, dtype=np.float64) for W in maps]
+    for name, width, W in zip(names, widths, found, strict=True):
+        wanted = (width, found[0].shape[-1] if found[0].ndim else 0)
+        if W.shape != wanted or not W.size:
+            raise ConfigError(f"aligned maps {name} by an array of shape {W.shape}; it must be {wanted}.")
+        if not np.isfinite(W).all():
+            raise ConfigError(f"aligned maps {name} by an array that holds NaN or infinity.")
+    return found
+
+
+def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None) -> MappedTasks:
     """Map each task's centred samples by its W_i.
 
     Parameters
     ----------
     samples : sequence of TaskSamples
-    aligned : sequence of array-like of shape (D_i, d')
+    maps : sequence of ndarray of shape (D_i, d'), or None
+        As `check_maps` gave them; None for the identity.
 
     Returns
     -------
@@ -56,24 +95,15 @@ def map_tasks(samples: Sequence[TaskSamples], aligned: Sequence[ArrayLike]) -> M
 
     Raises
     ------
-    ConfigError
-        If the maps do not fit the tasks or each other.
+    DataError
+        If all samples of a task are mapped to one point.
     """
-    if len(aligned) != len(samples):
-        raise ConfigError(f"aligned has {len(aligned)} maps for {len(samples)} tasks: give one a task.")
-    maps = tuple(np.asarray(W, dtype=np.float64) for W in aligned)
-    for task, W in zip(samples, maps, strict=True):
-        wanted = (task.X.shape[1], maps[0].shape[-1] if maps[0].ndim else 0)
-        if W.shape != wanted:
-            raise ConfigError(f"aligned maps {task} by an array of shape {W.shape}; it must be {wanted}.")
-        if not np.isfinite(W).all():
-            raise ConfigError(f"aligned maps {task} by an array that holds NaN or infinity.")
     means, centred = zip(*(centre(task.X) for task in samples), strict=True)
-    mapped = tuple(own @ W for own, W in zip(centred, maps, strict=True))
+    mapped = centred if maps is None else tuple(own @ W for own, W in zip(centred, maps, strict=True))
     for task, Z in zip(samples, mapped, strict=True):
         if not Z.any():
-            raise ConfigError(f"aligned maps all samples of {task} to one point.")
-    return MappedTasks(maps, means, mapped)
+            raise DataError(f"{task}: the aligned map leads all samples to one point; there is nothing to project on.")
+    return MappedTasks(None if maps is None else tuple(maps), means, mapped)
 
 
 def shared_projection(
@@ -135,8 +165,8 @@ def pooled_within(
     """
     factors, residuals = [], []
     for task, Z in zip(samples, mapped.samples, strict=True):
-        counts = np.bincount(task.codes)
-        means = np.eye(len(counts))[task.codes].T @ Z / counts[:, None]
+        counts = task.counts
+        means = task.one_hot.T @ Z / counts[:, None]
         factors.append(means.T * np.sqrt(counts / len(Z)))
         residuals.append(Z - means[task.codes])
     # From factors of the scatter matrices rather than from these, in which small directions are lost.
@@ -168,9 +198,8 @@ def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, 
     -------
     between, total : ndarray of shape (d,)
     """
-    counts = np.bincount(task.codes)
-    sums = np.eye(len(counts))[task.codes].T @ embedded
-    return (sums**2 / counts[:, None]).sum(axis=0) / len(embedded), (embedded**2).mean(axis=0)
+    sums = task.one_hot.T @ embedded
+    return (sums**2 / task.counts[:, None]).sum(axis=0) / len(embedded), (embedded**2).mean(axis=0)
 
 
 def _check_size(size: int, rank: int) -> None:

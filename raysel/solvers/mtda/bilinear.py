@@ -21,7 +21,7 @@ import scipy.linalg
 from raysel.arrays import FloatArray
 from raysel.base.projections.components import warn_of_lost_directions
 from raysel.base.projections.task_samples import TaskSamples
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import centre, equilibrated_rank, thin_svd
 
 Factors: TypeAlias = tuple[FloatArray, FloatArray]
@@ -84,16 +84,20 @@ def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
     Returns
     -------
     MatrixTask
+
+    Raises
+    ------
+    DataError
+        If no feature varies.
     """
     mean, centred = centre(task.X)
     if not centred.any():
-        raise ConfigError(f"{task}: no feature varies; there is nothing to project on.")
+        raise DataError(f"{task}: no feature varies; there is nothing to project on.")
     X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
     rows = _side(f"{task}, rows", X.transpose(0, 2, 1).reshape(-1, shape[0]), np.linalg.norm(offset, axis=1))
     columns = _side(f"{task}, columns", X.reshape(-1, shape[1]), np.linalg.norm(offset, axis=0))
     reduced = rows.T @ X @ columns
-    counts = np.bincount(task.codes)
-    sums = np.eye(len(counts))[task.codes].T @ reduced.reshape(len(X), -1) / np.sqrt(counts)[:, None]
+    sums = task.one_hot.T @ reduced.reshape(len(X), -1) / np.sqrt(task.counts)[:, None]
     return MatrixTask(mean, rows, columns, reduced, sums.reshape(-1, *reduced.shape[1:]))
 
 

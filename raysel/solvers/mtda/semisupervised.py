@@ -89,10 +89,9 @@ def partly_labelled(task: TaskSamples) -> PartlyLabelled:
     Z = reduced.embed(task.X - reduced.mean, np.eye(reduced.rank))
     known = task.codes >= 0
     own = Z[known] - Z[known].mean(axis=0)
-    counts = np.bincount(task.codes[known])
-    membership = np.eye(len(counts))[task.codes[known]] / np.sqrt(counts * len(own))
+    membership = task.one_hot / np.sqrt(task.counts * len(own))
     return PartlyLabelled(
-        replace(reduced, between=own.T @ membership, class_counts=counts.astype(np.int64)),
+        replace(reduced, between=own.T @ membership, class_counts=task.counts),
         own.T @ own / len(own),
         Z,
     )

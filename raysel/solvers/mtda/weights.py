@@ -71,7 +71,7 @@ def given_weights(wanted: ArrayLike, n_tasks: int) -> FloatArray:
 
 
 def _has_scatter_within_classes(task: TaskSamples) -> bool:
-    counts = np.bincount(task.codes[task.codes >= 0])
+    counts = task.counts
     single = task.classes[counts == 1]
     several = bool((counts > 1).any())
     if single.size:

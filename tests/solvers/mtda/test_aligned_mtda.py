@@ -1,0 +1,191 @@
+"""AlignedMTDA against a root-finder on dense matrices, and maps that are kept in a file."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgWarning
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from small_studies import make_study, run_serially
+from task_sets import (
+    assert_same_spaces,
+    best_ratio,
+    concatenate,
+    dense_scatters,
+    make_task,
+    small_but_telling,
+    write_tasks,
+)
+
+from raysel.errors import ConfigError, DataError
+from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
+from raysel.solvers.mtda.mtda import MTDA
+
+
+def aligned_tasks():
+    tasks = [make_task(5), make_task(6, n=40, D=8, c=3)]
+    rng = np.random.default_rng(7)
+    return tasks, [rng.standard_normal((10, 6)), rng.standard_normal((8, 6))]
+
+
+def mapped_scatters(tasks, maps):
+    """S_b, S_w and S_t of the mapped tasks."""
+    found = [dense_scatters(X @ W, y) for (X, y), W in zip(tasks, maps, strict=True)]
+    return [(B, T - B, T) for B, T in found]
+
+
+@parametrize_with_checks([AlignedMTDA(), AlignedMTDA(share="within")])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+def test_a_shared_projection_is_one_trace_ratio_of_the_weighted_sums():
+    tasks, maps = aligned_tasks()
+    parts = mapped_scatters(tasks, maps)
+    B = sum(B / np.trace(T) for B, _, T in parts)
+    T = sum(T / np.trace(T) for _, _, T in parts)
+    ratio, (P,) = best_ratio([(B, T)], [3], [1.0])
+    model = AlignedMTDA(aligned=maps).fit_tasks(tasks)
+    assert model.objective_path_[-1] == pytest.approx(ratio, abs=1e-10)
+    for W, U in zip(maps, model.projections_, strict=True):
+        np.testing.assert_allclose(U @ U.T, W @ P @ P.T @ W.T, atol=1e-8)
+    np.testing.assert_allclose(model.denominators_, [np.trace(P.T @ T @ P) for _, _, T in parts], atol=1e-9)
+    np.testing.assert_allclose(model.numerators_, [np.trace(P.T @ B @ P) for B, _, _ in parts], atol=1e-9)
+    np.testing.assert_allclose(model.embeddings_[0], model.transform_task(0, tasks[0][0]), atol=1e-9)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.2])
+def test_a_pooled_within_class_scatter_serves_every_task(shrinkage):
+    tasks, maps = aligned_tasks()
+    parts = mapped_scatters(tasks, maps)
+    within = (60 * parts[0][1] + 40 * parts[1][1]) / 100
+    within = (1 - shrinkage) * within + shrinkage * np.trace(within) / 6 * np.eye(6)
+    weights = [1 / np.trace(T) for _, _, T in parts]
+    ratio, expected = best_ratio([(B, B + within) for B, _, _ in parts], [3, 2], weights)
+    model = AlignedMTDA(aligned=maps, share="within", shrinkage=shrinkage).fit_tasks(tasks)
+    assert model.objective_path_[-1] == pytest.approx(ratio, abs=1e-10)
+    for W, U, V in zip(maps, model.projections_, expected, strict=True):
+        np.testing.assert_allclose(U @ U.T, W @ V @ V.T @ W.T, atol=1e-8)
+
+
+@pytest.mark.parametrize("share", ["projection", "within"])
+def test_without_maps_the_tasks_have_the_same_features(share):
+    tasks = [make_task(5), make_task(6)]
+    plain = AlignedMTDA(share=share).fit_tasks(tasks)
+    given = AlignedMTDA(aligned=[np.eye(10)] * 2, share=share).fit_tasks(tasks)
+    assert_same_spaces(plain.projections_, given.projections_)
+    one = AlignedMTDA(share=share).fit(*tasks[0])
+    assert one.objective_path_[-1] == pytest.approx(MTDA().fit(*tasks[0]).objective_path_[-1], abs=1e-10)
+    message = r"aligned=None is for tasks of the same features; these have \[10, 8\]"
+    with pytest.raises(ConfigError, match=message):
+        AlignedMTDA(tasks={"a": 10, "b": 8}).check(18)
+    with pytest.raises(ConfigError, match=message):
+        AlignedMTDA().fit_tasks([tasks[0], make_task(1, D=8)])
+
+
+def test_sharing_helps_where_tasks_share_their_noise():
+    rng = np.random.default_rng(8)
+    spread = np.r_[np.full(12, 3.0), np.full(3, 0.7)]  # few quiet directions, the same for all tasks
+    turn = np.linalg.qr(rng.standard_normal((15, 15)))[0]
+    models = {"alone": MTDA(), "projection": AlignedMTDA(), "within": AlignedMTDA(share="within")}
+    errors = {name: [] for name in models}
+    for _ in range(5):
+        train, test = [], []
+        for _ in range(6):
+            means = rng.standard_normal((4, 15))
+            for p, into in ((3, train), (40, test)):
+                y = np.repeat(np.arange(4), p)
+                into.append(((means[y] + rng.standard_normal((len(y), 15)) * spread) @ turn, y))
+        for name, model in models.items():
+            model.fit_tasks(train)
+            errors[name].append(np.mean([(model.predict_task(i, X) != y).mean() for i, (X, y) in enumerate(test)]))
+    means = {name: np.mean(found) for name, found in errors.items()}
+    assert means["projection"] < means["alone"] - 0.05
+    assert means["within"] < means["alone"] - 0.05
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-9])
+@pytest.mark.parametrize("share", ["projection", "within"])
+def test_a_telling_feature_of_small_scale_is_found(share, scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = AlignedMTDA(share=share).fit_tasks([small_but_telling(seed, scale) for seed in (0, 1)])
+    assert model.ranks_.tolist() == [4, 4]
+    for i in (0, 1):
+        X, y = small_but_telling(i + 2, scale)
+        assert (model.predict_task(i, X) == y).mean() > 0.9
+    with pytest.warns(LinAlgWarning, match="the mapped tasks: rank 3 of 4 directions that vary"):
+        AlignedMTDA(share=share).fit_tasks([small_but_telling(seed, 1e-17) for seed in (0, 1)])
+
+
+def test_maps_of_a_file_are_those_given(tmp_path, monkeypatch):
+    tasks, maps = aligned_tasks()
+    X, y, widths = concatenate(tasks)
+    np.savez(tmp_path / "maps.npz", t1=maps[1], t0=maps[0])
+    given = AlignedMTDA(tasks=widths, aligned=maps).fit(X, y)
+    monkeypatch.chdir(tmp_path)
+    for path in ("maps.npz", str(tmp_path / "maps.npz")):
+        read = AlignedMTDA(tasks=widths, aligned=path)
+        read.check(18)
+        np.testing.assert_array_equal(read.fit(X, y).transform(X), given.transform(X))
+    np.testing.assert_array_equal(clone(given).fit(X, y).transform(X), given.transform(X))
+    np.savez(tmp_path / "one.npz", W=maps[0])
+    one = AlignedMTDA(aligned="one.npz")
+    one.check(10)
+    assert_same_spaces(one.fit(*tasks[0]).projections_, AlignedMTDA(aligned=maps[:1]).fit(*tasks[0]).projections_)
+
+
+def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
+    tasks, maps = aligned_tasks()
+    np.savez(tmp_path / "maps.npz", t0=maps[0], t1=maps[1])
+    settings = {
+        "dataset": write_tasks(tmp_path, tasks),
+        "evaluation": {"classifier": "native"},
+        "solver": {
+            "name": "aligned_mtda",
+            "params": {"aligned": str(tmp_path / "maps.npz")},
+            "space": {"share": ["projection", "within"]},
+        },
+    }
+    study = make_study(tmp_path, **settings)
+    trials, refits, _ = run_serially(study, tmp_path / "run")
+    assert len(trials) == 2
+    record, model = refits[0]
+    fold = study.plan.folds[0]
+    alone = AlignedMTDA({"t0": 10, "t1": 8}, maps, share=record.params["share"])
+    alone.fit(study.dataset.X[fold.train], study.dataset.y[fold.train])
+    np.testing.assert_array_equal(model[-1].scores_, alone.scores_)
+    np.savez(tmp_path / "maps.npz", t0=maps[0].T, t1=maps[1])
+    with pytest.raises(
+        ConfigError, match=r"aligned maps task 't0' by an array of shape \(6, 10\); it must be \(10, 10\)"
+    ):
+        make_study(tmp_path, **settings)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"aligned": [np.eye(10)]}, "1 maps for 2 tasks"),
+        ({"aligned": [np.eye(10), np.eye(8)]}, r"maps task 't1' by an array of shape \(8, 8\); it must be \(8, 10\)"),
+        ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": [2, 3]}, "'n_components' parameter of AlignedMTDA"),
+        ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": 11}, "n_components=11 exceeds the 10 features"),
+        ({"aligned": [np.eye(10), np.full((8, 10), np.nan)]}, "maps task 't1' by an array that holds NaN"),
+        ({"aligned": "no-such-maps.npz"}, "aligned='no-such-maps.npz': there is no data file"),
+        ({"share": "all"}, "'share' parameter of AlignedMTDA"),
+    ],
+)
+def test_what_does_not_fit_is_refused_unseen(params, message):
+    with pytest.raises(ConfigError, match=message):
+        AlignedMTDA(tasks={"t0": 10, "t1": 8}, **params).check(18)
+
+
+def test_what_the_data_cannot_serve_is_refused():
+    tasks, _ = aligned_tasks()
+    with pytest.raises(DataError, match="task 'task1': the aligned map leads all samples to one point"):
+        AlignedMTDA(aligned=[np.eye(10), np.zeros((8, 10))]).fit_tasks(tasks)
+    flat = [np.eye(10, 6)[:, :3] @ np.eye(3, 6), np.eye(8, 6)[:, :3] @ np.eye(3, 6)]
+    with pytest.raises(ConfigError, match="n_components=4 exceeds the rank 3 of the mapped tasks"):
+        AlignedMTDA(aligned=flat, n_components=4).fit_tasks(tasks)

@@ -1,0 +1,163 @@
+"""BilinearMTDA: a Kronecker product at a stationary point, its default size, and studies of it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from small_studies import make_study, run_serially
+from task_sets import (
+    assert_same_spaces,
+    concatenate,
+    dense_scatters,
+    leading,
+    make_task,
+    matrix_tasks,
+    small_but_telling,
+    write_tasks,
+)
+
+from raysel.data.layouts import Matrix, Tasks, Tensor
+from raysel.errors import ConfigError
+from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
+from raysel.solvers.mtda.mtda import MTDA
+
+
+@parametrize_with_checks([BilinearMTDA(random_state=0)])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+def test_the_projection_is_a_kronecker_product_at_a_stationary_point():
+    tasks, shapes = matrix_tasks(0)
+    model = BilinearMTDA(shapes, bilinear=(2, 3), random_state=0).fit_tasks(tasks)
+    assert model.converged_
+    assert (np.diff(model.objective_path_) >= -1e-12).all()
+    assert model.objective_path_[-1] <= MTDA(n_components=6).fit_tasks(tasks).objective_path_[-1]
+    weights = [1 / np.trace(dense_scatters(X, y)[1]) for X, y in tasks]
+    numerators, denominators = [], []
+    for (X, y), U, (a, b) in zip(tasks, model.projections_, shapes.values(), strict=True):
+        np.testing.assert_allclose(U.T @ U, np.eye(6), atol=1e-10)
+        # U[(i, j), (p, q)] = L[i, p] R[j, q]: of rank one once i, p and j, q are put together
+        values = np.linalg.svd(U.reshape(a, b, 2, 3).transpose(0, 2, 1, 3).reshape(a * 2, b * 3), compute_uv=False)
+        np.testing.assert_allclose(values[1:], 0, atol=1e-10)
+        B, T = dense_scatters(X, y)
+        numerators.append(np.trace(U.T @ B @ U))
+        denominators.append(np.trace(U.T @ T @ U))
+        blocks = U.reshape(a, b, 2, 3)
+        R = np.linalg.svd(blocks[:, :, 0, :].transpose(1, 0, 2).reshape(b, -1), full_matrices=False)[0][:, :3]
+        fixed = np.kron(np.eye(a), R)
+        difference = fixed.T @ (B - model.objective_path_[-1] * T) @ fixed
+        summed = np.einsum("iqjq->ij", difference.reshape(a, 3, a, 3))
+        reached = np.trace(U.T @ (B - model.objective_path_[-1] * T) @ U)
+        assert leading(summed, 2)[0] == pytest.approx(reached, abs=1e-5)  # no better L for this R
+    np.testing.assert_allclose(model.numerators_, numerators)
+    np.testing.assert_allclose(model.denominators_, denominators)
+    ratio = (weights @ np.array(numerators)) / (weights @ np.array(denominators))
+    assert model.objective_path_[-1] == pytest.approx(ratio, abs=1e-12)
+    np.testing.assert_allclose(model.embeddings_[1], model.transform_task(1, tasks[1][0]), atol=1e-10)
+
+
+def test_matrices_of_one_column_are_vectors():
+    tasks = [make_task(9), make_task(10, D=8)]
+    model = BilinearMTDA({"a": (10, 1), "b": (8, 1)}, bilinear=(2, 1), random_state=0).fit_tasks(tasks)
+    exact = MTDA(n_components=2).fit_tasks(tasks)
+    assert model.objective_path_[-1] == pytest.approx(exact.objective_path_[-1], abs=1e-10)
+    assert_same_spaces(model.projections_, exact.projections_, atol=1e-7)
+    one = BilinearMTDA(random_state=0).fit(*tasks[0])
+    assert_same_spaces(one.projections_, MTDA().fit(*tasks[0]).projections_, atol=1e-6)
+
+
+def test_more_starts_never_end_lower():
+    tasks, shapes = matrix_tasks(1)
+    few = BilinearMTDA(shapes, bilinear=(1, 1), n_init=1, random_state=0).fit_tasks(tasks)
+    many = BilinearMTDA(shapes, bilinear=(1, 1), n_init=20, random_state=0).fit_tasks(tasks)
+    assert many.objective_path_[-1] >= few.objective_path_[-1] - 1e-9
+
+
+def test_the_default_size_is_what_tells_the_classes_of_the_least_task():
+    tasks, shapes = matrix_tasks(2)  # of 4 and 3 classes
+    model = BilinearMTDA(shapes, random_state=0).fit_tasks(tasks)
+    assert [U.shape for U in model.projections_] == [(30, 4), (28, 4)]
+    alone = BilinearMTDA({"first": (6, 5), "second": (28, 1)}, random_state=0).fit_tasks(tasks)
+    assert [U.shape[1] for U in alone.projections_] == [2, 2]  # one column leaves one direction there
+
+
+def test_what_is_prepared_serves_every_size():
+    tasks, shapes = matrix_tasks(2)
+    X, y, _ = concatenate(tasks)
+    first, other = (BilinearMTDA(shapes, bilinear=size, random_state=0) for size in ((1, 1), (2, 3)))
+    list(other.iterate(X, y, first.prepare(X, y)))
+    np.testing.assert_array_equal(
+        other.scores_, BilinearMTDA(shapes, bilinear=(2, 3), random_state=0).fit(X, y).scores_
+    )
+
+
+def test_the_data_supply_the_shapes():
+    assert BilinearMTDA.from_layout(Matrix(6, 5), bilinear=(2, 2)).shape == (6, 5)
+    assert BilinearMTDA.from_layout(Tensor((30,))).shape is None
+    assert BilinearMTDA.from_layout(Tasks({"a": (6, 5), "b": (7, 4)})).tasks == {"a": (6, 5), "b": (7, 4)}
+    tasks, _ = matrix_tasks(3)
+    by_shape = BilinearMTDA(shape=(6, 5), bilinear=(2, 2), random_state=0).fit(*tasks[0])
+    assert by_shape.ranks_.tolist() == [[6, 5]]
+
+
+def test_fewer_components_are_simpler():
+    keys = [BilinearMTDA(bilinear=size).complexity_key() for size in ((1, 2), (2, 2), (3, 4), None)]
+    assert keys == sorted(keys)
+
+
+def test_a_study_from_yaml_searches_sizes(tmp_path):
+    tasks, shapes = matrix_tasks(4)
+    study = make_study(
+        tmp_path,
+        dataset=write_tasks(tmp_path, tasks, shapes),
+        solver={"name": "bilinear_mtda", "params": {"n_init": 2}, "space": {"bilinear": [[1, 1], [3, 2]]}},
+        evaluation={"classifier": "native"},
+    )
+    trials, refits, _ = run_serially(study, tmp_path / "run")
+    assert sorted(trial["params"]["bilinear"] for trial in trials.values()) == [[1, 1], [3, 2]]
+    for record, model in refits:
+        k, columns = record.params["bilinear"]
+        assert model[-1].projections_[0].shape == (30, k * columns)
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-9])
+def test_a_telling_feature_of_small_scale_is_found(scale):
+    shapes = {"a": (4, 1), "b": (1, 4)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BilinearMTDA(shapes, bilinear=(1, 1)).fit_tasks([small_but_telling(seed, scale) for seed in (0, 1)])
+    assert model.ranks_.tolist() == [[4, 1], [1, 4]]
+    for i in (0, 1):
+        X, y = small_but_telling(i + 2, scale)
+        assert (model.predict_task(i, X) == y).mean() > 0.9
+    with pytest.warns(LinAlgWarning, match="task 'b', columns: rank 3 of 4 directions that vary"):
+        BilinearMTDA(shapes, bilinear=(1, 1)).fit_tasks([small_but_telling(seed, 1e-17) for seed in (0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"bilinear": (2,)}, r"bilinear=\(2,\) must be two positive whole numbers"),
+        ({"bilinear": (2, 0)}, "must be two positive whole numbers"),
+        ({"bilinear": (1.5, 2)}, "must be two positive whole numbers"),
+        ({"bilinear": (2, 3)}, r"bilinear=\(2, 3\) does not fit task 'a' of shape \(5, 2\)"),
+        ({"tasks": {"a": (5, 2), "b": 8}, "bilinear": (2, 2)}, "task 'b' has the shape 8: bilinear projections need"),
+        ({"shape": (5, 2)}, "is for one task; each of the tasks has a shape of its own"),
+        ({"tasks": None, "shape": (5, 2)}, r"shape=\(5, 2\) does not fit the 18 columns"),
+        ({"tasks": None, "shape": (9, 2), "bilinear": (2, 3)}, r"does not fit samples of shape \(9, 2\)"),
+        ({"n_init": 0}, "n_init"),
+    ],
+)
+def test_what_does_not_fit_is_refused_unseen(params, message):
+    with pytest.raises(ConfigError, match=message):
+        BilinearMTDA(**{"tasks": {"a": (5, 2), "b": (4, 2)}, **params}).check(18)
+
+
+def test_several_tasks_need_their_shapes():
+    with pytest.raises(ConfigError, match="several tasks need the shapes of their samples"):
+        BilinearMTDA().fit_tasks([make_task(0), make_task(1)])

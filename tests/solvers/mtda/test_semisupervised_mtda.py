@@ -1,0 +1,137 @@
+"""SemiSupervisedMTDA against a root-finder on dense matrices, and what a missing label means."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from small_studies import make_study, run_serially
+from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task, small_but_telling, write_tasks
+
+from raysel.errors import ConfigError, DataError
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
+
+
+@parametrize_with_checks([SemiSupervisedMTDA(), SemiSupervisedMTDA(graph_weight=1.0, n_neighbors=3)])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("eta", "mu"), [(1.0, 0.0), (0.3, 0.0), (0.5, 20.0)])
+def test_unlabelled_samples_enter_the_denominator(eta, mu):
+    problems, tasks, weights = [], [], []
+    for seed, n, D, c in ((0, 60, 10, 4), (1, 50, 7, 3)):
+        X, y = make_task(seed, n, D, c)
+        known = np.arange(n) < 30
+        B, labelled = dense_scatters(X[known], y[known])
+        near = NearestNeighbors(n_neighbors=4).fit(X).kneighbors(return_distance=False)
+        A = np.zeros((n, n))
+        np.put_along_axis(A, near, 1.0, axis=1)
+        A = (A + A.T) / 2
+        T = labelled + eta * dense_scatters(X, y)[1] + mu * X.T @ (np.diag(A.sum(axis=1)) - A) @ X / n**2
+        problems.append((B, T))
+        weights.append(1 / np.trace(T))
+        tasks.append((X, np.where(known, y, -1)))
+    ratio, expected = best_ratio(problems, [3, 2], weights)
+    options = {"unlabelled": -1, "unlabelled_weight": eta, "graph_weight": mu, "n_neighbors": 4}
+    model = SemiSupervisedMTDA(**options).fit_tasks(tasks)
+    assert model.objective_path_[-1] == pytest.approx(ratio, abs=1e-10)
+    assert_same_spaces(model.projections_, expected)
+    assert list(model.classes_) == [0, 1, 2, 3]
+    assert [len(Z) for Z in model.embeddings_] == [30, 30]
+    for i, (X, y) in enumerate(tasks):
+        np.testing.assert_allclose(model.embeddings_[i], model.transform_task(i, X[y >= 0]), atol=1e-9)
+        np.testing.assert_array_equal(model.predict_task(i, X[y >= 0]), y[y >= 0])
+
+
+@pytest.mark.parametrize("unlabelled", [None, -1])
+def test_with_every_sample_labelled_only_the_ratio_is_scaled(unlabelled):
+    tasks = [make_task(2), make_task(3, c=3)]
+    plain = MTDA().fit_tasks(tasks)
+    partly = SemiSupervisedMTDA(unlabelled=unlabelled, unlabelled_weight=3.0).fit_tasks(tasks)
+    assert partly.objective_path_[-1] == pytest.approx(plain.objective_path_[-1] / 4, abs=1e-10)
+    assert_same_spaces(partly.projections_, plain.projections_)
+
+
+def test_unlabelled_samples_keep_the_ratio_below_1_in_high_dimensions():
+    X, y = make_task(4, n=40, D=80)
+    model = SemiSupervisedMTDA(unlabelled="?").fit(X, np.where(np.arange(40) < 16, y.astype(str), "?"))
+    assert 0 < model.objective_path_[-1] < 1 - 1e-3
+    assert (np.diff(model.objective_path_) >= -1e-13).all()
+    with pytest.raises(DataError, match="all unlabelled"):
+        SemiSupervisedMTDA(unlabelled=-1).fit(X, np.full(40, -1))
+
+
+def test_what_is_prepared_serves_every_graph():
+    """A study prepares once for all configurations: a neighbourhood that is searched must not be that of the first."""
+    X, y = make_task(5)
+    y = np.where(np.arange(60) < 30, y, -1)
+    first, other = (SemiSupervisedMTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=k) for k in (2, 20))
+    list(other.iterate(X, y, first.prepare(X, y)))
+    alone = SemiSupervisedMTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=20).fit(X, y)
+    np.testing.assert_array_equal(other.scores_, alone.scores_)
+    assert not np.allclose(first.fit(X, y).scores_, alone.scores_, atol=1e-3)
+
+
+def test_a_label_of_joined_data_may_mean_none():
+    """``task/-1``, as join_tasks writes a label -1 of a task."""
+    tasks = [(X, np.where(np.arange(len(y)) < 30, y, -1)) for X, y in (make_task(6), make_task(7, n=50, D=7))]
+    X = np.full((110, 17), np.nan)
+    X[:60, :10], X[60:, 10:] = tasks[0][0], tasks[1][0]
+    y = np.concatenate([np.char.add("a/", tasks[0][1].astype(str)), np.char.add("b/", tasks[1][1].astype(str))])
+    face = SemiSupervisedMTDA({"a": 10, "b": 7}, unlabelled=-1).fit(X, y)
+    native = SemiSupervisedMTDA(unlabelled=-1).fit_tasks(tasks)
+    np.testing.assert_array_equal(face.scores_, native.scores_)
+    np.testing.assert_array_equal(face.labelled(y), np.arange(110) % 60 < 30)
+    assert face.classes_.tolist() == [f"{name}/{c}" for name in "ab" for c in range(4)]
+    words = [(X, np.where(labels < 0, "none", labels.astype(str))) for X, labels in tasks]
+    np.testing.assert_array_equal(SemiSupervisedMTDA(unlabelled="none").fit_tasks(words).scores_, native.scores_)
+    assert SemiSupervisedMTDA().labelled(y).all()
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-9])
+@pytest.mark.parametrize("graph_weight", [0.0, 1.0])
+def test_a_telling_feature_of_small_scale_is_found(graph_weight, scale):
+    tasks = [(X, np.where(np.arange(300) < 200, y, -1)) for X, y in (small_but_telling(s, scale) for s in (0, 1))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SemiSupervisedMTDA(unlabelled=-1, graph_weight=graph_weight).fit_tasks(tasks)
+    assert model.ranks_.tolist() == [4, 4]
+    for i in (0, 1):
+        X, y = small_but_telling(i + 2, scale)
+        assert (model.predict_task(i, X) == y).mean() > 0.9
+
+
+def test_a_study_from_yaml_scores_the_labelled_samples(tmp_path):
+    tasks = [(X, np.where(np.arange(60) % 3 > 0, y, -1)) for X, y in (make_task(8), make_task(9, D=7))]
+    study = make_study(
+        tmp_path,
+        dataset=write_tasks(tmp_path, tasks),
+        solver={"name": "semisupervised_mtda", "params": {"unlabelled": -1}, "space": {"graph_weight": [0.0, 5.0]}},
+        evaluation={"classifier": "native"},
+    )
+    trials, refits, _ = run_serially(study, tmp_path / "run")
+    assert len(trials) == 2
+    for fold, (record, model) in zip(study.plan.folds, refits, strict=True):
+        assert not any(label.endswith("-1") for label in model[-1].classes_)
+        for task, score in enumerate(record.test_scores):
+            rows = fold.test[study.dataset.tasks[fold.test] == task]
+            rows = rows[~np.char.endswith(study.dataset.y[rows], "-1")]
+            assert score == pytest.approx(model.score(study.dataset.X[rows], study.dataset.y[rows]))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"unlabelled_weight": 0.0}, "unlabelled_weight"),
+        ({"graph_weight": -1.0}, "graph_weight"),
+        ({"n_neighbors": 0}, "n_n"),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_refused_unseen(params, message):
+    with pytest.raises(ConfigError, match=message):
+        SemiSupervisedMTDA(**params).check(10)

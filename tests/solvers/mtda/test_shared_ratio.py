@@ -1,0 +1,78 @@
+"""What MTDA and its variants share: weights, traces, order of simplicity, blocks, and names in a configuration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from task_sets import concatenate, dense_scatters, matrix_tasks
+
+import raysel
+from raysel.base.registry import solver_class
+from raysel.data.layouts import Tasks
+from raysel.data.task_blocks import TaskBlocks
+from raysel.errors import ConfigError
+from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
+from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
+from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
+
+TASKS, SHAPES = matrix_tasks(5)
+MAPS = [np.eye(30, 12), np.eye(28, 12)]
+VARIANTS = [
+    MTDA(SHAPES),
+    AlignedMTDA(SHAPES, aligned=MAPS),
+    AlignedMTDA(SHAPES, aligned=MAPS, share="within"),
+    BilinearMTDA(SHAPES, bilinear=(2, 2), random_state=0),
+    SemiSupervisedMTDA(SHAPES, graph_weight=1.0),
+]
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda variant: repr(variant)[:28])
+def variant(request):
+    return type(request.param)(**request.param.get_params())
+
+
+def test_the_objective_is_the_weighted_ratio_of_the_traces(variant):
+    variant.set_params(task_weights=[0.3, 2.0]).fit_tasks(TASKS)
+    numerator, denominator = variant.task_weights_ @ np.stack([variant.numerators_, variant.denominators_], axis=1)
+    if isinstance(variant, AlignedMTDA) and variant.share == "within":
+        assert numerator > 0  # its denominator pools the scatter within classes over the tasks
+    else:
+        assert variant.objective_path_[-1] == pytest.approx(numerator / denominator, abs=1e-10)
+    for (X, y), U, between in zip(TASKS, variant.projections_, variant.numerators_, strict=True):
+        assert between == pytest.approx(np.trace(U.T @ dense_scatters(X, y)[0] @ U), rel=1e-8)
+    assert (variant.retained_ > 0).all()
+    assert (variant.retained_ <= 1 + 1e-12).all()
+    assert variant.task_weights_.tolist() == [0.3, 2.0]
+
+
+def test_blocks_are_fitted_and_predicted_as_the_padded_array(variant):
+    X, y, _ = concatenate(TASKS)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], np.char.add(np.where(np.isnan(X[order, 0]), "b/", "a/"), y[order].astype(str))
+    blocks = TaskBlocks.from_dense(X, Tasks(SHAPES))
+    by_array = type(variant)(**variant.get_params()).fit(X, y)
+    variant.fit(blocks, y)
+    np.testing.assert_array_equal(variant.scores_, by_array.scores_)
+    for samples in (X, blocks):
+        np.testing.assert_array_equal(variant.predict(samples), by_array.predict(X))
+
+
+def test_weights_are_refused_before_any_data_is_seen(variant):
+    with pytest.raises(ConfigError, match="must be 2 non-negative numbers"):
+        variant.set_params(task_weights=[1, 2, 3]).check(58)
+
+
+def test_fewer_components_then_more_shrinkage_are_simpler():
+    for kind in (MTDA, AlignedMTDA, SemiSupervisedMTDA):
+        settings = [(1, 0.0), (2, 0.5), (2, 0.1), (None, 0.9)]
+        keys = [kind(n_components=d, shrinkage=s).complexity_key() for d, s in settings]
+        assert keys == sorted(keys)
+
+
+def test_a_configuration_names_each_variant():
+    names = ["mtda", "aligned_mtda", "bilinear_mtda", "semisupervised_mtda"]
+    for name, kind in zip(names, ("MTDA", "AlignedMTDA", "BilinearMTDA", "SemiSupervisedMTDA"), strict=True):
+        assert solver_class(name) is getattr(raysel, kind)
+        assert issubclass(solver_class(name), SharedRatioProjector)
