@@ -21,7 +21,7 @@ from raysel.config import dump_config
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
-from raysel.errors import DirectoryError, StudyError
+from raysel.errors import DataError, DirectoryError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import was_terminated
 from raysel.execution.trial_plan import trial_plan
@@ -196,12 +196,18 @@ class _Course:
             directory.folds.mkdir(exist_ok=True)
             for record, model in self._executor.run_refits(winners) if winners else ():
                 if not record.test_scores and not study.findings.untrusted:
-                    save_model(model, directory.model)
+                    self._save_model(model, log)
                 if record.feature_scores is not None:
                     pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
                 log.record(record)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
+
+    def _save_model(self, model: Any, log: StudyLog) -> None:
+        try:
+            save_model(model, self._directory.model)
+        except DataError as error:  # another package's class holds what the probe fit did not
+            log.message(f"model.skops is not written: {error}")
 
     def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
         """Each outer fold with its winner, except where an earlier run has left the winner's refit."""

@@ -57,6 +57,7 @@ def check_method(config: StudyConfig) -> None:
             "last one only: take knn or native."
         )
     _check_classifier(classifier, name, can.ranks, can.predicts)
+    classification_metric(config.evaluation.metric)
 
 
 def _check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -> None:
@@ -71,8 +72,8 @@ def _check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -
         raise ConfigError(f"evaluation.classifier {classifier}: {name} ranks no features; take native.")
 
 
-def check_kind(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse a method, a metric or a scaling that is not for such data.
+def check_data(config: StudyConfig, dataset: Dataset) -> None:
+    """Refuse a method, a metric, a scaling or an evaluation that is not for such data.
 
     Parameters
     ----------
@@ -100,20 +101,11 @@ def check_kind(config: StudyConfig, dataset: Dataset) -> None:
             raise ConfigError(f"solver.name: {name} is for one task; {able} take several.")
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
     make_scaler(config.dataset.scaling, dataset.layout)
+    _check_evaluation(config, dataset)
 
 
-def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse an evaluation that these data do not admit.
-
-    Parameters
-    ----------
-    config : StudyConfig
-    dataset : Dataset
-
-    Raises
-    ------
-    ConfigError
-    """
+def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
+    """Refuse numbers of features, or a classifier, that these data do not admit."""
     settings = config.evaluation
     if settings.classifier == "native":
         return
@@ -238,19 +230,42 @@ def _of_each_kind(solvers: Sequence[tuple[str, ScikitLearnMethod]]) -> list[tupl
     return list(found.values())
 
 
-def check_path(solvers: Sequence[Estimator]) -> None:
-    """Refuse configurations that cannot share a path.
+def check_configurations(
+    config: StudyConfig, dataset: Dataset, solvers: Sequence[tuple[str, Estimator]], train: IntArray
+) -> None:
+    """Refuse configurations that the data or the smallest training set cannot serve.
 
     Parameters
     ----------
-    solvers : sequence of Estimator
-        All that the study tries.
+    config : StudyConfig
+    dataset : Dataset
+    solvers : sequence of (str, Estimator)
+        Configurations that stand for all, with their names; not fitted.
+    train : ndarray of int
+        The smallest training set.
 
     Raises
     ------
     ConfigError
-        Naming the parameter in which they must not differ.
+        Naming the configuration, the parameter and its value.
     """
+    if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(train):
+        raise ConfigError(
+            f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)} samples "
+            "of the smallest training set."
+        )
+    for name, solver in solvers:
+        try:
+            solver.check(dataset.n_features)
+            solver.check_training(dataset.y[train], None if dataset.tasks is None else dataset.tasks[train])
+        except ConfigError as error:
+            raise ConfigError(f"configuration {name}: {error}") from error
+    if config.search.method == "path":
+        _check_path([solver for _, solver in solvers])
+
+
+def _check_path(solvers: Sequence[Estimator]) -> None:
+    """Refuse configurations that cannot share a path."""
     cls = type(solvers[0])
     for parameter in sorted(cls.capabilities.prepare_parameters):
         if len({repr(getattr(solver, parameter)) for solver in solvers}) > 1:

@@ -24,10 +24,9 @@ from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DirectoryError
-from raysel.metrics.classification import classification_metric
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
-from raysel.study.checks import Findings, check_evaluation, check_kind, check_method, check_path, find_out
+from raysel.study.checks import Findings, check_configurations, check_data, check_method, find_out
 
 
 @dataclass(frozen=True)
@@ -71,57 +70,13 @@ class Study:
             Naming the culprit and the mend.
         """
         check_method(config)
-        classification_metric(config.evaluation.metric)
-        dataset = _load(config)
-        check_kind(config, dataset)
-        check_evaluation(config, dataset)
-        found = configurations(
-            config.solver.params,
-            config.solver.space,
-            method=config.search.method,
-            num_samples=config.search.num_samples,
-            seed=config.seed,
-        )
-        if config.search.configurations:
-            found = restrict_to(found, config.search.configurations)
-        if plan:
-            try:
-                folds = NestedPlan.load(plan, dataset.y, dataset.groups)
-            except ConfigError as error:
-                raise DirectoryError(
-                    f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
-                    "Undo the change, or start a new study in another directory."
-                ) from error
-        elif config.cv.plan:
-            folds = NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups)
-        else:
-            folds = NestedPlan.make(
-                dataset.y,
-                outer=config.cv.outer,
-                inner=config.cv.inner,
-                repeats=config.cv.repeats,
-                train_per_class=config.cv.train_per_class,
-                groups=dataset.groups,
-                seed=config.seed,
-            )
+        dataset = _load_data(config)
+        check_data(config, dataset)
+        folds = _draw_folds(config, dataset, plan)
+        study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
-        if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(smallest):
-            raise ConfigError(
-                f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(smallest)} samples "
-                "of the smallest training set."
-            )
-        study = cls(config, dataset, folds, tuple(found))
-        solvers: list[tuple[str, Estimator]] = []
-        for configuration in study.examples:
-            solver = study.solver(configuration.params)
-            try:
-                solver.check(dataset.n_features)
-                solver.check_training(dataset.y[smallest], None if dataset.tasks is None else dataset.tasks[smallest])
-            except ConfigError as error:
-                raise ConfigError(f"configuration {configuration.name}: {error}") from error
-            solvers.append((configuration.name, solver))
-        if config.search.method == "path":
-            check_path([solver for _, solver in solvers])
+        solvers = [(c.name, study.solver(c.params)) for c in study.examples]
+        check_configurations(config, dataset, solvers, smallest)
         return replace(study, findings=find_out(config, dataset, solvers, smallest, study.scaler()))
 
     @cached_property
@@ -224,7 +179,8 @@ class Study:
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
 
 
-def _load(config: StudyConfig) -> Dataset:
+def _load_data(config: StudyConfig) -> Dataset:
+    """Load the data set of a study, or join those of its tasks."""
     source, groups = config.dataset, config.cv.groups
     if source.tasks is None:
         return load_dataset(
@@ -236,3 +192,35 @@ def _load(config: StudyConfig) -> Dataset:
         )
     tasks = {t.name: load_dataset(t.source or t.path or "", shape=t.shape, groups=groups) for t in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
+
+
+def _draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:
+    """Draw a study's folds, or read those of a resumed study or of ``cv.plan``."""
+    if plan is not None:
+        try:
+            return NestedPlan.load(plan, dataset.y, dataset.groups)
+        except ConfigError as error:
+            raise DirectoryError(
+                f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
+                "Undo the change, or start a new study in another directory."
+            ) from error
+    if config.cv.plan:
+        return NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups)
+    return NestedPlan.make(
+        dataset.y,
+        outer=config.cv.outer,
+        inner=config.cv.inner,
+        repeats=config.cv.repeats,
+        train_per_class=config.cv.train_per_class,
+        groups=dataset.groups,
+        seed=config.seed,
+    )
+
+
+def _list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
+    """List the configurations that a study tries; none where its sampler finds them."""
+    solver, search = config.solver, config.search
+    found = configurations(
+        solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed
+    )
+    return tuple(restrict_to(found, search.configurations) if search.configurations else found)

@@ -193,7 +193,7 @@ def test_a_study_whose_server_is_not_there_ends_with_the_same_numbers(finished_s
     said = capsys.readouterr()
     assert "not all runs are there: " in said.out
     assert "Connection" in said.out
-    assert f"To tell it again: python -m raysel.tune --replay {tmp_path / 'study'}\n" in said.out
+    assert f"To upload the journal again: python -m raysel.tune --replay {tmp_path / 'study'}\n" in said.out
     assert (tmp_path / "study" / "ranking" / "ranking.csv").read_bytes() == (
         finished_study.study / "ranking" / "ranking.csv"
     ).read_bytes()
