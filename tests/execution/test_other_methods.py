@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from mlflow.tracking import MlflowClient
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import recall_score
@@ -125,3 +129,68 @@ def test_an_installed_method_is_searched_exported_and_loaded_again(site, tmp_pat
     assert done.stdout.split() == ["raysel_sample", "1"], done.stderr
     done = command(tmp_path, tmp_path, "load")  # where the package is not installed, its class is a stranger
     assert "names raysel_sample.ClassSpread" in done.stderr
+
+
+LONG = {
+    "class_spread": {"solver__space": {"floor": {"logspace": [0.01, 10.0, 150]}}},
+    "sklearn.svm.LinearSVC": {"solver__space": {"C": {"logspace": [1e-4, 1.0, 100]}}},
+    "sklearn.ensemble.ExtraTreesClassifier": {
+        "solver__params": {"n_estimators": 40},
+        "solver__space": {"max_depth": [1, 2, 3, 4, 5, 6, None], "min_samples_leaf": [1, 2, 3]},
+    },
+    "sklearn.neighbors.KNeighborsClassifier": {
+        "solver__space": {"n_neighbors": [1, 2, 3, 4, 5, 6, 7, 8], "p": [1.0, 1.5, 2.0, 3.0, 4.0]},
+        "evaluation": NATIVE,
+    },
+}
+
+
+def results(study: Path) -> list:
+    """What the refits found."""
+    lines = [json.loads(line) for line in (study / "journal.jsonl").read_text().splitlines()]
+    keys = ("fold", "params", "inner_score", "test_scores", "feature_scores")
+    return sorted([line[key] for key in keys] for line in lines if line["kind"] == "refit")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_a_killed_study_of_another_method_is_resumed_tracked_exported_and_loaded(name, site, tmp_path):
+    write_digits(tmp_path / "few.npz")
+    (tmp_path / "few.yaml").write_text(yaml.safe_dump(raw_config("few.npz", solver={"name": name}, **LONG[name])))
+    undisturbed = command(tmp_path, site, "raysel.tune", "few.yaml", "--output", "undisturbed")
+    assert undisturbed.returncode == 0, undisturbed.stderr
+    paths = os.pathsep.join([str(site), str(Path(__file__).parents[2])])
+    start = [sys.executable, "-m", "raysel.tune", "few.yaml", "--output", "study"]
+    arguments = [*start, "--set", "tracking.uri=sqlite:///own.db"]
+    with subprocess.Popen(arguments, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}) as process:
+        journal = tmp_path / "study/journal.jsonl"
+        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"trial"') >= 2):
+            time.sleep(0.005)
+        process.kill()
+    assert not (tmp_path / "study/ranking").exists()
+    resumed = command(tmp_path, site, "raysel.tune", "--resume", "study")
+    assert resumed.returncode == 0, resumed.stderr
+    assert results(tmp_path / "study") == results(tmp_path / "undisturbed")
+
+    client = MlflowClient(f"sqlite:///{tmp_path}/own.db")
+    runs = client.search_runs([client.get_experiment_by_name("few").experiment_id], max_results=1000)
+    kinds = Counter(run.data.tags["raysel.kind"] for run in runs)
+    n_trials = sum(b'"kind":"trial"' in line for line in journal.read_bytes().splitlines())
+    assert kinds == {"study": 1, "trial": n_trials, "refit": 3}
+    assert {run.info.status for run in runs} == {"FINISHED"}
+
+    ranked = name not in RANKS_NOTHING
+    top = ["--top", "5"] if ranked else []
+    exported = command(tmp_path, site, "raysel.select", "study", "--output", "kept", *top)
+    assert exported.returncode == 0, exported.stderr
+    files = {"manifest.json", "model.skops", *(["ranking.csv", "ranking.parquet", "ranking.png"] if ranked else [])}
+    assert {path.name for path in (tmp_path / "kept").iterdir()} == files
+    assert ("There is no ranking of the features" in exported.stdout) == (not ranked)
+    (tmp_path / "load.py").write_text(
+        "from raysel import load_dataset, load_model; model = load_model('kept/model.skops'); "
+        "data = load_dataset('few.npz'); print((model.predict(data.X) == data.y).mean() > 0.7)"
+        if name != "class_spread"
+        else "from raysel import load_model; print(load_model('kept/model.skops')[-1].ranking_.min() == 1)"
+    )
+    done = command(tmp_path, site, "load")
+    assert done.stdout.strip() == "True", done.stderr

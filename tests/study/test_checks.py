@@ -139,7 +139,7 @@ def test_configurations_that_prepare_alike_have_one_key(digits):
     plain = make_study(digits)
     assert {plain.prepare_key(c.params) for c in plain.configurations} == {"{}"}
     assert len(plain.prepared_examples) == 1
-    solver = {"name": "mtda", "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]}}
+    solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]}}
     study = make_study(digits, solver=solver, evaluation=NATIVE)
     keys = [study.prepare_key(c.params) for c in study.configurations]
     assert [json.loads(key)["unlabelled"] for key in keys] == [c.params["unlabelled"] for c in study.configurations]
