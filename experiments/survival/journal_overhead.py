@@ -43,7 +43,7 @@ def main() -> None:
                     records.append(record)
                 begun = time.perf_counter()
                 for record in records:
-                    journal.append(work.entry(record))
+                    journal.append(record)
                 written.append(time.perf_counter() - begun)
             begun = time.perf_counter()
             kept = StoredStudy.read(directory)
