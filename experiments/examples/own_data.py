@@ -1,6 +1,6 @@
 """Study of one's own arrays: python experiments/examples/own_data.py
 
-Writes own-data/ with the data file, the study and ranking-map.png into the working directory.
+Writes own-data/ with the data file, the study and ranking-map.png into the working directory, and MLflow's files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def main() -> None:
             "evaluation": {"classifier": "knn", "n_features": [8, 16]},
             "cv": {"outer": 3, "inner": 2},
             "search": {"executor": "serial"},  # leave it out to compute on all cores, with Ray
-            "tracking": {"uri": f"sqlite:///{FOLDER}/mlflow.db"},
         },
         output=FOLDER / "study",
         progress=False,

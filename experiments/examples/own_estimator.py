@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from raysel import run_study
 from raysel.base.one_shot import OneShotEstimator
 from raysel.base.selector import Selector
-
-FOLDER = Path("own-estimator")
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,8 @@ if __name__ == "__main__":
             "name": "own-estimator",
             "solver": {"name": "own_estimator.ShrunkenFisher", "space": {"shrinkage": [0.001, 0.01, 0.1]}},
             "search.executor": "serial",
-            "tracking.uri": f"sqlite:///{FOLDER}/mlflow.db",
         },
-        output=FOLDER / "study",
+        output="own-estimator",
         progress=False,
     )
     print(study)

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "experiments" / "examples"
+OF_MLFLOW = {"mlflow.db", "mlruns"}
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,7 @@ def test_own_data_are_ranked_and_the_study_can_be_read(tmp_path):
     out = run(tmp_path, "own_data.py")
     assert "test accuracy" in out
     assert "selection_frequency" in out
-    assert {path.name for path in tmp_path.iterdir()} == {"own-data"}
+    assert {path.name for path in tmp_path.iterdir()} == {"own-data", *OF_MLFLOW}
     assert (tmp_path / "own-data" / "ranking-map.png").read_bytes().startswith(b"\x89PNG")
 
     read = run(tmp_path, "read_study.py", "own-data/study")
@@ -43,4 +44,4 @@ def test_an_estimator_of_ones_own_is_searched_and_ranked(tmp_path):
     out = run(tmp_path, "own_estimator.py")
     assert "shrinkage=" in out
     assert "consensus_rank" in out
-    assert {path.name for path in tmp_path.iterdir()} == {"own-estimator"}
+    assert {path.name for path in tmp_path.iterdir()} == {"own-estimator", *OF_MLFLOW}
