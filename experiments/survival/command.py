@@ -1,4 +1,4 @@
-"""The command as a process of its own, which the experiments kill or watch."""
+"""Start of the command as a process that an experiment kills or watches."""
 
 from __future__ import annotations
 

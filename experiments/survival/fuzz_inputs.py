@@ -56,7 +56,7 @@ class Worker:
         there.close()
 
     def judge(self, path: Path, options: dict[str, Any], patience: float) -> tuple[str, str]:
-        """What became of a file, in short and in full."""
+        """Outcome of a file, in short and in full."""
         try:
             self._here.send((path, options))
             if self._here.poll(patience):
@@ -70,7 +70,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can judge another."""
+        """True while the process can judge another file."""
         return self._process.is_alive()
 
 

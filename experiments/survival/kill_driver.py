@@ -40,7 +40,7 @@ def kinds(study: Path) -> Counter[str]:
 
 
 def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
-    """MLflow's runs by key: id, status, end; complains of one that is there twice.
+    """MLflow's runs by key: id, status, end; stops where one is there twice.
 
     Read by SQL: MLflow itself would make the tables while the study's own process makes them.
     """
@@ -60,7 +60,7 @@ def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
 
 
 def same_runs_as(before: dict, after: dict) -> None:
-    """What was finished keeps its run and the time of its end."""
+    """Stop unless each finished run is there with the id and the end that it had."""
     for key, run in before.items():
         if run[1] in ("FINISHED", "FAILED") and key != "study" and after.get(key) != run:
             raise SystemExit(f"MLflow's run of {key} changed: {run} -> {after.get(key)}")

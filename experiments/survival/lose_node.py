@@ -23,13 +23,13 @@ DIGITS = ["digits-smr", *(part for change in CHANGES for part in ("--set", chang
 
 
 def progress(study: Path) -> dict:
-    """The study's counts."""
+    """Counts of the study's trials."""
     path = StudyDirectory(study).progress
     return json.loads(path.read_text()) if path.exists() else {"finished": 0, "running": 0, "failed": 0}
 
 
 def wait_for(study: Path, process: subprocess.Popen[bytes], **counts: int) -> None:
-    """Until the study has as much."""
+    """Wait until the study has reached these counts."""
     while process.poll() is None and any(progress(study)[key] < count for key, count in counts.items()):
         time.sleep(0.1)
 

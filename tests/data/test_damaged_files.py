@@ -1,4 +1,4 @@
-"""Damaged files: whatever is done to one, it is taken or refused in a sentence.
+"""Damaged files are taken, or refused in a sentence.
 
 The long form is experiments/survival/fuzz_inputs.py; what it found once stands here.
 """
