@@ -1,4 +1,4 @@
-"""What the folds of one cross-validation say of samples that do not overlap: stability and mean ranks, simulated."""
+"""Stability and mean ranks over the folds of one cross-validation against those over separate samples, simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the memory of the process that runs a study grows with the number of trials."""
+"""Memory of the process that runs a study, by the number of trials."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import yaml
 
+from raysel import run_study
 from raysel.data.synthetic import make_matrix_classification
-from raysel.tune import main as tune
 
 
-def run_study(trials: int, megabytes: float) -> float:
+def peak_memory(trials: int, megabytes: float) -> float:
     """Run a study of short trials in this process and return its peak memory in MB."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         side = max(8, round((megabytes * 2**20 / 8 / 60) ** 0.5))
         dataset, _ = make_matrix_classification(60, (side, side), random_state=0)
         np.savez(folder / "planted.npz", X=dataset.X, y=dataset.y)
-        raw = {
+        config = {
             "name": "short-trials",
             "dataset": {"path": str(folder / "planted.npz"), "shape": [side, side]},
             "solver": {
@@ -36,9 +35,7 @@ def run_study(trials: int, megabytes: float) -> float:
             "search": {"method": "random", "num_samples": trials},
             "tracking": {"uri": f"sqlite:///{folder}/mlflow.db"},
         }
-        (folder / "study.yaml").write_text(yaml.safe_dump(raw))
-        if tune([str(folder / "study.yaml"), "--output", str(folder / "study"), "--quiet"]):
-            raise SystemExit("the study failed")
+        run_study(config, output=folder / "study", progress=False)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -50,7 +47,7 @@ def main() -> None:
     parser.add_argument("--one", action="store_true", help="run in this process and print the peak only")
     arguments = parser.parse_args()
     if arguments.one:
-        print(run_study(arguments.trials[0], arguments.megabytes))
+        print(peak_memory(arguments.trials[0], arguments.megabytes))
         return
     for trials in arguments.trials:
         command = [sys.executable, __file__, "--one", "--trials", str(trials), "--megabytes", str(arguments.megabytes)]

@@ -10,11 +10,9 @@ from pathlib import Path
 from joblib import Parallel, delayed, parallel_config
 from study_runs import check_same_work, run_joblib, run_raysel
 
-from raysel.config import load_config
+from raysel.api import prepare_study
 from raysel.distributed.session import ray_session
-from raysel.study.definition import Study
 
-CONFIG = Path(__file__).parents[2] / "conf" / "orl-smr.yaml"
 N_PROCESSES = 2
 
 
@@ -25,12 +23,12 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, help="of each fit at most, for a quick look")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    changes = [f"search.max_concurrent={N_PROCESSES}"]
+    changes = {"search.max_concurrent": N_PROCESSES}
     if arguments.configurations:
-        changes.append(f"search.num_samples={arguments.configurations}")
+        changes["search.num_samples"] = arguments.configurations
     if arguments.iterations:
-        changes.append(f"solver.params.max_iter={arguments.iterations}")
-    study = Study.prepare(load_config(CONFIG, changes))
+        changes["solver.params.max_iter"] = arguments.iterations
+    study = prepare_study("orl-smr", changes)
     ratios, wholes = [], []
     with (
         tempfile.TemporaryDirectory() as name,

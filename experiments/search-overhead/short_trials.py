@@ -1,4 +1,4 @@
-"""What Ray Tune, journal, callback and MLflow add to a trial of 30 ms, on 2 processes."""
+"""Wall time that Ray Tune, journal, callback and MLflow add to a trial of 30 ms, on 2 processes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, parallel_config
-from study_runs import check_same_work, make_study, run_joblib, run_raysel
+from study_runs import check_same_work, run_joblib, run_raysel
 
+from raysel.api import prepare_study
 from raysel.data.synthetic import make_matrix_classification
 from raysel.distributed.session import ray_session
 
@@ -28,7 +29,7 @@ def main() -> None:
         folder = Path(name)
         dataset, _ = make_matrix_classification(60, (8, 8), random_state=0)
         np.savez(folder / "planted.npz", X=dataset.X, y=dataset.y)
-        study = make_study(
+        study = prepare_study(
             {
                 "name": "short-trials",
                 "dataset": {"path": str(folder / "planted.npz"), "shape": [8, 8]},

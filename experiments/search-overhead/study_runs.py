@@ -5,72 +5,72 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from joblib import Parallel, delayed
-from rich.console import Console
 
-import raysel.distributed.session  # noqa: F401 - sets what Ray reads when it is imported
-import raysel.execution.runner as raysel_run
-from raysel.config.schema import StudyConfig
+from raysel import run_study
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.cv.selection import select_winner
 from raysel.execution.computing import refit as refit_here
 from raysel.study.definition import Study
-from raysel.tracking.journal import read_journal
 from raysel.tracking.progress import Progress
 
 
-class TimedProgress(Progress):
-    """raysel's own progress, which also notes when each phase of a study began."""
+class PhaseTimes:
+    """Listener that notes the moment at which each phase of a study last began.
 
-    began: ClassVar[dict[str, float]] = {}
+    Attributes
+    ----------
+    began : dict of str to float
+        Seconds since the epoch, by phase; an empty phase while trials run.
+    """
 
-    def enter(self, phase: str) -> None:
-        """Note the time."""
-        self.began[phase] = time.time()
-        super().enter(phase)
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+        self._phase: str | None = None
 
+    def __enter__(self) -> PhaseTimes:
+        return self
 
-raysel_run.Progress = TimedProgress
+    def __exit__(self, *_: object) -> None: ...
 
+    def show(self, progress: Progress) -> None:
+        """Note the time where the phase has changed."""
+        if progress.phase != self._phase:
+            self._phase = progress.phase
+            self.began[progress.phase] = time.time()
 
-def make_study(config: dict) -> Study:
-    """A study from plain data, checked and with its data loaded."""
-    return Study.prepare(StudyConfig.model_validate(config))
+    def message(self, text: str) -> None:
+        """Show nothing."""
 
 
 def run_raysel(study: Study, path: Path) -> dict:
-    """Run the whole study, as `python -m raysel.tune` does; Ray is up and MLflow's store is a new file beside it.
+    """Run the whole study; Ray is up and MLflow's store is a new file beside it.
 
     Returns the moments (seconds since the epoch) at which each part began, and the trials and refits.
     """
-    config = study.config.model_copy(
-        update={"tracking": study.config.tracking.model_copy(update={"uri": f"sqlite:///{path}.db"})}
-    )
-    study = replace(study, config=config)
-    TimedProgress.began.clear()
-    cpu = time.process_time()
-    finished = raysel_run.run(study, path, address=None, console=Console(quiet=True))
+    tracking = study.config.tracking.model_copy(update={"uri": f"sqlite:///{path}.db"})
+    study = replace(study, config=study.config.model_copy(update={"tracking": tracking}))
+    phases, cpu = PhaseTimes(), time.process_time()
+    finished = run_study(study, output=path, progress=phases)
     ended = time.time()
     if not finished.tracking["complete"]:
-        raise SystemExit(f"MLflow was not told everything: {finished.tracking}")
-    began, journal = dict(TimedProgress.began), list(read_journal(path / "journal.jsonl"))
-    trials = [record for record in journal if record["kind"] == "trial"]
+        raise SystemExit(f"MLflow does not hold all runs: {finished.tracking}")
+    trials = finished.records
     return {
-        "prepare": began["preparing the folds"],
-        "actors": began[""],
-        "first trial": min(record["started"] for record in trials),
-        "last trial": max(record["ended"] for record in trials),
-        "refit": began["refitting the winners"],
-        "export": began["writing the ranking"],
-        "MLflow": began["telling MLflow the rest"],
+        "prepare": phases.began["preparing the folds"],
+        "actors": phases.began[""],
+        "first trial": min(record.started for record in trials),
+        "last trial": max(record.ended for record in trials),
+        "refit": phases.began["refitting the winners"],
+        "export": phases.began["writing the results"],
+        "MLflow": phases.began["uploading remaining runs to MLflow"],
         "end": ended,
         "driver CPU": time.process_time() - cpu,
-        "trials": {record["id"]: record["folds"] for record in trials},
-        "busy": sum(record["ended"] - record["started"] for record in trials),
-        "refits": {record["fold"]: record["feature_scores"] for record in journal if record["kind"] == "refit"},
+        "trials": {record.id: record.to_json()["folds"] for record in trials},
+        "busy": sum(record.ended - record.started for record in trials),
+        "refits": {refit.fold: refit.feature_scores for refit in finished.refits},
     }
 
 

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import numpy as np
 from processes import below
-from study_runs import make_study, run_raysel
+from study_runs import run_raysel
 
+from raysel.api import prepare_study
 from raysel.distributed.session import ray_session
 
 SHAPE, N_CLASSES, N_PROCESSES = (128, 100), 4, 2
 MIB = 2**20
 ROLES = {
     "driver": "driver",
-    "ray::_prepare_fold": "prepares folds",
+    "ray::_prepare": "prepares folds",
     "ray::ResourceTrainable": "runs trials",
     "ray::_refit": "refits",
 }
@@ -62,7 +63,7 @@ def study_of(folder: Path, n_samples: int, iterations: int):
     X += rng.standard_normal(X.shape)
     path = folder / f"data{n_samples}.npz"
     np.savez(path, X=X, y=y)
-    return make_study(
+    return prepare_study(
         {
             "name": "memory",
             "dataset": {"path": str(path), "shape": list(SHAPE)},

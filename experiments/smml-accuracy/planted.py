@@ -1,4 +1,4 @@
-"""How well SMML ranks planted features and modalities, against the linear SVM with either penalty.
+"""Precision of SMML's ranking of planted features and modalities, against the linear SVM with either penalty.
 
 OPENBLAS_NUM_THREADS=1 python planted.py [DRAWS]
 

@@ -2,41 +2,41 @@
 
 RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py [--output DIR]
 
-Each method is one study, run as a user runs it. The first draws the folds, the others take its plan.json.
+Each method is one study. The first draws the folds, the others take its plan.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from raysel import run_study
+from raysel.study.result import StudyResult
+
 HERE = Path(__file__).parent
-ALONE = "[0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8]"
+ALONE = [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8]
 PAPERS = {
     "full": {},
-    "G1 only": {"solver.space.gamma2": "[0]"},
-    "L21 only": {"solver.space.gamma1": "[0]"},
+    "G1 only": {"solver.space.gamma2": [0]},
+    "L21 only": {"solver.space.gamma1": [0]},
 }
 FRACTIONS = {
     "full": {},
-    "G1 only": {"solver.space.gamma2": "[0]", "solver.space.gamma1": ALONE},
-    "L21 only": {"solver.space.gamma1": "[0]", "solver.space.gamma2": ALONE},
+    "G1 only": {"solver.space.gamma2": [0], "solver.space.gamma1": ALONE},
+    "L21 only": {"solver.space.gamma1": [0], "solver.space.gamma2": ALONE},
 }
 MACHINES = {
     f"linear SVM, {penalty}": {
-        "solver": f"{{name: linear_svm, params: {{penalty: {penalty}}}, space: {{C: {{logspace: [1e-3, 1e+3, 7]}}}}}}",
+        "solver": {"name": "linear_svm", "params": {"penalty": penalty}, "space": {"C": {"logspace": [1e-3, 1e3, 7]}}},
         "search.method": "grid",
     }
     for penalty in ("l2", "l1")
 }
-#: Setting: a study of raysel's own, what all of the setting's methods change in it, and what each does.
+#: By setting: a built-in study, the changes of all of the setting's methods, and those of each method.
 SETTINGS = {
     "paper's grid": ("msrcv1-smml", {}, PAPERS | MACHINES),
     "fractions": ("msrcv1-smml-fractions", {}, FRACTIONS),
@@ -44,23 +44,15 @@ SETTINGS = {
 }
 
 
-def run_study(config: str, changes: dict[str, str], folder: Path) -> dict:
-    """Run one study in a folder of its own; its manifest."""
-    sets = [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
-    command = [sys.executable, "-m", "raysel.tune", config, "--output", str(folder), *sets]
-    subprocess.run(command, check=True, stdout=sys.stderr)
-    return json.loads((folder / "ranking" / "manifest.json").read_text())
-
-
-def run_all(output: Path) -> dict[tuple[str, str], dict]:
-    """Every study's manifest by setting and method."""
-    found = {}
-    common = {"tracking.uri": f"sqlite:///{output.absolute()}/mlflow.db"}
+def run_all(output: Path, common: dict[str, object]) -> dict[tuple[str, str], StudyResult]:
+    """Run every study; give the results by setting and method."""
+    found: dict[tuple[str, str], StudyResult] = {}
+    common = common | {"tracking.uri": f"sqlite:///{output.absolute()}/mlflow.db"}
     for setting, (config, of_setting, methods) in SETTINGS.items():
         for method, of_method in methods.items():
-            folder = output / f"study{len(found)}"
-            found[setting, method] = run_study(config, common | of_setting | of_method, folder)
-            common.setdefault("cv.plan", str(folder / "plan.json"))
+            study = run_study(config, common | of_setting | of_method, output=output / f"study{len(found)}")
+            found[setting, method] = study
+            common.setdefault("cv.plan", str(study.directory.plan))
     return found
 
 
@@ -69,34 +61,36 @@ def spread(values: np.ndarray) -> str:
     return f"{values.mean():.3f} ± {values.std(ddof=1):.3f}"
 
 
-def main(output: Path) -> None:
-    """Print the table; write every fold's figures as msrcv1.csv beside this file."""
-    found = run_all(output)
-    with (HERE / "msrcv1.csv").open("w", newline="") as file:
+def main(output: Path, table: Path, common: dict[str, object]) -> None:
+    """Print the table; write every fold's figures as a table of their own."""
+    found = run_all(output, common)
+    with table.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("setting", "method", "fold", "winner", "inner", "test"))
-        for key, manifest in found.items():
-            scores = zip(manifest["scores"]["inner"], manifest["scores"]["test"], strict=True)
-            for i, (inner, test) in enumerate(scores):
-                won = manifest["winners"][f"outer{i}"]
+        for key, study in found.items():
+            for i, (refit, test) in enumerate(zip(study.outer, study.test_scores, strict=True)):
+                won = refit.params
                 shown = " ".join(f"{k}={won[k]:g}" for k in ("gamma1", "gamma2", "C") if k in won)
-                writer.writerow((*key, i, shown, f"{inner:.6f}", f"{test:.6f}"))
+                writer.writerow((*key, i, shown, f"{refit.inner_score:.6f}", f"{test:.6f}"))
     print("| setting | method | inner accuracy | test accuracy | test less that of full | features | stability |")
     print("|---|---|---|---|---|---|---|")
-    for (setting, method), manifest in found.items():
-        inner, test = (np.array(manifest["scores"][key]) for key in ("inner", "test"))
-        less = "" if method == "full" else spread(test - np.array(found[setting, "full"]["scores"]["test"]))
-        scored = [n for fold, n in manifest["features_with_score"].items() if fold != "final"]
-        features, stability = f"{min(scored)} to {max(scored)}", manifest["stability"]["value"]
+    for (setting, method), study in found.items():
+        inner, test = np.array(study.inner_scores), np.array(study.test_scores)
+        less = "" if method == "full" else spread(test - np.array(found[setting, "full"].test_scores))
+        scored, stability = study.ranking().fold_n_scored, study.ranking().stability.value
+        features = f"{scored.min()} to {scored.max()}"
         print(f"| {setting} | {method} | {spread(inner)} | {spread(test)} | {less} | {features} | {stability:.2f} |")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, help="where the studies stay; by default nowhere")
+    parser.add_argument("--table", type=Path, default=HERE / "msrcv1.csv", help="where every fold's figures go")
+    parser.add_argument("--configurations", type=int, help="try only so many of each grid, for a quick look")
     given = parser.parse_args()
+    few = {"search.num_samples": given.configurations, "cv.outer": 2, "cv.inner": 2} if given.configurations else {}
     if given.output:
-        main(given.output)
+        main(given.output, given.table, few)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            main(Path(folder))
+            main(Path(folder), given.table, few)

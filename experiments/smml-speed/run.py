@@ -1,4 +1,4 @@
-"""How fast SMML solves its problem: against Algorithm 1, over a whole grid, and on a large training set.
+"""CPU time of SMML against Algorithm 1, over a whole grid, and on a large training set.
 
 RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py solvers|path|growth|large [--limit SECONDS] [--fold NUMBER]
 

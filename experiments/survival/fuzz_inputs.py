@@ -1,4 +1,4 @@
-"""Damage the files that raysel reads, in every way we know: each must be taken or refused in a sentence.
+"""Fuzzer of configurations and data files: each damaged file must be taken, or refused in a sentence.
 
 The long form (see README.md):  python experiments/survival/fuzz_inputs.py --minutes 10
 """
@@ -10,6 +10,7 @@ import multiprocessing
 import random
 import resource
 import signal
+import sys
 import tempfile
 import time
 import traceback
@@ -17,52 +18,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from damage import KINDS, damaged
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "data"))
 
-from raysel.config import config_from_dict, load_config
-from raysel.data.layouts import Tasks
-from raysel.data.loading import load_dataset
-from raysel.errors import RayselError
+from damage import KINDS, damaged
+from reading import OPTIONS, judge
 
 HANG, PATIENCE_SECONDS = "hang", 10.0
 MEMORY_BYTES = 8 * 2**30
-OPTIONS: tuple[dict[str, Any], ...] = (
-    *({},) * 4,
-    {"groups": "person"},
-    {"shape": [3, 2]},
-    {"modalities": {"a": 4, "b": 2}},
-    {"exclude_labels": ["sky"]},
-)
-
-
-def judge(path: Path, options: dict[str, Any]) -> str:
-    """Read a file as raysel does.
-
-    Parameters
-    ----------
-    path : Path
-    options : dict
-        Of `load_dataset`.
-
-    Returns
-    -------
-    str
-        ``"taken"`` or ``"refused"``; whatever else a reader does escapes.
-    """
-    try:
-        if path.suffix == ".yaml":
-            config = load_config(path)
-            assert config_from_dict(config.to_dict()).hash == config.hash
-        else:
-            data = load_dataset(path, **options)
-            assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()
-            assert len(data.y) == len(data.X) == data.n_samples
-            assert len(data.feature_names) == data.n_features
-            assert data.content_hash
-    except RayselError as error:
-        return "refused" if str(error) else f"a {type(error).__name__} without words"
-    return "taken"
 
 
 def work(connection: Any) -> None:
@@ -94,7 +56,7 @@ class Worker:
         there.close()
 
     def judge(self, path: Path, options: dict[str, Any], patience: float) -> tuple[str, str]:
-        """What became of a file, in short and in full."""
+        """Outcome of a file, in short and in full."""
         try:
             self._here.send((path, options))
             if self._here.poll(patience):
@@ -108,7 +70,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can judge another."""
+        """True while the process can judge another file."""
         return self._process.is_alive()
 
 

@@ -1,4 +1,4 @@
-"""What the journal and a resume's bookkeeping cost, beside the fits of 0.2 s that they record.
+"""Cost of the journal and of a resume's bookkeeping, beside the fits of 0.2 s that they record.
 
 python experiments/survival/journal_overhead.py
 """
@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from raysel.config import load_config
+from raysel.api import prepare_study
 from raysel.cv.records import FoldTrace, InnerTrace
 from raysel.execution.trial_plan import trial_plan
-from raysel.study.definition import Study
+from raysel.search.nested import empty_record
 from raysel.study.recording import study_record
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -24,18 +24,19 @@ FIT_SECONDS, ITERATIONS, TRIALS, REPEATS = 0.2, 30, 200, 5
 
 def main() -> None:
     """Print both shares, medians of several repeats."""
-    study = Study.prepare(load_config("digits-smr", [f"search.num_samples={TRIALS}", "search.method=random",
-                          "solver.space.alpha={loguniform: [0.001, 1]}"]))  # fmt: skip
+    space = {"solver.space.alpha": {"loguniform": [0.001, 1]}}
+    changes = {"search.num_samples": TRIALS, "search.method": "random", **space}
+    study = prepare_study("digits-smr", changes)
     fits = TRIALS * study.n_inner
     written, read = [], []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory(dir=".") as name:
-            directory, work = StudyDirectory(Path(name)), trial_plan(study)
+            directory = StudyDirectory(Path(name))
             with Journal(directory.journal) as journal:
                 journal.append(study_record(study, id_="a", uri="sqlite:///a.db", started=time.time()))
                 records = []
                 for configuration in study.configurations:
-                    record = work.empty_record({"piece": study.configurations.index(configuration)})
+                    record = empty_record(configuration)
                     curve = [1 / (i + 3) for i in range(ITERATIONS)]
                     for fold in study.plan.folds:
                         inner = [InnerTrace(curve, [[x] * 5 for x in curve]) for _ in fold.inner]

@@ -11,14 +11,19 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-import pyarrow.parquet
+import pandas as pd
+from command import start_command
+
+from raysel import open_study
+from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import read_journal
 
 #: Sixty trials of a few seconds, so that the kills find some ended, some running and some to come.
 ORL = [
@@ -28,22 +33,14 @@ ORL = [
 TIMES = ("started", "ended")
 
 
-def tune(folder: Path, *arguments: str) -> subprocess.Popen:
-    """The command, its MLflow store in the folder."""
-    command = [sys.executable, "-m", "raysel.tune", *arguments, "--quiet"]
-    store = ["--set", f"tracking.uri=sqlite:///{folder.absolute()}/mlflow.db"]
-    return subprocess.Popen([*command, *store], stdin=subprocess.DEVNULL)
-
-
-def entries(study: Path) -> list[dict]:
-    """The journal's whole lines."""
-    path = study / "journal.jsonl"
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
+def kinds(study: Path) -> Counter[str]:
+    """Number of the journal's lines of each kind."""
+    journal = StudyDirectory(study).journal
+    return Counter(line["kind"] for line in read_journal(journal)) if journal.exists() else Counter()
 
 
 def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
-    """MLflow's runs by key: id, status, end; complains of one that is there twice.
+    """MLflow's runs by key: id, status, end; stops where one is there twice.
 
     Read by SQL: MLflow itself would make the tables while the study's own process makes them.
     """
@@ -63,34 +60,33 @@ def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
 
 
 def same_runs_as(before: dict, after: dict) -> None:
-    """What was finished keeps its run and the time of its end."""
+    """Stop unless each finished run is there with the id and the end that it had."""
     for key, run in before.items():
         if run[1] in ("FINISHED", "FAILED") and key != "study" and after.get(key) != run:
             raise SystemExit(f"MLflow's run of {key} changed: {run} -> {after.get(key)}")
 
 
-def result(study: Path) -> dict:
-    """All that a study found, but for when and by which driver."""
-    journal = entries(study)
-    trials = [e for e in journal if e["kind"] in ("trial", "path")]
-    refits = {e["fold"]: e for e in journal if e["kind"] == "refit"}
+def timeless(record: TrialRecord | PathRecord | RefitRecord) -> dict:
+    """A record without the times of its start and end."""
+    return {key: value for key, value in record.to_json().items() if key not in TIMES}
 
-    def timeless(entry: dict) -> dict:
-        return {key: value for key, value in entry.items() if key not in TIMES}
 
-    twice = [k for k, n in Counter((e.get("id"), e.get("fold"), e.get("inner")) for e in trials).items() if n > 1]
+def result(path: Path) -> dict:
+    """All that a study found, but for the times and the driver that found it."""
+    study = open_study(path)
+    trials = [timeless(record) for record in [*study.records, *study.stored.paths]]
+    twice = [k for k, n in Counter((t.get("id"), t.get("fold"), t.get("inner")) for t in trials).items() if n > 1]
     if twice:
-        raise SystemExit(f"{study}: the journal holds twice: {twice}")
-    manifest = json.loads((study / "ranking" / "manifest.json").read_text())
+        raise SystemExit(f"{path}: the journal holds twice: {twice}")
     return {
-        "trials": sorted((timeless(e) for e in trials), key=lambda e: json.dumps(e, sort_keys=True)),
-        "refits": {fold: timeless(e) for fold, e in refits.items()},
-        "scores": manifest["scores"],
-        "winners": manifest["winners"],
-        "ranking.csv": (study / "ranking" / "ranking.csv").read_bytes(),
-        "ranking.png": (study / "ranking" / "ranking.png").read_bytes(),
-        "traces": pyarrow.parquet.read_table(study / "traces.parquet").to_pydict(),
-        "plan": (study / "plan.json").read_bytes(),
+        "trials": sorted(trials, key=lambda trial: json.dumps(trial, sort_keys=True)),
+        "refits": [timeless(refit) for refit in study.refits],
+        "scores": (study.inner_scores, study.test_scores),
+        "ranking": study.ranking().to_frame().to_dict(),
+        "traces": pd.read_parquet(study.directory.traces).to_csv(),
+        "ranking.csv": (study.directory.ranking / "ranking.csv").read_bytes(),
+        "ranking.png": (study.directory.ranking / "ranking.png").read_bytes(),
+        "plan": study.directory.plan.read_bytes(),
     }
 
 
@@ -110,13 +106,13 @@ def main() -> None:
         calm, wild = Path(name, "calm"), Path(name, "wild")
         calm.mkdir(), wild.mkdir()
         begun = time.monotonic()
-        if tune(calm, *asked, "--output", str(calm / "study")).wait():
+        if start_command(*asked, "--output", str(calm / "study"), store=calm / "mlflow.db").wait():
             raise SystemExit("the undisturbed study failed")
         print(f"undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
         study, killed, last = wild / "study", 0, {}
         while True:
-            resumed = bool(entries(study))
-            process = tune(wild, *(["--resume", str(study)] if resumed else [*asked, "--output", str(study)]))
+            how = ["--resume", str(study)] if kinds(study) else [*asked, "--output", str(study)]
+            process = start_command(*how, store=wild / "mlflow.db")
             if killed < arguments.kills:
                 try:
                     process.wait(draw.uniform(1.0, arguments.longest))
@@ -124,9 +120,8 @@ def main() -> None:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
                     killed += 1
-                    there = Counter(entry["kind"] for entry in entries(study))
                     now = runs(wild)
-                    print(f"kill {killed}: the journal holds {dict(there)}, MLflow {len(now)} runs", flush=True)
+                    print(f"kill {killed}: the journal holds {dict(kinds(study))}, MLflow {len(now)} runs", flush=True)
                     same_runs_as(last, now)
                     last = now
                     continue

@@ -8,51 +8,38 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from command import start_command
 from ray.cluster_utils import Cluster
 
-DIGITS = [
-    "digits-smr",
-    "--set",
-    "search.num_samples=6",
-    "--set",
-    "solver.params.max_iter=150",
-    "--set",
-    "solver.params.tol=0",
-]
+from raysel import open_study
+from raysel.tracking.directory import StudyDirectory
+
+CHANGES = ("search.num_samples=6", "solver.params.max_iter=150", "solver.params.tol=0")
+DIGITS = ["digits-smr", *(part for change in CHANGES for part in ("--set", change))]
 
 
 def progress(study: Path) -> dict:
-    """The study's counts."""
-    path = study / "progress.json"
+    """Counts of the study's trials."""
+    path = StudyDirectory(study).progress
     return json.loads(path.read_text()) if path.exists() else {"finished": 0, "running": 0, "failed": 0}
 
 
-def tune(study: Path, *arguments: str) -> subprocess.Popen:
-    """The command on its way."""
-    store = f"tracking.uri=sqlite:///{study.absolute()}.db"
-    return subprocess.Popen(
-        [sys.executable, "-m", "raysel.tune", *arguments, "--output", str(study), "--set", store, "--quiet"]
-    )
-
-
-def wait_for(study: Path, process: subprocess.Popen, **counts: int) -> None:
-    """Until the study has as much."""
+def wait_for(study: Path, process: subprocess.Popen[bytes], **counts: int) -> None:
+    """Wait until the study has reached these counts."""
     while process.poll() is None and any(progress(study)[key] < count for key, count in counts.items()):
         time.sleep(0.1)
 
 
-def trials(study: Path) -> dict[str, dict]:
-    """What the journal says of each trial, by id; each stands there once."""
-    records = [json.loads(line) for line in (study / "journal.jsonl").read_text().splitlines()]
-    found = [record for record in records if record["kind"] == "trial"]
-    if len({record["id"] for record in found}) != len(found):
+def trials(study: Path) -> dict[str, tuple[str, dict]]:
+    """Status and folds of each trial, by id; each must be in the journal once."""
+    records = open_study(study).records
+    if len({record.id for record in records}) != len(records):
         raise SystemExit("a trial is there twice")
-    return {record["id"]: record["folds"] | {"status": record["status"]} for record in found}
+    return {record.id: (record.status, record.folds) for record in records}
 
 
 def main() -> None:
@@ -62,12 +49,13 @@ def main() -> None:
     asked = parser.parse_args().study or DIGITS
     with tempfile.TemporaryDirectory(prefix="survival-") as name:
         alone = Path(name, "alone")
-        if tune(alone, *asked).wait():
+        if start_command(*asked, "--output", str(alone), store=Path(name, "alone.db")).wait():
             raise SystemExit("the study on one machine failed")
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
         try:
             study = Path(name, "study")
-            process = tune(study, *asked, "--address", cluster.address)
+            here = ["--output", str(study), "--address", cluster.address]
+            process = start_command(*asked, *here, store=Path(name, "study.db"))
             wait_for(study, process, running=1)
             node = cluster.add_node(num_cpus=1)
             print("a node came", flush=True)

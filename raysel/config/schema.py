@@ -13,10 +13,11 @@ from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # The texts below the keys are their descriptions, which `raysel.config.describe` lists.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-# Strict, for "3" and true are no counts.
+# Strict: "3" and true are not counts.
 Count = Annotated[int, Field(strict=True, ge=1)]
 Folds = Annotated[int, Field(strict=True, ge=2)]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
@@ -25,12 +26,16 @@ SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializ
 
 
 class TaskConfig(_Section):
-    """One task of several: its name and its file, or a built-in set."""
+    """One task of several: its name and its file, or a built-in data set."""
 
     name: Annotated[str, Field(pattern=r"^[^/]+$")]
+    """Name of the task, unique among the tasks and without a slash."""
     path: str | None = None
+    """Data file of the task, looked up as `dataset.path`; exactly one of path and source is needed."""
     source: str | None = None
+    """Built-in data set of the task, e.g. digits."""
     shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """Height and width of the task's samples, where the file does not hold them."""
 
     @model_validator(mode="after")
     def _one_origin(self) -> TaskConfig:
@@ -40,33 +45,25 @@ class TaskConfig(_Section):
 
 
 class DatasetConfig(_Section):
-    """Where the samples come from and how they are scaled.
-
-    Parameters
-    ----------
-    source : str, optional
-        A built-in set, e.g. ``digits``. Exactly one of source, path and tasks.
-    path : str, optional
-        A file; a relative one is looked up from the working directory, then from ``$RAYSEL_DATA``.
-    tasks : list of {name, path | source, shape}, optional
-        Several data sets, each with a feature space and classes of its own.
-    shape : list of int, optional
-        Height and width, where the file does not say.
-    modalities : dict of str to int, optional
-        Each modality's number of columns, in order, where the file does not say.
-    exclude_labels : list of str, default=[]
-        Labels of an indicator that are left out.
-    scaling : {"unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"}, default="unit"
-        Fitted on each training set; the last three go modality by modality.
-    """
+    """Origin of the samples and their scaling."""
 
     source: str | None = None
+    """Built-in data set, e.g. digits; exactly one of source, path and tasks is needed."""
     path: str | None = None
+    """Data file (.npz, .mat, .csv, .parquet, .arrow); a relative path is looked up from the working directory, then
+    from $RAYSEL_DATA."""
     tasks: Annotated[tuple[TaskConfig, ...], Field(min_length=2)] | None = None
+    """Several data sets, each with features and classes of its own, that are learned together."""
     shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """Height and width of a sample, where the file does not hold them."""
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
+    """Name and number of columns of each modality in the order of the columns, where the file does not hold them."""
     exclude_labels: tuple[str, ...] = ()
+    """Labels of a multi-label data set that are left out."""
     scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] = "unit"
+    """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
+    0 and variance 1, zscore_sqrt_width also divides it by the square root of its modality's width, minmax maps each
+    feature to [0, 1], row_unit gives each sample norm 1 in each modality."""
 
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:
@@ -86,11 +83,15 @@ class DatasetConfig(_Section):
 
 
 class SolverConfig(_Section):
-    """Which solver, its fixed parameters and the space that is searched."""
+    """Solver, its fixed parameters and the space that is searched."""
 
     name: str
+    """Name of the solver, e.g. smr, smml or mtda."""
     params: dict[str, Parameter] = {}
+    """Fixed values of the solver's parameters, by name."""
     space: dict[str, SpaceDomain] = {}
+    """Domains of the solver's parameters that are searched, by name: a list of values, {uniform: [low, high]},
+    {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high, n]}."""
 
     @model_validator(mode="after")
     def _no_parameter_twice(self) -> SolverConfig:
@@ -100,22 +101,17 @@ class SolverConfig(_Section):
 
 
 class EvaluationConfig(_Section):
-    """How a ranking, or a fitted model, is scored on samples it has not seen.
-
-    Parameters
-    ----------
-    classifier : {"native", "knn", "linear_svm"}, default="knn"
-        ``native`` is the model's own ``predict``; the others use the best ``n_features`` features.
-    n_neighbors : int, default=1
-    n_features : list of int
-        Each is scored; the score is their mean. Not used by ``native``.
-    metric : str, default="accuracy"
-    """
+    """Scoring of a ranking, or of a fitted model, on samples that it has not seen."""
 
     classifier: Literal["native", "knn", "linear_svm"] = "knn"
+    """Classifier that gives the score: native is the model's own prediction, and the default where the whole section
+    is left out; knn and linear_svm are fitted to the best n_features features."""
     n_neighbors: Count = 1
+    """Number of neighbours of classifier knn."""
     n_features: tuple[Count, ...] = ()
+    """Increasing numbers of features, each of which is scored; the score is their mean. Not used by native."""
     metric: str = "accuracy"
+    """Metric of the predictions, larger is better, e.g. accuracy, balanced_accuracy or macro_f1."""
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
@@ -127,28 +123,21 @@ class EvaluationConfig(_Section):
 
 
 class CVConfig(_Section):
-    """Nested cross-validation: how many folds, and what stays together.
-
-    Parameters
-    ----------
-    outer, inner : int, default=5
-    repeats : int, default=1
-        Of the whole outer splitting.
-    train_per_class : int, optional
-        Outer training sets of so many samples a class instead of ``outer`` folds, one a repeat, of which there
-        must be two at least; all others are tested.
-    groups : str, optional
-        An array of the file; its groups stay whole at every level.
-    plan : str, optional
-        A ``plan.json`` whose folds are used.
-    """
+    """Folds of the nested cross-validation."""
 
     outer: Folds = 5
+    """Number of outer folds, whose test sets give the honest scores."""
     inner: Folds = 5
+    """Number of inner folds of each outer training set, which select its winner."""
     repeats: Annotated[Count, Field(le=1000)] = 1
+    """Number of times that the outer splitting is repeated with other folds."""
     train_per_class: Folds | None = None
+    """Number of samples of each class in an outer training set; replaces the outer folds by one random split for each
+    of two or more repeats, which tests all other samples."""
     groups: str | None = None
+    """Array or column of the data file with a group for each sample; groups stay whole in all folds."""
     plan: str | None = None
+    """Path of the plan.json of another study, whose folds are used."""
 
     @model_validator(mode="after")
     def _two_outer_folds(self) -> CVConfig:
@@ -160,59 +149,44 @@ class CVConfig(_Section):
 
 
 class SearchConfig(_Section):
-    """Which configurations are tried, for how long, and with what resources.
-
-    Parameters
-    ----------
-    method : {"grid", "path", "random", "sobol", "tpe"}, default="grid"
-        ``path`` tries the same configurations as ``grid``, all of them in one trial a training set, for
-        solvers that pass what they find from one to the next. ``tpe`` learns from what it has seen, on each
-        outer fold by itself.
-    num_samples : int, optional
-        The most configurations that are tried; with ``tpe``, on each outer fold. At most 100000.
-    configurations : str or list of str, optional
-        A study's ``manifest.json``, or the ids that it lists as tried: only these configurations are tried. Re-creates
-        a search that its time budget ended; for ``grid``, ``random`` and ``sobol`` without early stopping. The study's
-        own ``config.yaml`` holds the ids.
-    early_stopping : {"asha"}, optional
-        Successive halving on the solver's iterations: a trial that is not among the best
-        1 / reduction_factor of its outer fold after grace_period, grace_period * reduction_factor, ...
-        iterations is stopped.
-    grace_period, reduction_factor : int, default=3
-    synchronous : bool, default=False
-        A search that learns or stops early does so from whole batches: the same numbers for any number of workers.
-    batch_size : int, default=8
-    executor : {"ray", "serial"}, default="ray"
-        ``serial`` computes in the command's own process, one trial after the other and without Ray: the same numbers,
-        for debugging and for studies of seconds.
-    max_concurrent : int, optional
-        The most trials that run at once.
-    cpus_per_trial : int, default=1
-    time_budget : float, optional
-        Seconds after which no more configurations are tried. The order of trials is drawn from the seed.
-    trial_timeout : float, optional
-        Seconds for a configuration on one outer fold, after which it is ended and counted as failed there; with
-        ``path``, for all configurations on one inner training set. What does not return to Python is ended with its
-        process, half as much later again; a trial whose process ends, for this or any other reason, is tried twice
-        more and then counts as failed on all of its outer folds.
-    max_failures : int, optional
-        A study with more failed trials than this is aborted; a trial counts that failed on any outer fold.
-    """
+    """Configurations that are tried, and the time and resources for them."""
 
     method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
+    """Way in which configurations are proposed: path tries those of grid, all of them in one trial of each training
+    set, for solvers that reuse what they find from one to the next; tpe learns from earlier scores, on each outer fold
+    separately."""
     num_samples: Annotated[Count, Field(le=MOST_CONFIGURATIONS)] | None = None
+    """Largest number of configurations that are tried; with tpe, on each outer fold."""
     configurations: Annotated[tuple[str, ...] | None, BeforeValidator(tried_configurations)] = None
+    """Path of a study's manifest.json, or the ids that it lists as tried: only these configurations are tried, which
+    repeats a search that its time budget ended; for grid, random and sobol without early stopping."""
     early_stopping: Literal["asha"] | None = None
+    """Successive halving by the solver's iterations: a trial that is not among the best 1 / reduction_factor of its
+    outer fold after grace_period, grace_period * reduction_factor, ... iterations is stopped."""
     grace_period: Count = 3
+    """Number of iterations before early stopping may stop a trial."""
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3
+    """Factor by which early stopping reduces the trials, and multiplies the iterations, at each step."""
     synchronous: Annotated[bool, Field(strict=True)] = False
+    """Whether a search that learns or stops early does so from whole batches, so that its numbers are the same for any
+    number of workers."""
     batch_size: Count = 8
+    """Number of trials of a batch of a synchronous search."""
     executor: Literal["ray", "serial"] = "ray"
+    """Where trials are computed: in worker processes of Ray, or one after the other in the study's own process; the
+    numbers are the same."""
     max_concurrent: Count | None = None
+    """Largest number of trials that run at once; as many as there are CPUs by default."""
     cpus_per_trial: Count = 1
+    """Number of CPUs, and of BLAS threads, of a trial."""
     time_budget: Seconds | None = None
+    """Seconds after which no more configurations are tried; the order of trials is drawn from the seed."""
     trial_timeout: Seconds | None = None
+    """Seconds for a configuration on one outer fold, after which it counts as failed there; with path, for all
+    configurations on one inner training set. A trial that does not return to Python is ended with its process half as
+    much later, tried twice more and then counts as failed on all of its outer folds."""
     max_failures: Annotated[int, Field(strict=True, ge=0)] | None = None
+    """Largest number of failed trials, on whichever outer folds, before the study is aborted."""
 
     @model_validator(mode="after")
     def _possible(self) -> SearchConfig:
@@ -231,10 +205,12 @@ class SearchConfig(_Section):
 
 
 class TrackingConfig(_Section):
-    """Where MLflow keeps the runs; by default `$MLFLOW_TRACKING_URI`, else ``sqlite:///mlflow.db``."""
+    """MLflow's store and experiment."""
 
     uri: str | None = None
+    """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default."""
     experiment: str | None = None
+    """Name of the MLflow experiment; the study's name by default."""
 
 
 class StudyConfig(_Section):
@@ -251,14 +227,23 @@ class StudyConfig(_Section):
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    """Name of the study: letters, digits, dots, hyphens and underscores."""
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
+    """Seed that folds, configurations and the solver's random numbers are drawn from."""
     dataset: DatasetConfig
+    """Origin of the samples and their scaling."""
     solver: SolverConfig
+    """Solver, its fixed parameters and the space that is searched."""
     evaluation: EvaluationConfig = EvaluationConfig(classifier="native")
+    """Scoring on samples that a fit has not seen."""
     cv: CVConfig = CVConfig()
+    """Folds of the nested cross-validation."""
     search: SearchConfig = SearchConfig()
+    """Configurations that are tried, and the time and resources for them."""
     tracking: TrackingConfig = TrackingConfig()
+    """MLflow's store and experiment."""
     output: str | None = None
+    """Directory of the study; raysel-studies/<name>-<time> by default."""
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""

@@ -1,4 +1,4 @@
-"""Damaged files: whatever is done to one, it is taken or refused in a sentence.
+"""Damaged files are taken, or refused in a sentence.
 
 The long form is experiments/survival/fuzz_inputs.py; what it found once stands here.
 """
@@ -6,7 +6,6 @@ The long form is experiments/survival/fuzz_inputs.py; what it found once stands 
 from __future__ import annotations
 
 import struct
-import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -15,17 +14,14 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from damage import KINDS, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import OPTIONS, judge
 
 from raysel.data.formats.mat5 import plain_variables
 from raysel.data.loading import load_dataset
 from raysel.errors import DataError
-
-sys.path.append(str(Path(__file__).parents[2] / "experiments" / "survival"))
-
-from damage import KINDS, damaged
-from fuzz_inputs import OPTIONS, judge
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
 

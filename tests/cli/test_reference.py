@@ -1,0 +1,42 @@
+"""The references that the command prints."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from raysel.cli.reference import print_config_reference
+from raysel.config.describe import config_reference
+from raysel.tune import main
+
+
+def printed(width: int) -> list[str]:
+    text = io.StringIO()
+    print_config_reference(Console(file=text, width=width))
+    return text.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_keys_are_printed_in_columns_that_fit_the_width(width):
+    lines = printed(width)
+    assert max(map(len, lines)) <= width
+    named = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
+    assert named == [entry.key for entry in config_reference()]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_nothing_of_a_description_is_lost(width):
+    column = max(len(entry.key) for entry in config_reference())
+    words = " ".join(" ".join(line[column:] for line in printed(width)).split())
+    for entry in config_reference():
+        assert entry.description in words
+        assert entry.type in words
+
+
+def test_the_command_prints_them_and_starts_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["--help-config"]) == 0
+    assert "cv.outer" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,114 @@
+"""The table of configuration keys is complete, and what it says of a key is so."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from raysel.config import load_config
+from raysel.config.describe import config_reference
+from raysel.config.schema import StudyConfig
+from raysel.errors import ConfigError
+
+SCHEMA = StudyConfig.model_json_schema(mode="serialization")
+REFERENCE = {entry.key: entry for entry in config_reference()}
+REQUIRED = [entry.key for entry in REFERENCE.values() if entry.default == "required"]
+WITH_DEFAULT = [entry.key for entry in REFERENCE.values() if entry.default not in ("required", "not set")]
+#: One of each two is set.
+ORIGINS = {"dataset.source", "dataset.path", "dataset.tasks[].source", "dataset.tasks[].path"}
+
+ONE = {"name": "few", "dataset": {"source": "digits"}, "solver": {"name": "smr"}, "evaluation": {"n_features": [4]}}
+NATIVE = ONE | {"evaluation": {"classifier": "native"}}
+TASKS = ONE | {"dataset": {"tasks": [{"name": "a", "source": "digits"}, {"name": "b", "source": "iris"}]}}
+
+
+def leaves(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """The keys that hold no section, by pydantic's JSON schema."""
+    for name, entry in schema["properties"].items():
+        found = [entry, *entry.get("anyOf", ())]
+        if sections := [part["$ref"] for part in found if "$ref" in part]:
+            yield from leaves(section(sections[0]), f"{prefix}{name}.")
+        elif lists := [part["items"]["$ref"] for part in found if "$ref" in part.get("items", ())]:
+            yield from leaves(section(lists[0]), f"{prefix}{name}[].")
+        else:
+            yield prefix + name
+
+
+def section(reference: str) -> dict[str, Any]:
+    return SCHEMA["$defs"][reference.rpartition("/")[2]]
+
+
+def study(key: str, value: str | None = None) -> StudyConfig:
+    """A small study in which the key may stand, with a value of the table, or without the key."""
+    if key.startswith("dataset.tasks[]"):
+        raw = copy.deepcopy(TASKS)
+        raw["dataset"]["tasks"][0] |= {} if value is None else {key.rpartition(".")[2]: value}
+        return load_config(raw)
+    raw = NATIVE if key == "evaluation.n_features" else ONE
+    return load_config(raw, [] if value is None else [f"{key}={value}"])
+
+
+def held(raw: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """The section that holds a key, the first of a list, and the key's own name."""
+    holder: Any = raw
+    *sections, name = key.replace("[]", ".0").split(".")
+    for part in sections:
+        holder = holder[int(part)] if part.isdigit() else holder[part]
+    return holder, name
+
+
+def test_the_table_holds_every_key_of_the_schema_once():
+    keys = [entry.key for entry in config_reference()]
+    assert keys == list(leaves(SCHEMA))
+    assert len(set(keys)) == len(keys) > 40
+
+
+@pytest.mark.parametrize("key", REFERENCE)
+def test_a_description_is_a_sentence(key):
+    description = REFERENCE[key].description
+    assert re.fullmatch(r"[A-Z$].*[^.\s]\.", description), description
+    assert "  " not in description
+
+
+@pytest.mark.parametrize("key", WITH_DEFAULT)
+def test_a_default_is_what_a_missing_key_means(key):
+    assert study(key, REFERENCE[key].default) == study(key)
+
+
+@pytest.mark.parametrize("key", sorted(set(REFERENCE) - {*REQUIRED, *WITH_DEFAULT, *ORIGINS}))
+def test_a_key_that_is_not_set_has_no_value(key):
+    holder, name = held(study(key).to_dict(), key)
+    assert name not in holder
+
+
+@pytest.mark.parametrize("key", REQUIRED)
+def test_a_required_key_is_missed(key):
+    raw = copy.deepcopy(TASKS)
+    holder, name = held(raw, key)
+    del holder[name]
+    with pytest.raises(ConfigError, match=re.escape(f"{key.replace('[]', '.0')}: this key is needed")):
+        load_config(raw)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [(entry.key, value) for entry in REFERENCE.values() if " | " in entry.type for value in entry.type.split(" | ")],
+)
+def test_each_allowed_value_is_taken(key, value):
+    extra = ["search.num_samples=4"] if value == "tpe" else []
+    load_config(ONE, [*extra, f"{key}={value}"])
+
+
+@pytest.mark.parametrize("key", [entry.key for entry in REFERENCE.values() if re.match(r"integer >=", entry.type)])
+def test_the_bounds_are_those_of_the_schema(key):
+    bounds = dict(re.findall(r"(>=|<=|<) (\d+)", REFERENCE[key].type))
+    with pytest.raises(ConfigError, match=re.escape(key)):
+        study(key, str(int(bounds[">="]) - 1))
+    if "<=" in bounds:
+        study(key, bounds["<="])
+        with pytest.raises(ConfigError, match=re.escape(key)):
+            study(key, str(int(bounds["<="]) + 1))
