@@ -13,7 +13,7 @@ from rich.prompt import Confirm
 
 from raysel.api import check_resources, output_directory, prepare_study, resume_study, run_study
 from raysel.cli.plan import announce, describe
-from raysel.cli.reference import print_config_reference
+from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
@@ -45,8 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
-    if arguments.help_config:
-        print_config_reference(Console())
+    if arguments.help_config or arguments.list_solvers:
+        reference = print_config_reference if arguments.help_config else print_solver_reference
+        reference(Console())
         return 0
     path: Path | None = None
     install_sigterm_handler()
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
     parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
+    parser.add_argument("--list-solvers", action="store_true", help="print all methods with their parameters and exit")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     return parser
 

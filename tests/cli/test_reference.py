@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from inspect import signature
 
 import pytest
 from rich.console import Console
 
-from raysel.cli.reference import print_config_reference
+from raysel.base.registry import solver_class, solver_names
+from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.config.describe import config_reference
 from raysel.tune import main
 
@@ -35,8 +37,27 @@ def test_nothing_of_a_description_is_lost(width):
         assert entry.type in words
 
 
+def test_every_registered_method_is_listed_with_its_parameters():
+    text = io.StringIO()
+    print_solver_reference(Console(file=text, width=100))
+    entries = {}
+    for line in text.getvalue().splitlines()[1:]:
+        if line and not line.startswith(" "):
+            name = line.split()[0]
+        entries[name] = f"{entries.get(name, '')} {line.strip()}"
+    assert set(solver_names()) <= set(entries)
+    for name in solver_names():
+        settable = set(signature(solver_class(name)).parameters) - {"random_state", "shape", "modalities", "tasks"}
+        assert all(parameter in entries[name] for parameter in settable), name
+    assert "several labels a sample" in entries["smml"]
+    assert "search.method path" in entries["smml"]
+    assert "data: tasks" not in entries["smr"]
+
+
 def test_the_command_prints_them_and_starts_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["--help-config"]) == 0
     assert "cv.outer" in capsys.readouterr().out
+    assert main(["--list-solvers"]) == 0
+    assert "semisupervised_mtda" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
