@@ -326,14 +326,14 @@ CONFIGURATION = [
     Fault("a seed below zero", few("seed=-1"), 2, "seed: ...greater than or equal to 0, not -1"),
     Fault("true for a seed", few("seed=true"), 2, "seed: ...whole number, not True"),
     Fault("a seed that is too large", few("seed=4294967296"), 2, "seed: ...less than 4294967296"),
-    Fault("a number of 30 digits", few(f"seed={'9' * 30}"), 2, "--set seed=...this whole number is too large"),
-    Fault("a number of 5000 digits", few(f"seed={'9' * 5000}"), 2, "--set seed=99..., line 1: ...cannot be read"),
+    Fault("a number of 30 digits", few(f"seed={'9' * 30}"), 2, "override seed=...this whole number is too large"),
+    Fault("a number of 5000 digits", few(f"seed={'9' * 5000}"), 2, "override seed=99..., line 1: ...cannot be read"),
     Fault("an infinite number", few("solver.params.tol=.inf"), 2, "solver.params.tol: inf is no value: give a finite"),
     Fault("a name with a slash", few("name=a/b"), 2, "name: ...not 'a/b'"),
     Fault("a needed key unset", few("solver.name=null"), 2, "solver.name: this key is needed"),
     Fault("a value for a section", few("cv=3"), 2, "cv: give its keys (outer, inner,...), not 3"),
-    Fault("keys for a value", few("seed.first=3"), 2, "--set seed.first=3: `seed` holds a value"),
-    Fault("a setting without a value", few("cv.outer"), 2, "--set cv.outer: write it as key=value"),
+    Fault("keys for a value", few("seed.first=3"), 2, "override seed.first=3: `seed` holds a value"),
+    Fault("a setting without a value", few("cv.outer"), 2, "override cv.outer: write it as key=value"),
     Fault("path and source", few("dataset.source=digits"), 2, "dataset: give exactly one of `source`"),
     Fault("neither path nor source", few("dataset.path=null"), 2, "dataset: give exactly one of `source`"),
     Fault("an unknown scaling", few("dataset.scaling=minimax"), 2, "dataset.scaling: ...'minmax'...not 'minimax'"),
@@ -597,11 +597,9 @@ ELSEWHERE = [
         "a Ray that is not there",
         few("search={}", arguments="--address 127.0.0.1:1"),
         2,
-        "no Ray answers there ...HOST:PORT",
+        "no Ray cluster answers there ...HOST:PORT",
     ),
-    Fault(
-        "an address that is none", few("search={}", arguments="--address me:ray"), 2, "--address me:ray: ...HOST:PORT"
-    ),
+    Fault("an address that is none", few("search={}", arguments="--address me:ray"), 2, "address me:ray: ...HOST:PORT"),
     Fault("an MLflow of no kind", few("tracking.uri=ftp://host"), 2, "tracking.uri: ...'ftp' ...e.g. sqlite"),
     Fault(
         "a replay to no MLflow",
@@ -614,7 +612,7 @@ ELSEWHERE = [
 SELECT = [
     Fault("no study to select from", "no-such", 2, "no-such holds no readable journal", command=select.main),
     Fault("no study below", "", 2, "no study at or below", lambda: shutil.rmtree("killed"), command=select.main),
-    Fault("a study without end", "killed", 2, "not come to its end: 2 of 6 ...--resume killed", command=select.main),
+    Fault("a study without end", "killed", 2, "has not finished: 2 of 6 ...--resume killed", command=select.main),
     Fault("a damaged journal", "killed", 2, "line 1: damaged", garbled, command=select.main),
 ]
 

@@ -20,6 +20,7 @@ _PARTS = (
     "raysel.base.adapter.ScikitLearnMethod",
     "raysel.data.scaling.UnitScaler",
     "raysel.data.modality_scaler.ModalityScaler",
+    "raysel.data.task_scaler.TaskScaler",
 )
 #: Parts of scikit-learn's classifiers and selectors that skops leaves to its callers: numbers, functions without state,
 #: and trees, which `check_trees` looks at.

@@ -135,11 +135,11 @@ def load_config(
         raise ConfigError(f"{origin} holds no configuration; it needs keys such as name, dataset and solver.")
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
-            _set(raw, key, value, f"overrides[{key!r}]")
+            _set(raw, key, value, f"override {key}")
     else:
         for text in overrides:
             key, value = _parse_override(text)
-            _set(raw, key, value, text)
+            _set(raw, key, value, f"override {text}")
     return config_from_dict(raw, origin)
 
 
@@ -218,8 +218,8 @@ def _parse(text: str, origin: str) -> Any:
 def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise ConfigError(f"{text}: write an override as key=value, e.g. cv.outer=5")
-    return key, _parse(value, text if len(text) < 80 else f"{text[:77]}...")
+        raise ConfigError(f"override {text}: write it as key=value, e.g. cv.outer=5")
+    return key, _parse(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
 
 
 def _set(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:

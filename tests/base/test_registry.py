@@ -55,7 +55,7 @@ def test_names_are_known_without_importing_what_they_stand_for():
     ("name", "message"),
     [
         ("smrr", r"unknown solver 'smrr'; did you mean `smr`"),
-        ("sklearn.svm.LinearSCV", r"sklearn.svm has no 'LinearSCV'; did you mean `LinearSVC`"),
+        ("sklearn.svm.LinearSVCs", r"sklearn.svm has no 'LinearSVCs'; did you mean `LinearSVC`"),
         ("no_such_package.Forest", r"no_such_package, the module of .*cannot be imported \(ModuleNotFoundError"),
         ("sklearn..svm.SVC", r"cannot be imported"),
         ("sklearn.svm.l1_min_c", r"is a function, not a class"),
