@@ -158,3 +158,16 @@ def test_the_listed_packages_are_those_there_are():
 def test_no_folder_holds_too_many_modules():
     counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES.values())
     assert not {folder: count for folder, count in counts.items() if count > MOST_MODULES}
+
+
+def test_a_solver_loads_no_library_that_scikit_learn_does_not_load():
+    script = """
+import sys
+import sklearn.callback, sklearn.feature_selection, sklearn.linear_model, sklearn.svm, sklearn.utils.estimator_checks
+before = {name.partition(".")[0] for name in sys.modules}
+import raysel
+raysel.SMR, raysel.SMML, raysel.MTDA
+print({name.partition(".")[0] for name in sys.modules} - before - set(sys.stdlib_module_names))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("{'raysel'}", 0), done.stderr

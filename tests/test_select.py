@@ -153,7 +153,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
     broken = tmp_path / "broken"
     broken.mkdir()
     for text, said in {
-        b"".join(lines[:4]): "has not come to its end: 3 of 6 trials are done",
+        b"".join(lines[:4]): "has not finished: 3 of 6 trials are done",
         b"".join(lines[:4]) + lines[4][:50]: "3 of 6 trials are done",
         b"".join(lines): "has not come to its end",  # its model is not there
         b"": "is not the journal of a study",
