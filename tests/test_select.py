@@ -155,7 +155,6 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
     for text, said in {
         b"".join(lines[:4]): "has not finished: 3 of 6 trials are done",
         b"".join(lines[:4]) + lines[4][:50]: "3 of 6 trials are done",
-        b"".join(lines): "has not come to its end",  # its model is not there
         b"": "is not the journal of a study",
         lines[0] + b"{}\n": "line 2: a record has no 'kind'",
         lines[0] + b"not JSON\n" + lines[1]: "line 2: damaged",
@@ -163,3 +162,9 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
         (broken / "journal.jsonl").write_bytes(text)
         assert said in refusal(str(broken))
     assert {path.name for path in broken.iterdir()} == {"journal.jsonl"}
+
+    (broken / "journal.jsonl").write_bytes(b"".join(lines))
+    assert main([str(broken)]) == 0
+    assert "There is no model.skops: it was removed or could not be written" in capsys.readouterr().out
+    written = {path.name for path in (broken / "ranking").iterdir()}
+    assert written == {"ranking.csv", "ranking.parquet", "ranking.png", "manifest.json"}

@@ -58,6 +58,7 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         layout=data.layout.to_json(),
         feature_names=list(data.feature_names),
         constant=np.flatnonzero(data.constant).tolist(),
+        untrusted=list(study.findings.untrusted),
     )
 
 

@@ -52,6 +52,31 @@ def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[st
         yield f"There is no ranking of the features: the winners of {', '.join(unranked_folds)} give no feature scores."
 
 
+def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
+    """Yield that there is no model file, and why.
+
+    Parameters
+    ----------
+    is_written : bool
+        Whether ``model.skops`` exists.
+    untrusted : sequence of str
+        Types in the model that a model file must not name.
+
+    Yields
+    ------
+    str
+    """
+    if is_written:
+        return
+    if untrusted:
+        yield (
+            f"There is no model.skops: a model file must not name {', '.join(untrusted)}; register the class under the "
+            "entry point raysel.estimators."
+        )
+    else:
+        yield "There is no model.skops: it was removed or could not be written; resume the study to write it."
+
+
 def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     """Which winners select nothing, or fewer features than asked for.
 

@@ -19,7 +19,14 @@ from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.study import tables
-from raysel.study.remarks import convergence_remarks, fit_remarks, ranking_remarks, search_remarks, selection_remarks
+from raysel.study.remarks import (
+    convergence_remarks,
+    fit_remarks,
+    model_remarks,
+    ranking_remarks,
+    search_remarks,
+    selection_remarks,
+)
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import tracking_status
@@ -305,6 +312,7 @@ class StudyResult:
         return [
             *search_remarks(self.records, self.stored.search),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
+            *model_remarks(self.directory.model.exists(), self.stored.study.untrusted),
             *selection_remarks(self.n_scored, top or self.default_top),
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),

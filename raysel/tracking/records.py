@@ -88,6 +88,8 @@ class StudyRecord(_PlainRecord):
         One for each feature.
     constant : sequence of int
         Positions of the features that have the same value in all samples.
+    untrusted : sequence of str, default=[]
+        Types in the method's models that a model file must not name, so that none is written.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class StudyRecord(_PlainRecord):
     layout: Mapping[str, Any]
     feature_names: Sequence[str]
     constant: Sequence[int]
+    untrusted: Sequence[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
