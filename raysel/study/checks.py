@@ -28,18 +28,29 @@ from raysel.metrics.classification import classification_metric
 _TRIED_PER_CLASS = 10
 
 
-def check_method(config: StudyConfig) -> None:
-    """Refuse a search or an evaluation that the method cannot serve, whatever the data.
+def check_settings(config: StudyConfig, dataset: Dataset) -> None:
+    """Refuse settings that the method or the data do not admit.
 
     Parameters
     ----------
     config : StudyConfig
+        Validated configuration of the study.
+    dataset : Dataset
+        The study's data.
 
     Raises
     ------
     ConfigError
-        With the methods or the settings that would do.
+        If the method cannot serve the search, the evaluation or such data, or the data do not admit the scaling, the
+        metric or the numbers of features; names methods or settings that would do.
     """
+    _check_method(config)
+    _check_data(config, dataset)
+    _check_evaluation(config, dataset)
+
+
+def _check_method(config: StudyConfig) -> None:
+    """Refuse a search or an evaluation that the method cannot serve, whatever the data."""
     name, search, classifier = config.solver.name, config.search, config.evaluation.classifier
     can = solver_capabilities(name)
     warn_of_name_clash(name)
@@ -72,19 +83,8 @@ def _check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -
         raise ConfigError(f"evaluation.classifier {classifier}: {name} ranks no features; take native.")
 
 
-def check_data(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse a method, a metric, a scaling or an evaluation that is not for such data.
-
-    Parameters
-    ----------
-    config : StudyConfig
-    dataset : Dataset
-
-    Raises
-    ------
-    ConfigError
-        With those that are.
-    """
+def _check_data(config: StudyConfig, dataset: Dataset) -> None:
+    """Refuse a method, a metric or a scaling that is not for such data."""
     name = config.solver.name
     can = solver_capabilities(name)
     if dataset.is_multilabel:
@@ -101,7 +101,6 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
             raise ConfigError(f"solver.name: {name} is for one task; {able} take several.")
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
     make_scaler(config.dataset.scaling, dataset.layout)
-    _check_evaluation(config, dataset)
 
 
 def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
@@ -136,7 +135,7 @@ class Findings:
     untrusted: tuple[str, ...] = ()
 
 
-def find_out(
+def _find_out(
     config: StudyConfig,
     dataset: Dataset,
     solvers: Sequence[tuple[str, Estimator]],
@@ -147,26 +146,6 @@ def find_out(
 
     Classes on raysel's contract declare the one, and are registered or not. Those in scikit-learn's style are fitted
     to a few samples: in the configurations given, one for each combination of values that are no numbers.
-
-    Parameters
-    ----------
-    config : StudyConfig
-    dataset : Dataset
-    solvers : sequence of (str, Estimator)
-        Configurations that stand for all, with their names; not fitted.
-    train : ndarray of int
-        The smallest training set.
-    scaler : transformer
-        Not fitted.
-
-    Returns
-    -------
-    Findings
-
-    Raises
-    ------
-    ConfigError
-        If none of the configurations can be fitted, or one lacks what the evaluation needs.
     """
     name = config.solver.name
     wrapped = [(key, solver) for key, solver in solvers if isinstance(solver, ScikitLearnMethod)]
@@ -231,9 +210,13 @@ def _of_each_kind(solvers: Sequence[tuple[str, ScikitLearnMethod]]) -> list[tupl
 
 
 def check_configurations(
-    config: StudyConfig, dataset: Dataset, solvers: Sequence[tuple[str, Estimator]], train: IntArray
-) -> None:
-    """Refuse configurations that the data or the smallest training set cannot serve.
+    config: StudyConfig,
+    dataset: Dataset,
+    solvers: Sequence[tuple[str, Estimator]],
+    train: IntArray,
+    scaler: TransformerMixin,
+) -> Findings:
+    """Refuse configurations that the data or the smallest training set cannot serve, and find out about the method.
 
     Parameters
     ----------
@@ -243,11 +226,19 @@ def check_configurations(
         Configurations that stand for all, with their names; not fitted.
     train : ndarray of int
         The smallest training set.
+    scaler : transformer
+        Scaler of the study, not fitted.
+
+    Returns
+    -------
+    Findings
+        Whether the method ranks features, and what in its model could not be saved.
 
     Raises
     ------
     ConfigError
-        Naming the configuration, the parameter and its value.
+        If a parameter does not fit, none of the configurations can be fitted to a few samples, or one lacks what the
+        evaluation needs; names the configuration, the parameter and its value.
     """
     if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(train):
         raise ConfigError(
@@ -262,6 +253,7 @@ def check_configurations(
             raise ConfigError(f"configuration {name}: {error}") from error
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
+    return _find_out(config, dataset, solvers, train, scaler)
 
 
 def _check_path(solvers: Sequence[Estimator]) -> None:

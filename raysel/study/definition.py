@@ -26,7 +26,7 @@ from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DirectoryError
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
-from raysel.study.checks import Findings, check_configurations, check_data, check_method, find_out
+from raysel.study.checks import Findings, check_configurations, check_settings
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,14 @@ class Study:
         ConfigError, DataError
             Naming the culprit and the mend.
         """
-        check_method(config)
         dataset = _load_data(config)
-        check_data(config, dataset)
+        check_settings(config, dataset)
         folds = _draw_folds(config, dataset, plan)
         study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
-        check_configurations(config, dataset, solvers, smallest)
-        return replace(study, findings=find_out(config, dataset, solvers, smallest, study.scaler()))
+        findings = check_configurations(config, dataset, solvers, smallest, study.scaler())
+        return replace(study, findings=findings)
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
