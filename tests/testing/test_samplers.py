@@ -25,9 +25,9 @@ SMALL = {"a": Choices(tuple(range(8))), "b": Choices((1, 2, 3, "x"))}
 @parametrize(
     [
         *sampler_checks("tpe", TPESampler),
-        *sampler_checks("random list", listed("random")),
-        *sampler_checks("sobol list", listed("sobol")),
-        *sampler_checks("grid list", listed("grid"), SMALL),
+        *sampler_checks("random list", listed("random"), endless=False),
+        *sampler_checks("sobol list", listed("sobol"), endless=False),
+        *sampler_checks("grid list", listed("grid"), SMALL, endless=False),
     ]
 )
 def test_conformance(check):

@@ -41,6 +41,8 @@ class MethodCase:
     expected_failures : mapping of str to str, default={}
         Why a check must fail, by a pattern of its name, e.g. ``{"feature_order[[]matri*": "starts at the first
         columns"}``; a check that passes all the same is an error. scikit-learn's own are ``scikit-learn[check_...]``.
+    layout_params : mapping of {"tensor", "modalities", "tasks"} to mapping, default={}
+        Further parameters for the suite's data of a layout, e.g. the maps of two tasks of 6 and 8 columns.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class MethodCase:
     objective: Literal["falls", "rises"] | None = "falls"
     learns: bool = True
     expected_failures: Mapping[str, str] = field(default_factory=dict)
+    layout_params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def solver_name(self) -> str:
@@ -93,4 +96,5 @@ class MethodCase:
         -------
         Estimator
         """
-        return build_solver(self.solver_name, layout, {**self.params, **changes}, seed)
+        own = self.layout_params.get(layout.to_json()["kind"], {})
+        return build_solver(self.solver_name, layout, {**self.params, **own, **changes}, seed)
