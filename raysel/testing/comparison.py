@@ -22,15 +22,15 @@ def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journal
         f"the trials are {sorted(found.trials)}, not {sorted(expected.trials)}.",
     )
     for id_, record in expected.trials.items():
-        mine, theirs = _comparable(found.trials[id_]), _comparable(record)
-        different = [key for key in theirs if mine.get(key) != theirs[key]]
-        require(mine == theirs, f"trial {id_} differs in {different}: {mine} instead of {theirs}.")
+        got, wanted = _comparable(found.trials[id_]), _comparable(record)
+        different = [key for key in wanted if got.get(key) != wanted[key]]
+        require(got == wanted, f"trial {id_} differs in {different}: {got} instead of {wanted}.")
     require(len(found.refits) == len(expected.refits), f"{len(found.refits)} refits, not {len(expected.refits)}.")
     for mine, theirs in zip(found.refits, expected.refits, strict=True):
         own, other = timeless(mine.record.to_json()), timeless(theirs.record.to_json())
         require(own == other, f"the refit of {other['fold']} differs: {own} instead of {other}.")
-        for ours, wanted in zip(_arrays(mine.model), _arrays(theirs.model), strict=True):
-            require_equal(ours, wanted, f"the models of {other['fold']} differ")
+        for array, expected_array in zip(_arrays(mine.model), _arrays(theirs.model), strict=True):
+            require_equal(array, expected_array, f"the models of {other['fold']} differ")
     if not journals:
         return
     written = [{record["kind"] for record in run.journal} for run in (found, expected)]

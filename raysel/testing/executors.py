@@ -80,13 +80,16 @@ def executor_checks(
     Yields
     ------
     Check
-        Of the kinds "numbers", "resume" and "end".
+        Of the kinds "numbers", "resume", "end" and "interrupt".
     """
     for study, sections in studies.items():
         yield Check(f"{name}: same_numbers[{study}]", partial(_same_numbers, make, sections), "numbers")
         yield Check(f"{name}: resumed_anywhere[{study}]", partial(_resumed_anywhere, make, sections), "resume")
-    for check in (_failures_are_recorded, _a_time_budget_ends_the_search, _an_interrupt_leaves_whole_trials):
+    for check in (_failures_are_recorded, _a_time_budget_ends_the_search):
         yield Check(f"{name}: {check.__name__.strip('_')}", partial(check, make), "end")
+    yield Check(
+        f"{name}: an_interrupt_leaves_whole_trials", partial(_an_interrupt_leaves_whole_trials, make), "interrupt"
+    )
 
 
 def _study(folder: Path, sections: Mapping[str, Any], **search: Any) -> Study:

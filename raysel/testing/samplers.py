@@ -136,7 +136,9 @@ def _earlier_points_are_understood(make: MakeSampler, space: Mapping[str, Domain
     for params in _ask(make(_FIXED, space, 1), 10):
         sampler.observe(params, _score(params))
     for found in _ask(sampler, 10):
-        require(set(found) == {*_FIXED, *space}, f"after points of an earlier run a configuration sets {sorted(found)}.")
+        require(
+            set(found) == {*_FIXED, *space}, f"after points of an earlier run a configuration sets {sorted(found)}."
+        )
 
 
 def _a_small_space_is_tried_once(make: MakeSampler, space: Mapping[str, Domain]) -> None:

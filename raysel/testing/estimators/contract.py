@@ -164,12 +164,16 @@ def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
         values, counts = np.unique(samples.y, return_counts=True)
         given = np.unique(null.predict(samples.X))
         most = values[counts == counts.max()]
-        require(len(given) == 1 and given[0] in most, f"the zero solution predicts {given}, not the most frequent class.")
+        require(
+            len(given) == 1 and given[0] in most, f"the zero solution predicts {given}, not the most frequent class."
+        )
     iterated = case.build(samples.layout, **case.null_params)
     iterated.n_features_in_ = samples.X.shape[1]
     for _ in iterated._follow(iterated._updates(samples.X, samples.y, prepared)):  # noqa: SLF001 - without the proof
         pass
-    require_close(iterated.scores_ / some.scores_.max(), null.scores_, 1e-3, "iterations do not come to the zero solution")
+    require_close(
+        iterated.scores_ / some.scores_.max(), null.scores_, 1e-3, "iterations do not come to the zero solution"
+    )
 
 
 CHECKS: tuple[SamplesCheck, ...] = (

@@ -19,7 +19,7 @@ def declares_what_it_has(case: MethodCase, samples: Samples) -> None:
     can, model = case.capabilities, fitted(case, samples)
     require(
         can.predicts == hasattr(case.cls, "predict"),
-        f"capabilities.predicts is {can.predicts}, but {case.cls.__name__} {'lacks' if can.predicts else 'has'} predict.",
+        f"capabilities.predicts is {can.predicts}, but the class {'lacks' if can.predicts else 'has'} predict.",
     )
     if case.wrapped:  # what it has fitted is its own to say
         return
@@ -48,10 +48,9 @@ def scores_and_predictions_have_their_form(case: MethodCase, samples: Samples) -
         known = set(np.unique(samples.y).tolist())
         require(set(np.unique(predicted).tolist()) <= known, f"predict gives labels beyond {sorted(known)}.")
     if hasattr(model, "get_feature_names_out"):
-        projected = model.transform(samples.X)
+        shape, n_names = model.transform(samples.X).shape, len(model.get_feature_names_out())
         require(
-            projected.shape == (len(samples.X), len(model.get_feature_names_out())),
-            f"transform gives shape {projected.shape}, get_feature_names_out {len(model.get_feature_names_out())} names.",
+            shape == (len(samples.X), n_names), f"transform gives shape {shape}, get_feature_names_out {n_names} names."
         )
     if isinstance(model, SelectorMixin) and "n_features_to_select" in model.get_params():
         few = fitted(case, samples, n_features_to_select=2)

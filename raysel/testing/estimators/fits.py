@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from raysel.arrays import FloatArray, LabelArray
@@ -18,14 +19,14 @@ from raysel.testing.estimators.samples import Samples
 SamplesCheck: TypeAlias = Callable[[MethodCase, Samples], None]
 
 
-def fit(model: Estimator, X: FloatArray, y: LabelArray) -> Estimator:
+def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
     """Fit a method, without the warning of one that its few iterations left unfinished.
 
     Parameters
     ----------
     model : Estimator
         Fitted here.
-    X : ndarray of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or (n_samples, n_labels)
 
     Returns

@@ -105,7 +105,7 @@ def feature_permutation(layout: Layout) -> IntArray:
     if isinstance(layout, Tensor):
         return _along_axes(rng, layout.shape)
     if isinstance(layout, Modalities):
-        shapes = [(width,) for width in layout.modalities.values()]
+        shapes: list[tuple[int, ...]] = [(width,) for width in layout.modalities.values()]
     elif isinstance(layout, Tasks):
         shapes = [(shape,) if isinstance(shape, int) else shape for shape in layout.tasks.values()]
     else:
@@ -142,9 +142,7 @@ def _compare(case: MethodCase, straight: Estimator, turned: Estimator, what: str
         require_close(turned.scores_, straight.scores_, case.tolerance, f"{what}: scores_ differ")
 
 
-def _compare_predictions(
-    case: MethodCase, expected: LabelArray | None, found: LabelArray | None, what: str
-) -> None:
+def _compare_predictions(case: MethodCase, expected: LabelArray | None, found: LabelArray | None, what: str) -> None:
     if expected is not None and found is not None:
         same = float((found == expected).mean())
         require(same >= case.agreement, f"{what}: {same:.0%} of the predictions are the same.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
-from raysel.data.layouts import Modalities, Tasks, Tensor
+from raysel.data.layouts import Tasks
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
@@ -83,18 +83,17 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: A
     changed = dict(next(iter(case.varied), {}))
     default = {key: value for key, value in case.build(layout).get_params().items() if key in changed}
     space = {key: [default[key], value] for key, value in changed.items() if isinstance(default.get(key), float)}
+    params = {key: value for key, value in case.params.items() if key not in space}
     evaluation = {"classifier": "native"} if case.capabilities.predicts else {"n_features": [d // 4, d // 2]}
     config = {
         "name": "suite",
         "seed": 1,
         "dataset": {"scaling": "none"},
-        "solver": {"name": case.solver_name, "params": dict(case.params), "space": space},
+        "solver": {"name": case.solver_name, "params": params, "space": space},
         "evaluation": evaluation,
         "cv": {"outer": 3, "inner": 2},
         "search": {"executor": "serial", "max_concurrent": 1, **search},
     }
-    for key in space:
-        config["solver"]["params"].pop(key, None)  # type: ignore[attr-defined]
     return prepare_study(folder / "suite.arrow", config)
 
 
@@ -105,11 +104,11 @@ def _nested_score(case: MethodCase, samples: Samples, y: Any) -> tuple[float, in
         finished = run_by(SerialExecutor(study), study, Path(folder, "run"))
     scores = [refit.record.test_score for refit in finished.refits if refit.record.test_score is not None]
     _, counts = np.unique(y, return_counts=True)
-    own = [part.max() for part in _by_task(samples, y)] if isinstance(samples.layout, Tasks) else [counts.max()]
+    own = [part.max() for part in _by_task(y)] if isinstance(samples.layout, Tasks) else [counts.max()]
     return float(np.mean(scores)), len(y), float(np.sum(own)) / len(y)
 
 
-def _by_task(samples: Samples, y: Any) -> list[Any]:
+def _by_task(y: Any) -> list[Any]:
     """Counts of the classes of each task."""
     tasks = np.char.partition(y, "/")[:, 0]
     return [np.unique(y[tasks == task], return_counts=True)[1] for task in np.unique(tasks)]
