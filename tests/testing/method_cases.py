@@ -13,7 +13,7 @@ POOLED = {
 BY_POSITION = dict.fromkeys(["sample_order*", "feature_order*"], "draws samples and features by their positions")
 
 CASES = [
-    MethodCase("smr", {"max_iter": 30, "tol": 1e-6}, [{"alpha": 0.3}, {"p": 0.5}], {"alpha": 2.0}),
+    MethodCase("smr", {"max_iter": 30, "tol": 1e-6}, [{"alpha": 0.3}, {"p": 0.5}, {"init": "identity"}], {"alpha": 2}),
     MethodCase("smml", {"tol": 1e-3}, [{"gamma1": 0.3}, {"gamma2": 0.0}], {"gamma1": 1.0}),
     MethodCase("mtda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"n_components": 1}], objective="rises"),
     MethodCase("pca", {}, [{"n_components": 2}]),
