@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import yaml
 from sklearn.datasets import load_digits
 
 from raysel.config import config_from_dict
-from raysel.cv.records import RefitRecord
-from raysel.cv.selection import select_winner
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
-from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.tracking.journal import Journal, read_journal
-from raysel.tracking.log import StudyLog
-from raysel.tracking.progress import Progress
+from raysel.testing import studies
+from raysel.testing.studies import Refit, compute, timeless
+from raysel.testing.studies import study_log as quiet_log
+
+__all__ = ["Refit", "compute", "quiet_log", "timeless"]  # the rest is defined here
 
 CLASSES, EACH = 4, 20
 
@@ -90,33 +86,6 @@ def make_study(path: Path, **changes: Any) -> Study:
     return Study.prepare(config_from_dict(raw_config(path, **changes)))
 
 
-@contextmanager
-def quiet_log(folder: Path, study: Study) -> Iterator[StudyLog]:
-    """The log of a study in a folder, without listeners."""
-    folder.mkdir(parents=True, exist_ok=True)
-    progress = Progress(len(study.configurations), "accuracy")
-    with Journal(folder / "journal.jsonl") as journal, StudyLog(journal, progress, folder / "progress.json") as log:
-        yield log
-
-
-class Refit(NamedTuple):
-    """A fold's winner on its whole training set."""
-
-    record: RefitRecord
-    model: Any
-
-
-def compute(executor: Executor, study: Study, log: StudyLog, kept: list[Any] = ()) -> tuple[list[Any], list[Refit]]:
-    """Trials, winners and refits."""
-    work = trial_plan(study, kept)
-    with executor:
-        executor.run_trials(work, log)
-        records = work.finish(log)
-        complexity_key = study.complexity_key(records)
-        winners = [(fold, select_winner(records, fold.name, complexity_key)) for fold in study.plan.folds]
-        return records, [Refit(*refit) for refit in executor.run_refits(winners)]
-
-
 def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
     from raysel.distributed.executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
@@ -131,13 +100,7 @@ def run_serially(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit
 
 def run_by(executor: Executor, study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study without MLflow: trials by id, refits, the journal's records in order."""
-    with quiet_log(folder, study) as log:
-        records, refits = compute(executor, study, log)
-    kept = list(read_journal(folder / "journal.jsonl"))
-    assert sorted(r["id"] for r in kept if r["kind"] == "trial") == sorted(record.id for record in records)
-    return {record.id: timeless(record.to_json()) for record in records}, refits, kept
-
-
-def timeless(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as JSON text would give it back, but for when things happened."""
-    return {key: value for key, value in json.loads(json.dumps(record)).items() if key not in ("started", "ended")}
+    finished = studies.run_by(executor, study, folder)
+    kept = finished.journal
+    assert sorted(r["id"] for r in kept if r["kind"] == "trial") == sorted(finished.trials)
+    return finished.trials, finished.refits, kept

@@ -14,7 +14,6 @@ from scipy.linalg import LinAlgWarning
 from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from task_sets import concatenate, small_but_telling
 
 from raysel.baselines.projections.aggregate import Aggregate
@@ -37,11 +36,6 @@ def scatters(X, y):
     centred = X - X.mean(axis=0)
     B = sum((y == c).mean() * np.outer(m, m) for c, m in ((c, centred[y == c].mean(axis=0)) for c in set(y)))
     return B, centred.T @ centred / len(X)
-
-
-@parametrize_with_checks([PCA(), LDA(), TraceRatioLDA(), Aggregate()])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("D", [10, 90])

@@ -16,7 +16,6 @@ from sklearn.datasets import load_digits, load_wine
 
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import find_data_file
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
 from raysel.errors import DataError
@@ -51,19 +50,6 @@ def write_plain(path, y=LABELS):
 
 
 FORMATS = [".npz", ".mat", ".csv", ".parquet", ".arrow", ".feather"]
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_every_format_gives_the_same_data(tmp_path, suffix):
-    path = tmp_path / f"faces{suffix}"
-    write_plain(path)
-    data = load_dataset(path, groups="person", shape=[3, 2])
-    assert data.name == "faces"
-    assert data.layout == Matrix(3, 2)
-    np.testing.assert_array_equal(data.X, IMAGES.reshape(10, -1))
-    np.testing.assert_array_equal(data.y, LABELS)
-    np.testing.assert_array_equal(data.groups, GROUPS)
-    assert not data.X.flags.writeable
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
@@ -204,27 +190,6 @@ def test_an_empty_file(tmp_path, suffix):
     path = tmp_path / f"e{suffix}"
     path.touch()
     refused(path, str(path), "empty (0 bytes)")
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_file_of_another_kind(tmp_path, suffix):
-    path = tmp_path / f"e{suffix}"
-    path.write_bytes(bytes(range(256)) * 20)
-    refused(path, str(path))
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".mat", ".parquet", ".arrow"])
-@pytest.mark.parametrize("raysels", [True, False])
-def test_a_file_cut_short_anywhere(tmp_path, suffix, raysels):
-    path = tmp_path / f"t{suffix}"
-    if raysels and suffix in {".parquet", ".arrow"}:
-        save_dataset(Dataset(IMAGES.reshape(10, -1), LABELS, Matrix(3, 2)), path)
-    else:
-        write_plain(path)
-    whole = path.read_bytes()
-    for length in np.linspace(1, len(whole) - 16, 40, dtype=int):
-        path.write_bytes(whole[:length])
-        refused(path, str(path))
 
 
 def test_a_csv_cut_within_a_row(tmp_path):

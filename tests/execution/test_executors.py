@@ -1,4 +1,4 @@
-"""In this process and on Ray a study gives the same numbers to the last bit."""
+"""What the commands do with an executor; executors themselves meet the suite in tests/testing."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from small_studies import make_study, run_on_ray, run_serially, timeless, write_digits, write_yaml
+from small_studies import make_study, run_serially, write_digits, write_yaml
 
 from raysel.api import run_study
 from raysel.errors import ConfigError, StudyError
+from raysel.testing.executors import STUDIES
 from raysel.tracking.journal import read_journal
 from raysel.tune import main
 
@@ -18,57 +19,6 @@ from raysel.tune import main
 def digits(tmp_path):
     write_digits(tmp_path / "few.npz")
     return tmp_path / "few.npz"
-
-
-def refitted(refits):
-    return [(timeless(r.record.to_json()), r.model.named_steps["solver"].coef_.tobytes()) for r in refits]
-
-
-STUDIES = {
-    "grid": {"solver__params": {"max_iter": 4, "init": "random"}},
-    "linear svm": {"evaluation": {"classifier": "linear_svm", "n_features": [4, 8]}, "solver__params": {"max_iter": 2}},
-    "failing": {
-        "solver__params": {"max_iter": 3, "alpha_scale": "absolute", "p": 0.5, "alpha": 1e250},
-        "solver__space": {"zeta": [1e-10, 1e300]},
-    },
-    "path": {
-        "solver": {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.4, 2.0], "gamma2": [0.0, 0.2]}},
-        "evaluation": {"classifier": "native"},
-        "search": {"method": "path"},
-    },
-    "asha": {
-        "solver__params": {"max_iter": 12, "tol": 0.0},
-        "solver__space": {"alpha": [0.01, 0.05, 0.1, 0.3, 0.6, 2.0]},
-        "search": {"early_stopping": "asha", "synchronous": True, "batch_size": 3, "reduction_factor": 2},
-    },
-    "tpe": {
-        "solver__params": {"max_iter": 3},
-        "solver__space": {"alpha": {"loguniform": [0.01, 0.5]}},
-        "search": {"method": "tpe", "num_samples": 12, "synchronous": True, "batch_size": 6},
-    },
-}
-
-
-@pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize("name", STUDIES)
-def test_serial_and_ray_agree_to_the_last_bit(name, digits, tmp_path):
-    study = make_study(digits, **STUDIES[name])
-    records, refits, kept = run_serially(study, tmp_path / "serial")
-    on_ray, ray_refits, ray_kept = run_on_ray(study, tmp_path / "ray")
-    assert {id_: without_traceback(record) for id_, record in records.items()} == {
-        id_: without_traceback(record) for id_, record in on_ray.items()
-    }
-    assert refitted(refits) == refitted(ray_refits)
-    assert {entry["kind"] for entry in kept} == {entry["kind"] for entry in ray_kept}
-    progress = [(tmp_path / where / "progress.json").read_text() for where in ("serial", "ray")]
-    assert progress[0] == progress[1]
-
-
-def without_traceback(record):
-    """The frames of a traceback are the executor's own."""
-    for fold in record["folds"].values():
-        fold["error"] = fold["error"].strip().rpartition("\n")[2]
-    return record
 
 
 def test_a_serial_study_starts_no_ray(tmp_path):

@@ -6,7 +6,7 @@ import optuna
 import pytest
 from ray.tune.search.optuna import OptunaSearch
 
-from raysel.config.space import Choices, LogSpace, RandInt, Uniform
+from raysel.config.space import RandInt, Uniform
 from raysel.search.tpe import TPESampler
 
 SPACE = {
@@ -34,17 +34,6 @@ def test_it_proposes_what_rays_wrapper_of_optuna_proposes(seed):
         assert own.ask(number) == expected
         own.tell(number, score(expected))
         peer.on_trial_complete(str(number), {"score": score(expected)})
-
-
-def test_values_of_lists_come_back_as_they_are():
-    space = {"init": Choices(("a", "b", (1, 2))), "beta": LogSpace(1e-3, 1.0, 7)}
-    sampler = TPESampler({"max_iter": 5}, space, 0)
-    for number in range(20):
-        params = sampler.ask(number)
-        assert params["max_iter"] == 5
-        assert params["init"] in space["init"].values
-        assert params["beta"] in space["beta"].values
-        sampler.tell(number, params["beta"])
 
 
 def test_points_of_an_earlier_run_are_learnt_from():

@@ -342,23 +342,6 @@ def test_a_dropped_task_is_reported():
 # --- the contract -------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([MTDA(), MTDA(method="alternating", random_state=0)])
+@parametrize_with_checks([MTDA(method="alternating", random_state=0)])
 def test_sklearn_contract(estimator, check):
     check(estimator)
-
-
-def test_iterate_is_usable_after_every_step_and_takes_what_prepare_made():
-    tasks = make_tasks(4)
-    X, y, widths = concatenate(tasks)
-    X.setflags(write=False)
-    mtda = MTDA(tasks=widths)
-    prepared = mtda.prepare(X, y)
-    values = []
-    for value in MTDA.iterate(mtda, X, y, prepared):
-        values.append(value)
-        assert mtda.predict(X).shape == (190,)
-        assert mtda.n_iter_ == len(values)
-    other = MTDA(tasks=widths, shrinkage=0.1)
-    list(other.iterate(X, y, prepared))
-    np.testing.assert_array_equal(values, MTDA(tasks=widths).fit(X, y).objective_path_)
-    np.testing.assert_array_equal(other.scores_, MTDA(tasks=widths, shrinkage=0.1).fit(X, y).scores_)

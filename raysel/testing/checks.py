@@ -1,0 +1,156 @@
+"""What a suite consists of: named checks that raise AssertionError, and pytest parameters made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fnmatch import fnmatch
+from typing import Any
+
+import numpy as np
+
+from raysel.arrays import LabelArray
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of a suite, called without arguments.
+
+    Parameters
+    ----------
+    name : str
+        The suite's subject, the check and the data, e.g. ``"smr: read_only[matrix, 3 classes]"``.
+    run : callable
+        Raises where the subject does not conform.
+    kind : str
+        The part of the suite that the check belongs to, e.g. ``"scikit-learn"`` or ``"study"``.
+    expected_failure : str, default=""
+        Why the check is expected to fail; empty where it is expected to pass.
+    """
+
+    name: str
+    run: Callable[[], None]
+    kind: str
+    expected_failure: str = ""
+
+    def __call__(self) -> None:
+        """Run the check.
+
+        Raises
+        ------
+        AssertionError
+            If the subject does not conform, or the check passes that is expected to fail.
+        """
+        if not self.expected_failure:
+            self.run()
+            return
+        try:
+            self.run()
+        except Exception:  # what a failure raises is the subject's own  # noqa: BLE001
+            return
+        raise AssertionError(f"{self.name} passes, though it is declared to fail: {self.expected_failure}")
+
+
+def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = None) -> Any:
+    """Make a decorator that runs a test function, whose one argument is ``check``, once for each check.
+
+    Parameters
+    ----------
+    checks : iterable of Check
+    slow : callable, default=None
+        Tells of a check whether it gets the mark ``slow``; None marks none.
+
+    Returns
+    -------
+    pytest.MarkDecorator
+    """
+    import pytest  # noqa: PLC0415 - an optional dependency
+
+    marked = [
+        pytest.param(check, id=check.name, marks=[pytest.mark.slow] if slow is not None and slow(check) else [])
+        for check in checks
+    ]
+    return pytest.mark.parametrize("check", marked)
+
+
+def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[Check]:
+    """Mark the checks that are expected to fail.
+
+    Parameters
+    ----------
+    checks : iterable of Check
+    failures : mapping of str to str
+        The reason, by a pattern of a check's name without its subject, as of `fnmatch`: a bracket is ``[[]``.
+
+    Yields
+    ------
+    Check
+    """
+    for check in checks:
+        own = check.name.partition(": ")[2]
+        reason = next((reason for pattern, reason in failures.items() if fnmatch(own, pattern)), "")
+        yield replace(check, expected_failure=reason) if reason else check
+
+
+def require(condition: object, message: str) -> None:
+    """Raise AssertionError unless a condition holds, whatever optimization Python runs with.
+
+    Parameters
+    ----------
+    condition : object
+        Taken as true or false.
+    message : str
+        What is wrong otherwise.
+    """
+    if not condition:
+        raise AssertionError(message)
+
+
+def require_equal(found: object, expected: object, what: str) -> None:
+    """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal to NaN.
+
+    Parameters
+    ----------
+    found, expected : array-like
+    what : str
+        What is compared, for the message.
+    """
+    np.testing.assert_array_equal(found, expected, err_msg=what, strict=True)
+
+
+def require_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
+    """Raise AssertionError unless two arrays agree up to a share of the largest expected value.
+
+    Parameters
+    ----------
+    found, expected : array-like of numbers
+    tolerance : float
+        Of the largest absolute value of ``expected``.
+    what : str
+        What is compared, for the message.
+    """
+    largest = float(np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what)
+
+
+def arrays_in(value: Any) -> list[LabelArray]:
+    """The arrays in dataclasses, tuples, lists and dicts, however deep.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    list of ndarray
+        In the order of the fields.
+    """
+    if isinstance(value, np.ndarray):
+        return [value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [array for part in fields(value) for array in arrays_in(getattr(value, part.name))]
+    if isinstance(value, dict):
+        return [array for part in value.values() for array in arrays_in(part)]
+    if isinstance(value, tuple | list):
+        return [array for part in value for array in arrays_in(part)]
+    return []

@@ -1,0 +1,148 @@
+"""Checks that order and names do not matter, and that a feature of one value has no score."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from sklearn.feature_selection import SelectorMixin
+
+from raysel.arrays import IntArray, LabelArray
+from raysel.base.estimator import Estimator
+from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
+from raysel.testing.checks import require, require_close, require_equal
+from raysel.testing.estimators.case import MethodCase
+from raysel.testing.estimators.fits import SamplesCheck, fit, fitted
+from raysel.testing.estimators.samples import Samples
+
+#: Share of the largest score that rounding may give a feature of one value.
+_ROUNDING = 1e-12
+
+
+def sample_order(case: MethodCase, samples: Samples) -> None:
+    """Samples in another order give the same scores and predictions."""
+    order = np.random.default_rng(5).permutation(len(samples.y))
+    straight = fitted(case, samples)
+    turned = fit(case.build(samples.layout), samples.X[order], samples.y[order])
+    _compare(case, straight, turned, "samples in another order")
+    _compare_predictions(case, _predicted(straight, samples), _predicted(turned, samples), "samples in another order")
+
+
+def class_names(case: MethodCase, samples: Samples) -> None:
+    """Other names for the classes, in the same order, change no bit but the names."""
+    if not samples.single_label:
+        return
+    straight = fitted(case, samples)
+    renamed = _renamed(samples, "klm")
+    turned = fit(case.build(samples.layout), samples.X, renamed)
+    if hasattr(straight, "scores_"):
+        require_equal(turned.scores_, straight.scores_, "scores_ depend on the names of the classes")
+    if hasattr(straight, "predict"):
+        names = dict(zip(samples.y.tolist(), renamed.tolist(), strict=True))
+        expected = np.array([names[label] for label in straight.predict(samples.X).tolist()])
+        require_equal(turned.predict(samples.X), expected, "predictions depend on the names of the classes")
+
+
+def class_order(case: MethodCase, samples: Samples) -> None:
+    """Classes, or labels, in another order give the same scores and predictions."""
+    straight, what = fitted(case, samples), "classes in another order"
+    renamed = _renamed(samples, "zyx") if samples.single_label else samples.y[:, ::-1]
+    turned = fit(case.build(samples.layout), samples.X, renamed)
+    _compare(case, straight, turned, what)
+    if hasattr(straight, "predict"):
+        found = turned.predict(samples.X)
+        if samples.single_label:
+            names = dict(zip(renamed.tolist(), samples.y.tolist(), strict=True))
+            found = np.array([names[label] for label in found.tolist()])
+        else:
+            found = found[:, ::-1]
+        _compare_predictions(case, straight.predict(samples.X), found, what)
+
+
+def feature_order(case: MethodCase, samples: Samples) -> None:
+    """Features in another order, within the layout's parts or along its axes, give their scores in that order."""
+    order, what = feature_permutation(samples.layout), "features in another order"
+    straight, X = fitted(case, samples), np.ascontiguousarray(samples.X[:, order])
+    turned = fit(case.build(samples.layout), X, samples.y)
+    if hasattr(straight, "scores_"):
+        require_close(turned.scores_, straight.scores_[order], case.tolerance, f"{what}: scores_ differ")
+    if hasattr(straight, "predict"):
+        _compare_predictions(case, straight.predict(samples.X), turned.predict(X), what)
+
+
+def constant_features(case: MethodCase, samples: Samples) -> None:
+    """Features of one value in the training set have score 0."""
+    X = samples.X.copy()
+    constant = [1, X.shape[1] - 1]
+    for column, value in zip(constant, (3.7, -1e3 / 3), strict=True):
+        X[:, column] = np.where(np.isnan(X[:, column]), np.nan, value)
+    X.flags.writeable = False
+    model = fit(case.build(samples.layout), X, samples.y)
+    if not hasattr(model, "scores_"):
+        return
+    # A selector keeps what has a score above 0; of a projection rounding may leave something.
+    most = 0.0 if isinstance(model, SelectorMixin) else _ROUNDING * model.scores_.max()
+    require(
+        (model.scores_[constant] <= most).all(), f"features of one value have the scores {model.scores_[constant]}."
+    )
+
+
+CHECKS: tuple[SamplesCheck, ...] = (sample_order, class_names, class_order, feature_order, constant_features)
+
+
+def feature_permutation(layout: Layout) -> IntArray:
+    """An order of the columns that a layout has as well: within parts, along axes.
+
+    Parameters
+    ----------
+    layout : Layout
+
+    Returns
+    -------
+    ndarray of int, shape (n_features,)
+    """
+    rng = np.random.default_rng(6)
+    if isinstance(layout, Tensor):
+        return _along_axes(rng, layout.shape)
+    if isinstance(layout, Modalities):
+        shapes: list[tuple[int, ...]] = [(width,) for width in layout.modalities.values()]
+    elif isinstance(layout, Tasks):
+        shapes = [(shape,) if isinstance(shape, int) else shape for shape in layout.tasks.values()]
+    else:
+        shapes = [(1,)] * layout.n_features
+    starts = np.cumsum([0, *map(math.prod, shapes)])
+    return np.concatenate([start + _along_axes(rng, shape) for start, shape in zip(starts, shapes, strict=False)])
+
+
+def _along_axes(rng: np.random.Generator, shape: tuple[int, ...]) -> IntArray:
+    cells = np.arange(math.prod(shape)).reshape(shape)
+    found: IntArray = cells[np.ix_(*(rng.permutation(side) for side in shape))].ravel()
+    return found
+
+
+def _renamed(samples: Samples, letters: str) -> LabelArray:
+    """The labels under other names, a letter for each in their order; a task's name stays before its labels."""
+    labels = np.unique(samples.y)
+    if not isinstance(samples.layout, Tasks):
+        return np.array(list(letters))[np.searchsorted(labels, samples.y)]
+    own = np.char.partition(labels, SEPARATOR)
+    names = {}
+    for task in samples.layout.tasks:
+        for letter, label in zip(letters, labels[own[:, 0] == task], strict=False):
+            names[label] = f"{task}{SEPARATOR}{letter}"
+    return np.array([names[label] for label in samples.y])
+
+
+def _predicted(model: Estimator, samples: Samples) -> LabelArray | None:
+    return model.predict(samples.X) if hasattr(model, "predict") else None
+
+
+def _compare(case: MethodCase, straight: Estimator, turned: Estimator, what: str) -> None:
+    if hasattr(straight, "scores_"):
+        require_close(turned.scores_, straight.scores_, case.tolerance, f"{what}: scores_ differ")
+
+
+def _compare_predictions(case: MethodCase, expected: LabelArray | None, found: LabelArray | None, what: str) -> None:
+    if expected is not None and found is not None:
+        same = float((found == expected).mean())
+        require(same >= case.agreement, f"{what}: {same:.0%} of the predictions are the same.")

@@ -1,0 +1,142 @@
+"""The conformance suite of readers of data files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from raysel.arrays import FloatArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Layout, Modalities, Tensor
+from raysel.data.loading import load_dataset
+from raysel.data.task_blocks import Samples, TaskBlocks
+from raysel.errors import DataError
+from raysel.testing.checks import Check, require, require_equal
+
+#: Writes a data set into a file of the format, e.g. by another library.
+WriteFile: TypeAlias = Callable[[Dataset, Path], None]
+
+#: How many lengths a file is cut to.
+_CUTS = 25
+
+
+def data_sets() -> dict[str, Dataset]:
+    """A small data set of each layout and kind of label; `raysel.data.tasks.join_tasks` joins two for `Tasks`.
+
+    Returns
+    -------
+    dict of str to Dataset
+    """
+    rng = np.random.default_rng(0)
+    codes = np.arange(10) % 3
+    vector, matrix = Tensor((6,)), Tensor((3, 2))
+
+    def make(layout: Layout, y: object, groups: object = None) -> Dataset:
+        X = rng.integers(-50, 50, (10, 6)) / 4
+        return Dataset(X, np.asarray(y), layout, "suite", None if groups is None else np.asarray(groups))
+
+    return {
+        "vectors": make(vector, codes),
+        "matrices": make(matrix, codes),
+        "modalities": make(Modalities({"a": 2, "b": 4}), codes),
+        "text labels": make(vector, np.array(["ant", "bee", "cat"])[codes]),
+        "an indicator": make(vector, np.stack([codes == 0, codes > 0, codes != 1], axis=1).astype(int)),
+        "groups": make(vector, codes, np.arange(10) // 2),
+    }
+
+
+def reader_checks(
+    suffix: str, write: WriteFile, *, holds: dict[str, Dataset] | None = None, groups: str | None = "groups"
+) -> Iterator[Check]:
+    """The conformance suite of a reader, which is asked for by `load_dataset` and a file's suffix.
+
+    Parameters
+    ----------
+    suffix : str
+        E.g. ``".npz"``.
+    write : callable
+        Takes a data set and a path and writes what the reader is to read.
+    holds : dict of str to Dataset, default=None
+        The data sets that the format can hold; None for all of `data_sets`.
+    groups : str, default="groups"
+        The name under which ``write`` puts the groups; None where the file says it itself.
+
+    Yields
+    ------
+    Check
+
+    Examples
+    --------
+    >>> from raysel.data.formats.writers import save_dataset
+    >>> for check in reader_checks(".parquet", save_dataset):
+    ...     check()
+    """
+    held = data_sets() if holds is None else holds
+    for name, dataset in held.items():
+        run = partial(_comes_back, dataset, suffix, write, groups)
+        yield Check(f"{suffix}: comes_back[{name}]", run, "reader")
+    first = next(iter(held.values()))
+    yield Check(f"{suffix}: empty_file", partial(_refuses, suffix, b""), "reader")
+    yield Check(f"{suffix}: another_kind", partial(_refuses, suffix, bytes(range(256)) * 20), "reader")
+    yield Check(f"{suffix}: no_such_file", partial(_refuses, suffix, None), "reader")
+    yield Check(f"{suffix}: cut_short", partial(_cut_short, first, suffix, write), "reader")
+
+
+def _dense(X: Samples) -> FloatArray:
+    return X.dense() if isinstance(X, TaskBlocks) else X
+
+
+def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | None) -> None:
+    """Values, labels, groups and layout are those that were written, and X is read-only."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"suite{suffix}")
+        write(dataset, path)
+        layout = dataset.layout
+        shape = layout.shape if isinstance(layout, Tensor) else None
+        found = load_dataset(path, shape=shape, groups=groups if dataset.groups is not None else None)
+    blocks = found.X.blocks if isinstance(found.X, TaskBlocks) else (found.X,)
+    require(not any(block.flags.writeable for block in blocks), "X can be written to.")
+    require_equal(_dense(found.X), _dense(dataset.X), "X differs")
+    require_equal(found.y, dataset.y, "y differs")
+    require((found.groups is None) == (dataset.groups is None), "one has groups, the other has not.")
+    if dataset.groups is not None:
+        require_equal(found.groups, dataset.groups, "groups differ")
+    require(found.layout == layout, f"the layout {layout} came back as {found.layout}.")
+    require(found.name == "suite", f"the data set is called {found.name}, not by its file.")
+
+
+def _refuses(suffix: str, content: bytes | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"damaged{suffix}")
+        if content is not None:
+            path.write_bytes(content)
+        _require_refusal(path, may_read=False)
+
+
+def _cut_short(dataset: Dataset, suffix: str, write: WriteFile) -> None:
+    """A file cut short anywhere is refused; one of plain text may hold fewer samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"whole{suffix}")
+        write(dataset, path)
+        whole = path.read_bytes()
+        plain = whole.isascii()
+        for length in np.linspace(1, len(whole) - 16, _CUTS, dtype=int).tolist():
+            path.write_bytes(whole[:length])
+            _require_refusal(path, may_read=plain)
+
+
+def _require_refusal(path: Path, *, may_read: bool) -> None:
+    try:
+        load_dataset(path)
+    except DataError as error:
+        require(path.name in str(error), f"the error does not name {path.name}: {error}")
+        require("Traceback" not in str(error), f"the error tells of code: {error}")
+    except Exception as error:
+        raise AssertionError(f"{path.name} raised {type(error).__name__}, not DataError: {error}") from error
+    else:
+        require(may_read, f"{path.name} is read although it is damaged.")

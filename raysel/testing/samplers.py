@@ -1,0 +1,152 @@
+"""The conformance suite of samplers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from raysel.config.space import Choices, Domain, LogSpace, RandInt, Uniform
+from raysel.search.batches import BatchedProposals
+from raysel.search.configurations import Configuration
+from raysel.search.samplers import Sampler
+from raysel.testing.checks import Check, require
+
+#: Makes a sampler from fixed parameters, a space and a seed.
+MakeSampler: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Domain], int], Sampler]
+
+#: A domain of each kind.
+SPACE: dict[str, Domain] = {
+    "uniform": Uniform(-2.0, 2.0),
+    "loguniform": Uniform(1e-3, 1.0, log=True),
+    "logspace": LogSpace(1e-3, 1.0, 7),
+    "choices": Choices(("a", "b", 3)),
+    "randint": RandInt(1, 6),
+}
+_FIXED = {"max_iter": 5}
+_TOTAL, _BATCH = 24, 4
+
+
+def sampler_checks(
+    name: str, make: MakeSampler, space: Mapping[str, Domain] = SPACE, *, endless: bool = True
+) -> Iterator[Check]:
+    """The conformance suite of a sampler.
+
+    Parameters
+    ----------
+    name : str
+        For the checks' names.
+    make : callable
+        Takes fixed parameters, a space and a seed; returns a new sampler.
+    space : mapping of str to Domain, default=SPACE
+        A space that the sampler can search; of at least 24 configurations.
+    endless : bool, default=True
+        Whether it may be asked again when it has proposed all of a small space; a list may not.
+
+    Yields
+    ------
+    Check
+
+    Examples
+    --------
+    >>> from raysel.search.tpe import TPESampler
+    >>> for check in sampler_checks("tpe", TPESampler):
+    ...     check()
+    """
+    for run in (
+        _proposals_are_in_the_space,
+        _a_seed_decides,
+        _order_within_a_batch,
+        _earlier_points_are_understood,
+        *([_a_small_space_is_tried_once] if endless else []),
+    ):
+        yield Check(f"{name}: {run.__name__.strip('_')}", partial(run, make, space), "sampler")
+
+
+def _score(params: Mapping[str, Any]) -> float:
+    """A score that depends on every parameter."""
+    return float(sum(np.cos(3 * v) if isinstance(v, int | float) else len(v) for v in params.values()))
+
+
+def _contains(domain: Domain, value: Any) -> bool:
+    if isinstance(domain, Choices | LogSpace):
+        return value in domain.values
+    whole = not isinstance(domain, RandInt) or isinstance(value, int)
+    return whole and not isinstance(value, bool) and domain.low <= value <= domain.high
+
+
+def _ask(sampler: Sampler, many: int) -> list[dict[str, Any]]:
+    """Configurations in turn, each scored at once."""
+    found = []
+    for number in range(many):
+        found.append(dict(sampler.ask(number)))
+        sampler.tell(number, _score(found[-1]))
+    return found
+
+
+def _explore(sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle: int) -> list[dict[str, Any]]:
+    """Configurations in batches, those of a batch told in a shuffled order."""
+    proposals = BatchedProposals(sampler, total, tuple(space), {}, _BATCH)
+    order, running, tried = random.Random(shuffle), list[Configuration](), list[dict[str, Any]]()  # noqa: S311
+    while True:
+        found = proposals.next()
+        if found is not None:
+            running.append(found)
+            tried.append(dict(found.params))
+        elif not running:
+            require(proposals.exhausted, f"after {len(tried)} configurations none may be asked for, nor does one run.")
+            return tried
+        else:
+            done = running.pop(order.randrange(len(running)))
+            proposals.tell(done.id, _score(done.params))
+
+
+def _proposals_are_in_the_space(make: MakeSampler, space: Mapping[str, Domain]) -> None:
+    for seed in (0, 1):
+        for found in _ask(make(_FIXED, space, seed), _TOTAL):
+            require(set(found) == {*_FIXED, *space}, f"a configuration sets {sorted(found)}.")
+            require({key: found[key] for key in _FIXED} == _FIXED, f"the fixed parameters became {found}.")
+            outside = {key: found[key] for key, domain in space.items() if not _contains(domain, found[key])}
+            require(not outside, f"{outside} is not in the space.")
+
+
+def _a_seed_decides(make: MakeSampler, space: Mapping[str, Domain]) -> None:
+    state = np.random.get_state()  # noqa: NPY002 - what a careless sampler draws from
+    try:
+        found = []
+        for seed in (1, 2):
+            np.random.seed(seed)  # noqa: NPY002
+            random.seed(seed)
+            found.append(_ask(make(_FIXED, space, 0), _TOTAL))
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    require(found[0] == found[1], "two samplers of one seed, told the same scores, propose different configurations.")
+
+
+def _order_within_a_batch(make: MakeSampler, space: Mapping[str, Domain]) -> None:
+    found = [_explore(make(_FIXED, space, 0), space, _TOTAL, shuffle) for shuffle in (0, 1)]
+    require(found[0] == found[1], "the order in which the trials of a batch end changes what is proposed.")
+
+
+def _earlier_points_are_understood(make: MakeSampler, space: Mapping[str, Domain]) -> None:
+    sampler = make(_FIXED, space, 0)
+    for params in _ask(make(_FIXED, space, 1), 10):
+        sampler.observe(params, _score(params))
+    for found in _ask(sampler, 10):
+        require(
+            set(found) == {*_FIXED, *space}, f"after points of an earlier run a configuration sets {sorted(found)}."
+        )
+
+
+def _a_small_space_is_tried_once(make: MakeSampler, space: Mapping[str, Domain]) -> None:
+    choices = {key: domain for key, domain in space.items() if isinstance(domain, Choices)}
+    if not choices:
+        return
+    tried = _explore(make(_FIXED, choices, 0), choices, 5 * _TOTAL, 0)
+    points = [repr(sorted(params.items())) for params in tried]
+    most = int(np.prod([len(domain.values) for domain in choices.values()]))
+    require(len(points) == len(set(points)), "a configuration is tried twice.")
+    require(0 < len(points) <= most, f"{len(points)} of {most} configurations were tried.")

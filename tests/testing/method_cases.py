@@ -1,0 +1,30 @@
+"""The methods that the conformance suite is run on, a line each: fast parameters, and what no class declares."""
+
+from __future__ import annotations
+
+from raysel.testing import MethodCase
+
+#: Aggregate pools tasks whose samples it pads with zeros: columns of one place are one feature.
+POOLED = {
+    "feature_order[[]tasks]": "the tasks' features are pooled by their place",
+    "constant_features[[]tasks]": "a feature that is constant in its own task has the score of its place in the others",
+}
+#: Bootstraps and candidate features are drawn by position.
+BY_POSITION = dict.fromkeys(["sample_order*", "feature_order*"], "draws samples and features by their positions")
+
+CASES = [
+    MethodCase("smr", {"max_iter": 30, "tol": 1e-6}, [{"alpha": 0.3}, {"p": 0.5}, {"init": "identity"}], {"alpha": 2}),
+    MethodCase("smml", {"tol": 1e-3}, [{"gamma1": 0.3}, {"gamma2": 0.0}], {"gamma1": 1.0}),
+    MethodCase("mtda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"n_components": 1}], objective="rises"),
+    MethodCase("aligned_mtda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"share": "within"}], objective="rises"),
+    MethodCase("bilinear_mtda", {"bilinear": (1, 1), "n_init": 2}, [{"n_init": 1}], objective="rises"),
+    MethodCase("semisupervised_mtda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises"),
+    MethodCase("pca", {}, [{"n_components": 2}]),
+    MethodCase("lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}]),
+    MethodCase("linear_svm", {"C": 0.05, "penalty": "l1", "tol": 1e-6}, [{"C": 1.0}, {"penalty": "l2"}], {"C": 1e-5}),
+    MethodCase("trace_ratio_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises"),
+    MethodCase("aggregate", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises", expected_failures=POOLED),
+    MethodCase("sklearn.linear_model.LogisticRegression", {"C": 0.5}, [{"C": 0.1}], tolerance=1e-3),
+    MethodCase("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 5}, expected_failures=BY_POSITION),
+    MethodCase("sklearn.feature_selection.SelectKBest", {"k": 3}),
+]

@@ -1,0 +1,29 @@
+"""Every executor meets the suite of executors: in this process and on Ray a study gives the same numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from raysel.distributed.executor import RayExecutor
+from raysel.execution.serial import SerialExecutor
+from raysel.testing import executor_checks, parametrize
+
+
+@parametrize(executor_checks("serial", SerialExecutor))
+def test_serial(check):
+    check()
+
+
+def on_ray(study):
+    """An executor that joins the Ray that is up."""
+    return RayExecutor(study, None)
+
+
+@pytest.mark.usefixtures("ray_here")
+@parametrize(
+    # An interrupted search leaves its workers to a Ray that goes on, where no later test would find a core.
+    (check for check in executor_checks("ray", on_ray) if check.kind != "interrupt"),
+    slow=lambda check: check.kind == "resume",
+)
+def test_ray(check):
+    check()

@@ -1,0 +1,31 @@
+"""Every registered method, and some of scikit-learn's, meet the suite of methods."""
+
+from __future__ import annotations
+
+import pytest
+from method_cases import CASES
+
+from raysel.base.registry import solver_names
+from raysel.distributed.executor import RayExecutor
+from raysel.testing import estimator_checks, parametrize
+from raysel.testing.estimators.studies import executors_agree
+
+BY_NAME = {case.solver_name: case for case in CASES}
+
+
+def test_every_registered_method_has_a_case():
+    assert set(solver_names()) <= set(BY_NAME)
+
+
+@parametrize(check for case in CASES for check in estimator_checks(case))
+def test_conformance(check):
+    check()
+
+
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "name", [name if name == "linear_svm" else pytest.param(name, marks=pytest.mark.slow) for name in BY_NAME]
+)
+def test_ray_gives_the_numbers_of_the_serial_executor(name, workers):
+    executors_agree(BY_NAME[name], lambda study: RayExecutor(study, None), max_concurrent=workers)

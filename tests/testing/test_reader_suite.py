@@ -1,0 +1,106 @@
+"""Every reader meets the suite of readers, and every suffix has its cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy.io
+
+from raysel.data import loading
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Modalities, Tensor
+from raysel.data.tasks import join_tasks
+from raysel.testing import parametrize, reader_checks
+from raysel.testing.readers import data_sets
+
+
+def named_arrays(dataset):
+    """The arrays of a data set under the names that .npz and .mat files have."""
+    layout = dataset.layout
+    if isinstance(layout, Modalities):
+        columns = layout.slices().values()
+        arrays = {f"view_{i}": dataset.X[:, own] for i, own in enumerate(columns)}
+        arrays["view_names"] = np.array(list(layout.modalities))
+    else:
+        arrays = {"X": dataset.X.reshape(len(dataset.X), *layout.shape)}
+    groups = {} if dataset.groups is None else {"groups": dataset.groups}
+    return {**arrays, ("Y" if dataset.is_multilabel else "y"): dataset.y, **groups}
+
+
+def write_npz(dataset, path):
+    np.savez(path, **named_arrays(dataset))
+
+
+def write_mat(dataset, path):
+    scipy.io.savemat(path, named_arrays(dataset))
+
+
+def frame(dataset):
+    """The data set as a table."""
+    layout = dataset.layout
+    names = [f"p{i}" for i in range(dataset.n_features)]
+    if isinstance(layout, Modalities):
+        names = [f"{name}.{i}" for name, width in layout.modalities.items() for i in range(width)]
+    table = pd.DataFrame(dataset.X, columns=names)
+    if dataset.is_multilabel:
+        table = table.assign(**{f"y.label{i}": column for i, column in enumerate(dataset.y.T)})
+    else:
+        table = table.assign(y=dataset.y)
+    return table if dataset.groups is None else table.assign(groups=dataset.groups)
+
+
+def write_csv(dataset, path):
+    frame(dataset).to_csv(path, index=False)
+
+
+def write_parquet(dataset, path):
+    frame(dataset).to_parquet(path)
+
+
+def write_feather(dataset, path):
+    frame(dataset).to_feather(path)
+
+
+WRITERS = {
+    ".npz": write_npz,
+    ".mat": write_mat,
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".arrow": write_feather,
+    ".feather": write_feather,
+}
+
+
+def test_every_suffix_has_a_case():
+    assert set(WRITERS) == set(loading._READERS)
+
+
+@parametrize(check for suffix, write in WRITERS.items() for check in reader_checks(suffix, write))
+def test_files_of_other_programs(check):
+    check()
+
+
+def own_data_sets():
+    """Those of the suite, and those that only files of raysel's hold."""
+    data = data_sets()
+    parts = {"first": data["vectors"], "second": data["matrices"]}
+    cube = Dataset(data["vectors"].X, data["vectors"].y, Tensor((3, 1, 2)), "suite")
+    return {**data, "a cube": cube}, join_tasks(parts, "suite")
+
+
+@parametrize(
+    check
+    for suffix in (".parquet", ".arrow", ".feather")
+    for check in reader_checks(suffix, save_dataset, holds=own_data_sets()[0], groups=None)
+)
+def test_files_of_raysels(check):
+    check()
+
+
+def test_several_tasks_come_back(tmp_path):
+    joined = own_data_sets()[1]
+    for suffix in (".parquet", ".arrow"):
+        save_dataset(joined, tmp_path / f"joined{suffix}")
+        found = loading.load_dataset(tmp_path / f"joined{suffix}")
+        assert (found.content_hash, found.layout, found.name) == (joined.content_hash, joined.layout, "suite")
