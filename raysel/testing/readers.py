@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -93,8 +93,9 @@ def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | N
         layout = dataset.layout
         shape = layout.shape if isinstance(layout, Tensor) else None
         found = load_dataset(path, shape=shape, groups=groups if dataset.groups is not None else None)
-    require(not found.X.flags.writeable, "X can be written to.")
-    require_equal(found.X, dataset.X, "X differs")
+    X: Any = found.X
+    require(not X.flags.writeable, "X can be written to.")
+    require_equal(X, dataset.X, "X differs")
     require_equal(found.y, dataset.y, "y differs")
     require((found.groups is None) == (dataset.groups is None), "one has groups, the other has not.")
     if dataset.groups is not None:

@@ -5,10 +5,13 @@ What scikit-learn's own checks cannot ask, for they know of no NaN that means so
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, get_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -169,6 +172,20 @@ def test_a_grid_search_sets_parameters_through_the_pipeline(method, mixed):
     assert best == 2  # one direction parts five classes worse than two
     alone = clone(pipeline).set_params(**{f"{name}__n_components": best}).fit(X, y)
     np.testing.assert_array_equal(search.predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_clone_is_unfitted_and_fits_alike(method, mixed):
+    X, y, _ = mixed
+    fitted = method(tasks=WIDTHS, n_components=2).fit(X, y)
+    other = clone(fitted)
+    assert other.get_params() == fitted.get_params()
+    assert other.tasks is not fitted.tasks
+    with pytest.raises(NotFittedError):
+        other.predict(X)
+    np.testing.assert_array_equal(other.fit(X, y).transform(X), fitted.transform(X))
+    kept = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(kept.predict(X), fitted.predict(X))
 
 
 def test_a_clone_of_aligned_maps_fits_alike(mixed):
