@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +52,9 @@ class RayExecutor(Executor):
         self._study, self._address = study, address
         self._session = ExitStack()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            gc.collect()  # ends the actors of an interrupted search, which reference each other
         self._session.close()
 
     @cached_property
@@ -114,6 +117,9 @@ class RayExecutor(Executor):
                 tuner.fit()
             except (TuneError, RayError) as error:
                 raise callback.error or StudyError(f"the trials ended early: {last_line(error)}") from error
+            except KeyboardInterrupt as error:
+                # The frames of Tune hold the actors: as long as the traceback lives, they keep their CPUs.
+                raise error.with_traceback(None) from None
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from failures import failures
+from failing_checks import failures
 
 from raysel.base.capabilities import MODALITIES, TENSOR
 from raysel.base.selector import LinearSelector

@@ -7,7 +7,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from failures import failures
+from failing_checks import failures
 
 from raysel.data import loading
 from raysel.data.formats.tables import read_parquet

@@ -20,10 +20,6 @@ def on_ray(study):
 
 
 @pytest.mark.usefixtures("ray_here")
-@parametrize(
-    # An interrupted search leaves its workers to a Ray that goes on, where no later test would find a core.
-    (check for check in executor_checks("ray", on_ray) if check.kind != "interrupt"),
-    slow=lambda check: check.kind == "resume",
-)
+@parametrize(executor_checks("ray", on_ray), slow=lambda check: check.kind == "resume")
 def test_ray(check):
     check()
