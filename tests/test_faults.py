@@ -515,11 +515,16 @@ SEARCH = [
 ]
 
 FOLDS = [
-    Fault("more folds than samples", few("cv.outer=21"), 2, "class 0 has 20 samples where cv.outer=21 ...at most 20"),
+    Fault(
+        "more folds than samples",
+        few("cv.outer=21"),
+        2,
+        "class 0 has 20 samples, too few for cv.outer=21 ...at most 20",
+    ),
     Fault("more inner folds than samples", few("cv.inner=11"), 2, "class 0 has 10 ...cv.inner=11 ...at most 10"),
-    Fault("nothing left to test", few("cv={train_per_class: 20, repeats: 2}"), 2, "class 0 ...ask for at most 19"),
+    Fault("nothing left to test", few("cv={train_per_class: 20, repeats: 2}"), 2, "class 0 ...set at most 19"),
     Fault("no plan", few("cv.plan=no.json"), 2, "cv.plan: no.json"),
-    Fault("a plan that is none", few("cv.plan=few.yaml"), 2, "cv.plan: few.yaml is no plan.json of a study"),
+    Fault("a plan that is none", few("cv.plan=few.yaml"), 2, "cv.plan: few.yaml cannot be read as the plan.json"),
     Fault("a plan of other data", few("cv.plan=bad.json"), 2, "made for 90 samples ...has 80", plan(of_other_data)),
     Fault("a plan that leaks", few("cv.plan=bad.json"), 2, "outer0, inner fold 0 uses ...outside", plan(leak)),
     Fault("a plan without end", few("cv.plan=bad.json"), 2, "the fold `final`", plan(lambda p: p["folds"].pop())),
@@ -557,7 +562,13 @@ DIRECTORIES = [
     Fault("other code", "--resume killed", 2, "cannot be resumed...numbers: ...0.0.1+0 by", edited(version("numbers"))),
     Fault("another NumPy", "--resume killed", 2, "cannot be resumed...numpy: 0.0.1+0 -> ", edited(version("numpy"))),
     Fault("a damaged config", "--resume killed", 2, "config.yaml, line 1: ", write("killed/config.yaml", "a: [")),
-    Fault("damaged folds", "--resume killed", 2, "killed/plan.json is no plan.json", write("killed/plan.json", "{")),
+    Fault(
+        "damaged folds",
+        "--resume killed",
+        2,
+        "killed/plan.json cannot be read as the plan.json",
+        write("killed/plan.json", "{"),
+    ),
     Fault(
         "folds gone",
         "--resume killed",
@@ -597,7 +608,7 @@ ELSEWHERE = [
         "a Ray that is not there",
         few("search={}", arguments="--address 127.0.0.1:1"),
         2,
-        "no Ray answers there ...HOST:PORT",
+        "no Ray cluster answers there ...HOST:PORT",
     ),
     Fault(
         "an address that is none", few("search={}", arguments="--address me:ray"), 2, "--address me:ray: ...HOST:PORT"
