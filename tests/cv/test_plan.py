@@ -257,9 +257,9 @@ def test_an_index_out_of_range_is_refused(tmp_path, bad):
     [
         (set_at("n_samples", 21), "made for 21 samples, but the data set has 20"),
         (lambda raw: raw["folds"].pop(), "the fold `final`"),
-        (lambda raw: raw["folds"].pop(0), "two or more distinct outer folds"),
+        (lambda raw: raw["folds"].pop(0), "two or more outer folds"),
         (lambda raw: raw["folds"].reverse(), "the fold `final`"),
-        (set_at("folds", 0, "name", "outer1"), "distinct"),
+        (set_at("folds", 0, "name", "outer1"), "distinct names"),
         (set_at("folds", 0, "index", 1), "have the same repeat and index"),
         (set_at("folds", 0, "repeat", -1), "whole numbers"),
         (set_at("folds", 0, "name", "../../outer0"), "must consist of letters"),
