@@ -505,7 +505,7 @@ SEARCH = [
         "early stops without scores",
         few("search.early_stopping=asha", "evaluation.classifier=linear_svm"),
         2,
-        "search.early_stopping ...linear_svm ...take knn or native",
+        "search.early_stopping ...linear_svm ...use knn or native",
     ),
     Fault("a grid without end", few("solver.space.rank={randint: [1, 9999999]}"), 2, "29999997 points; give shorter"),
     Fault("a grid past counting", few(f"solver.space={PAST_COUNTING}"), 2, "points; give shorter"),
@@ -577,7 +577,7 @@ DIRECTORIES = [
         lambda: Path("killed/plan.json").unlink(),
     ),
     Fault("the journal gone", "--resume killed", 2, "killed holds no", lambda: Path("killed/journal.jsonl").unlink()),
-    Fault("an empty journal", "--resume killed", 2, "has no record of one", write("killed/journal.jsonl", "")),
+    Fault("an empty journal", "--resume killed", 2, "has no record of a study", write("killed/journal.jsonl", "")),
     Fault("a damaged line", "--resume killed", 2, "journal.jsonl, line 1: damaged...restore", garbled),
     Fault(
         "another tool's line",
