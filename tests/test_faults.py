@@ -531,14 +531,18 @@ FOLDS = [
 ]
 
 DIRECTORIES = [
-    Fault("a file for a directory", few(arguments="--output few.npz"), 2, "be written to few.npz: ...--output"),
-    Fault("a directory in a file", few(arguments="--output few.npz/study"), 2, "to few.npz/study: ...--output"),
-    Fault("a directory of the system", few("output=/proc/study"), 2, "be written to /proc/study: ...--output"),
-    Fault("a study is there", few(arguments="--output killed"), 2, "killed already holds a study...--resume killed"),
-    Fault("another study is there", views("output=killed"), 2, "killed already holds a study...--output"),
-    Fault("a study runs there", few(arguments="--output busy"), 2, "running in busy; let it end", running("busy")),
-    Fault("it still runs", "--resume killed", 2, "running in killed; let", held("killed")),
-    Fault("its directory was named", few(arguments="--output killed"), 2, "running in killed; let", held("killed")),
+    Fault("a file for a directory", few(arguments="--output few.npz"), 2, "be written to few.npz: ...output directory"),
+    Fault("a directory in a file", few(arguments="--output few.npz/study"), 2, "to few.npz/study: ...output directory"),
+    Fault("a directory of the system", few("output=/proc/study"), 2, "be written to /proc/study: ...output directory"),
+    Fault("a study is there", few(arguments="--output killed"), 2, "killed already holds a study...Resume that study"),
+    Fault(
+        "another study is there", views("output=killed"), 2, "killed already holds a study...another output directory"
+    ),
+    Fault(
+        "a study runs there", few(arguments="--output busy"), 2, "running in busy; wait until it ends", running("busy")
+    ),
+    Fault("it still runs", "--resume killed", 2, "running in killed; wait", held("killed")),
+    Fault("its directory was named", few(arguments="--output killed"), 2, "running in killed; wait", held("killed")),
     Fault("nothing to resume", "--resume no-such", 2, "no-such holds no study; --resume takes the directory of one"),
     Fault("a directory without study", "--resume .", 2, ". holds no study; --resume takes the directory of one"),
     Fault("other folds", "--resume killed --set cv.outer=3", 2, "killed cannot be resumed...cv.outer: 2 -> 3...Undo"),
@@ -599,7 +603,7 @@ DIRECTORIES = [
     ),
     Fault("a damaged line where to go", few(arguments="--output killed"), 2, "line 1: damaged", garbled),
     Fault("nothing to replay", "--replay no-such", 2, "no-such holds no readable journal"),
-    Fault("a replay of what runs", "--replay killed", 2, "running in killed; let", held("killed")),
+    Fault("a replay of what runs", "--replay killed", 2, "running in killed; wait", held("killed")),
     Fault("a replay with settings", "--replay killed --set cv.outer=3", 2, "--replay ...tracking.uri"),
 ]
 
@@ -632,7 +636,12 @@ SELECT = [
 # These need Ray.
 
 OF_A_FINISHED_STUDY = [
-    Fault("run again", few(arguments="--output study"), 2, "study already holds a study...--resume study...--output"),
+    Fault(
+        "run again",
+        few(arguments="--output study"),
+        2,
+        "study already holds a study...Resume that study...output directory",
+    ),
     Fault("another seed at last", "--resume study --set seed=4", 2, "study cannot be resumed...seed: 3 -> 4...Undo"),
     Fault("changed data at last", "--resume study", 2, "study cannot be resumed...the data of few...", changed_data),
     Fault("no top", "study --top 0", 2, "--top 0 must lie between 1 and the 64 features", command=select.main),

@@ -132,7 +132,7 @@ def resume(study: Study, stored: StoredStudy, executor: Executor, listeners: Seq
         record = resumed_record(study, stored.study)
         stored.check(study, record)
         try:
-            directory.beginning.unlink(missing_ok=True)
+            directory.incomplete.unlink(missing_ok=True)
             write_text_atomically(directory.config, dump_config(study.config))
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
@@ -249,16 +249,16 @@ def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -
     """Write configuration, folds and the journal's first record; if one fails, all are removed."""
     files = (directory.config, directory.plan, directory.journal)
     try:
-        directory.beginning.touch()
+        directory.incomplete.touch()
         for file in files:
             file.unlink(missing_ok=True)
         write_text_atomically(directory.config, dump_config(study.config))
         write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
         journal = Journal(directory.journal)
         journal.append(record)
-        directory.beginning.unlink()
+        directory.incomplete.unlink()
     except (OSError, StudyError) as error:
-        for file in (*files, directory.beginning):
+        for file in (*files, directory.incomplete):
             file.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise DirectoryError(

@@ -66,7 +66,7 @@ def own_module(tmp_path, monkeypatch):
         (
             "sklearn.neighbors.KNeighborsClassifier",
             {"evaluation": SVM},
-            "linear_svm: .* does not rank features; use nativ",
+            "linear_svm: .* does not rank features",
         ),
         ("sklearn.feature_selection.VarianceThreshold", {"evaluation": KNN}, "neither predicts nor ranks features"),
         ("own_methods.Nothing", {"evaluation": KNN}, "neither predicts nor ranks features"),
