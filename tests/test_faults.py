@@ -536,10 +536,10 @@ DIRECTORIES = [
     Fault("a directory of the system", few("output=/proc/study"), 2, "be written to /proc/study: ...output directory"),
     Fault("a study is there", few(arguments="--output killed"), 2, "killed already holds a study...Resume that study"),
     Fault(
-        "another study is there", views("output=killed"), 2, "killed already holds a study...another output directory"
+        "another study is there", views("output=killed"), 2, "killed already holds a study...output directory"
     ),
     Fault(
-        "a study runs there", few(arguments="--output busy"), 2, "running in busy; wait until it ends", running("busy")
+        "a study runs there", few(arguments="--output busy"), 2, "running in busy; wait", running("busy")
     ),
     Fault("it still runs", "--resume killed", 2, "running in killed; wait", held("killed")),
     Fault("its directory was named", few(arguments="--output killed"), 2, "running in killed; wait", held("killed")),
@@ -640,7 +640,7 @@ OF_A_FINISHED_STUDY = [
         "run again",
         few(arguments="--output study"),
         2,
-        "study already holds a study...Resume that study...output directory",
+        "study already holds a study...Resume...directory",
     ),
     Fault("another seed at last", "--resume study --set seed=4", 2, "study cannot be resumed...seed: 3 -> 4...Undo"),
     Fault("changed data at last", "--resume study", 2, "study cannot be resumed...the data of few...", changed_data),

@@ -110,7 +110,7 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path
         assert len(row) <= 80
     assert out.count("parameter_11=0.12345") == 3
     assert "1 of 4 trials failed; their errors are in the journal." in out
-    assert "not all runs are there: [no] answer" in out
+    assert "not all runs are uploaded: [no] answer" in out
     assert "http://somewhere:5000/#/experiments/1" in out
 
 
@@ -269,7 +269,7 @@ def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(sma
     filling.join()
     said = capsys.readouterr().err
     assert status == 1
-    assert "No space left on device. What it held before is kept." in said
+    assert "No space left on device. Its earlier records are kept." in said
     assert "Traceback" not in said
     kept = list(read_journal(study / "journal.jsonl"))
     assert kept[0]["kind"] == "study"
