@@ -326,22 +326,27 @@ CONFIGURATION = [
     Fault("a seed below zero", few("seed=-1"), 2, "seed: ...greater than or equal to 0, not -1"),
     Fault("true for a seed", few("seed=true"), 2, "seed: ...whole number, not True"),
     Fault("a seed that is too large", few("seed=4294967296"), 2, "seed: ...less than 4294967296"),
-    Fault("a number of 30 digits", few(f"seed={'9' * 30}"), 2, "--set seed=...this whole number is too large"),
-    Fault("a number of 5000 digits", few(f"seed={'9' * 5000}"), 2, "--set seed=99..., line 1: ...cannot be read"),
-    Fault("an infinite number", few("solver.params.tol=.inf"), 2, "solver.params.tol: inf is no value: give a finite"),
+    Fault("a number of 30 digits", few(f"seed={'9' * 30}"), 2, "seed=...whole numbers must lie between"),
+    Fault("a number of 5000 digits", few(f"seed={'9' * 5000}"), 2, "seed=99..., line 1: ...cannot be read"),
+    Fault("an infinite number", few("solver.params.tol=.inf"), 2, "solver.params.tol: inf is not a valid value: give"),
     Fault("a name with a slash", few("name=a/b"), 2, "name: ...not 'a/b'"),
-    Fault("a needed key unset", few("solver.name=null"), 2, "solver.name: this key is needed"),
+    Fault("a needed key unset", few("solver.name=null"), 2, "solver.name: this key is required"),
     Fault("a value for a section", few("cv=3"), 2, "cv: give its keys (outer, inner,...), not 3"),
-    Fault("keys for a value", few("seed.first=3"), 2, "--set seed.first=3: `seed` holds a value"),
-    Fault("a setting without a value", few("cv.outer"), 2, "--set cv.outer: write it as key=value"),
+    Fault("keys for a value", few("seed.first=3"), 2, "seed.first=3: `seed` is set to a value"),
+    Fault("a setting without a value", few("cv.outer"), 2, "cv.outer: an override must have the form key=value"),
     Fault("path and source", few("dataset.source=digits"), 2, "dataset: give exactly one of `source`"),
     Fault("neither path nor source", few("dataset.path=null"), 2, "dataset: give exactly one of `source`"),
     Fault("an unknown scaling", few("dataset.scaling=minimax"), 2, "dataset.scaling: ...'minmax'...not 'minimax'"),
     Fault("an unknown classifier", few("evaluation.classifier=knm"), 2, "evaluation.classifier: ...'knn'...not 'knm'"),
     Fault("an unknown domain", few("solver.space.alpha={logunifrom: [1, 2]}"), 2, "did you mean `loguniform`?"),
-    Fault("nothing to try", few("solver.space.alpha=[]"), 2, "solver.space.alpha: an empty list ...at least one value"),
-    Fault("a value twice", few("solver.space.alpha=[1, 1.0]"), 2, "solver.space.alpha: [1, 1.0] names a value twice"),
-    Fault("bounds turned round", few("solver.space.alpha={uniform: [1, 0]}"), 2, "[1, 0]: the lower ...must lie below"),
+    Fault(
+        "nothing to try",
+        few("solver.space.alpha=[]"),
+        2,
+        "solver.space.alpha: the list is empty; ...at least one value",
+    ),
+    Fault("a value twice", few("solver.space.alpha=[1, 1.0]"), 2, "solver.space.alpha: [1, 1.0] has a value twice"),
+    Fault("bounds turned round", few("solver.space.alpha={uniform: [1, 0]}"), 2, "[1, 0]: the lower ...less than"),
     Fault("log of zero", few("solver.space.alpha={loguniform: [0, 1]}"), 2, "solver.space.alpha: ...must be positive"),
     Fault("a billion values", few("solver.space.alpha={logspace: [1, 2, 1e9]}"), 2, "alpha: ...up to 10000"),
     Fault("a parameter fixed and searched", few("solver.params.rank=2"), 2, "solver: rank stands in ...; keep one"),
@@ -362,14 +367,16 @@ CONFIGURATION = [
     Fault("no file", "no-such.yaml", 2, "no configuration at no-such.yaml. Built-in studies: digits-smr"),
     Fault("nearly a built-in study", "digit-smr", 2, "no configuration at digit-smr. Did you mean `digits-smr`?"),
     Fault("a directory", ".", 2, "no configuration at ., which is a directory"),
-    Fault("an empty file", "bad.yaml", 2, "bad.yaml holds no configuration; it needs keys such as name", study("")),
+    Fault("an empty file", "bad.yaml", 2, "bad.yaml holds no configuration; give keys such as name", study("")),
     Fault("a list", "bad.yaml", 2, "bad.yaml holds no configuration", study("[1, 2]")),
-    Fault("an archive", "few.npz", 2, "few.npz cannot be read: it is no text; give a study's YAML file"),
+    Fault("an archive", "few.npz", 2, "few.npz cannot be read: it is not UTF-8 text; give the YAML"),
     Fault("broken YAML", "bad.yaml", 2, "bad.yaml, line 2: this is not valid YAML", study("name: [a\n")),
     Fault("a key twice", "bad.yaml", 2, "bad.yaml, line 2: the key `name` is written twice", study("name: a\nname: b")),
-    Fault("an alias", "bad.yaml", 2, "bad.yaml, line 2: write the value out", study("cv: &cv {}\nsearch: *cv\n")),
+    Fault("an alias", "bad.yaml", 2, "bad.yaml, line 2: aliases are not allowed", study("cv: &cv {}\nsearch: *cv\n")),
     Fault("a tag", "bad.yaml", 2, "bad.yaml, line 1: ...leave out", study("name: !!python/name:os.system\n")),
-    Fault("lists 500 deep", "bad.yaml", 2, "bad.yaml is nested too deeply", study("a: " + "[" * 500 + "]" * 500)),
+    Fault(
+        "lists 500 deep", "bad.yaml", 2, "bad.yaml: the YAML is nested too deeply", study("a: " + "[" * 500 + "]" * 500)
+    ),
     Fault("a control character", "bad.yaml", 2, "bad.yaml, line 1: ...control character", study('name: "a\\0b"\n')),
 ]
 
@@ -535,16 +542,12 @@ DIRECTORIES = [
     Fault("a directory in a file", few(arguments="--output few.npz/study"), 2, "to few.npz/study: ...output directory"),
     Fault("a directory of the system", few("output=/proc/study"), 2, "be written to /proc/study: ...output directory"),
     Fault("a study is there", few(arguments="--output killed"), 2, "killed already holds a study...Resume that study"),
-    Fault(
-        "another study is there", views("output=killed"), 2, "killed already holds a study...output directory"
-    ),
-    Fault(
-        "a study runs there", few(arguments="--output busy"), 2, "running in busy; wait", running("busy")
-    ),
+    Fault("another study is there", views("output=killed"), 2, "killed already holds a study...output directory"),
+    Fault("a study runs there", few(arguments="--output busy"), 2, "running in busy; wait", running("busy")),
     Fault("it still runs", "--resume killed", 2, "running in killed; wait", held("killed")),
     Fault("its directory was named", few(arguments="--output killed"), 2, "running in killed; wait", held("killed")),
-    Fault("nothing to resume", "--resume no-such", 2, "no-such holds no study; --resume takes the directory of one"),
-    Fault("a directory without study", "--resume .", 2, ". holds no study; --resume takes the directory of one"),
+    Fault("nothing to resume", "--resume no-such", 2, "no-such holds no study; give --resume the directory"),
+    Fault("a directory without study", "--resume .", 2, ". holds no study; give --resume the directory"),
     Fault("other folds", "--resume killed --set cv.outer=3", 2, "killed cannot be resumed...cv.outer: 2 -> 3...Undo"),
     Fault("another seed", few("seed=4", arguments="--resume killed"), 2, "killed cannot be ...seed: 3 -> 4...Undo"),
     Fault("another study", "views.yaml --resume killed", 2, "killed cannot be resumed...made for 80 samples...60"),
@@ -614,9 +617,7 @@ ELSEWHERE = [
         2,
         "no Ray cluster answers there ...HOST:PORT",
     ),
-    Fault(
-        "an address that is none", few("search={}", arguments="--address me:ray"), 2, "--address me:ray: ...HOST:PORT"
-    ),
+    Fault("an address that is none", few("search={}", arguments="--address me:ray"), 2, "address me:ray: ...HOST:PORT"),
     Fault("an MLflow of no kind", few("tracking.uri=ftp://host"), 2, "tracking.uri: ...'ftp' ...e.g. sqlite"),
     Fault(
         "a replay to no MLflow",
@@ -629,7 +630,7 @@ ELSEWHERE = [
 SELECT = [
     Fault("no study to select from", "no-such", 2, "no-such holds no readable journal", command=select.main),
     Fault("no study below", "", 2, "no study at or below", lambda: shutil.rmtree("killed"), command=select.main),
-    Fault("a study without end", "killed", 2, "not come to its end: 2 of 6 ...--resume killed", command=select.main),
+    Fault("a study without end", "killed", 2, "has not finished: 2 of 6 ...--resume killed", command=select.main),
     Fault("a damaged journal", "killed", 2, "line 1: damaged", garbled, command=select.main),
 ]
 
@@ -644,8 +645,8 @@ OF_A_FINISHED_STUDY = [
     ),
     Fault("another seed at last", "--resume study --set seed=4", 2, "study cannot be resumed...seed: 3 -> 4...Undo"),
     Fault("changed data at last", "--resume study", 2, "study cannot be resumed...the data of few...", changed_data),
-    Fault("no top", "study --top 0", 2, "--top 0 must lie between 1 and the 64 features", command=select.main),
-    Fault("more than all", "study --top 65", 2, "--top 65 must lie between 1 and the 64 features", command=select.main),
+    Fault("no top", "study --top 0", 2, "top=0 must lie between 1 and the 64 features", command=select.main),
+    Fault("more than all", "study --top 65", 2, "top=65 must lie between 1 and the 64 features", command=select.main),
     Fault("a file for a folder", "study --output few.npz", 2, "cannot be written to few.npz", command=select.main),
 ]
 
@@ -664,7 +665,7 @@ OF_TRIALS = [
         "an MLflow that does not answer",
         "--replay killed --set tracking.uri=http://127.0.0.1:1",
         1,
-        "MLflow at http://127.0.0.1:1 does not take the runs...Try again later",
+        "upload to MLflow at http://127.0.0.1:1 failed: ...Try again later",
     ),
 ]
 

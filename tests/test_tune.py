@@ -341,7 +341,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert err == f"stopped. 1 trial had ended and is kept; go on with: python -m raysel.tune --resume '{study}'\n"
+    assert err == f"stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume '{study}'\n"
     for _ in range(600):  # Ray's agent sees the end of its parent a little later
         if not still_there(below):
             break
