@@ -343,7 +343,7 @@ CONFIGURATION = [
         "nothing to try",
         few("solver.space.alpha=[]"),
         2,
-        "solver.space.alpha: the list is empty; ...at least one value",
+        "solver.space.alpha: the list is empty; give at",
     ),
     Fault("a value twice", few("solver.space.alpha=[1, 1.0]"), 2, "solver.space.alpha: [1, 1.0] has a value twice"),
     Fault("bounds turned round", few("solver.space.alpha={uniform: [1, 0]}"), 2, "[1, 0]: the lower ...less than"),
@@ -375,7 +375,7 @@ CONFIGURATION = [
     Fault("an alias", "bad.yaml", 2, "bad.yaml, line 2: aliases are not allowed", study("cv: &cv {}\nsearch: *cv\n")),
     Fault("a tag", "bad.yaml", 2, "bad.yaml, line 1: ...leave out", study("name: !!python/name:os.system\n")),
     Fault(
-        "lists 500 deep", "bad.yaml", 2, "bad.yaml: the YAML is nested too deeply", study("a: " + "[" * 500 + "]" * 500)
+        "lists 500 deep", "bad.yaml", 2, "bad.yaml: ...nested too deeply", study("a: " + "[" * 500 + "]" * 500)
     ),
     Fault("a control character", "bad.yaml", 2, "bad.yaml, line 1: ...control character", study('name: "a\\0b"\n')),
 ]
@@ -410,7 +410,7 @@ DATA = [
     Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is no label; give", archive(y=lambda y: y / 2)),
     Fault("images larger than memory", BAD, 2, "bad.npz is too large for the memory...256. MiB", larger_than_memory),
     Fault("one class", BAD, 2, "y holds one class only (0); a ranking needs two", archive(y=lambda y: 0 * y)),
-    Fault("a class of one sample", BAD, 2, "class 7 has 1 samples ...at most 1 fold", archive(y=lambda y: [7, *y[1:]])),
+    Fault("a class of one sample", BAD, 2, "class 7 has 1 samples...at most 1 fold", archive(y=lambda y: [7, *y[1:]])),
     Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),
     Fault("groups that are not there", few("cv.groups=writer"), 2, "few.npz has no array writer for the groups"),
     Fault("too few groups", few("cv.groups=g", "dataset.path=bad.npz"), 2, "there are 1 groups", archive(g=[0] * 80)),
@@ -532,7 +532,7 @@ FOLDS = [
     Fault("nothing left to test", few("cv={train_per_class: 20, repeats: 2}"), 2, "class 0 ...set at most 19"),
     Fault("no plan", few("cv.plan=no.json"), 2, "cv.plan: no.json"),
     Fault("a plan that is none", few("cv.plan=few.yaml"), 2, "cv.plan: few.yaml cannot be read as the plan.json"),
-    Fault("a plan of other data", few("cv.plan=bad.json"), 2, "made for 90 samples ...has 80", plan(of_other_data)),
+    Fault("a plan of other data", few("cv.plan=bad.json"), 2, "made for 90 samples...has 80", plan(of_other_data)),
     Fault("a plan that leaks", few("cv.plan=bad.json"), 2, "outer0, inner fold 0 uses ...outside", plan(leak)),
     Fault("a plan without end", few("cv.plan=bad.json"), 2, "the fold `final`", plan(lambda p: p["folds"].pop())),
 ]
@@ -564,7 +564,7 @@ DIRECTORIES = [
         "1 of the configurations that were tried ...Undo",
     ),
     Fault("a changed value", "--resume killed", 2, "killed cannot be resumed...the data of few...Undo", changed_data),
-    Fault("a sample less", "--resume killed", 2, "killed cannot be resumed...80 samples ...79", fewer_data),
+    Fault("a sample less", "--resume killed", 2, "killed cannot be resumed...80 samples...79", fewer_data),
     Fault("no data any more", "--resume killed", 2, "no data file few.npz", lambda: Path("few.npz").unlink()),
     Fault("other code", "--resume killed", 2, "cannot be resumed...numbers: ...0.0.1+0 by", edited(version("numbers"))),
     Fault("another NumPy", "--resume killed", 2, "cannot be resumed...numpy: 0.0.1+0 -> ", edited(version("numpy"))),

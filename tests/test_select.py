@@ -144,7 +144,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
 
     study = str(finished_study.study)
     for top in ("0", "65", "-3"):
-        assert f"--top {top} must lie between 1 and the 64 features" in refusal(study, "--top", top)
+        assert f"top={top} must lie between 1 and the 64 features" in refusal(study, "--top", top)
     assert "holds no readable journal" in refusal(str(tmp_path / "nowhere"))
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refusal(study, "--output", str(tmp_path / "file"))
@@ -153,9 +153,9 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
     broken = tmp_path / "broken"
     broken.mkdir()
     for text, said in {
-        b"".join(lines[:4]): "has not come to its end: 3 of 6 trials are done",
+        b"".join(lines[:4]): "has not finished: 3 of 6 trials are done",
         b"".join(lines[:4]) + lines[4][:50]: "3 of 6 trials are done",
-        b"".join(lines): "has not come to its end",  # its model is not there
+        b"".join(lines): "has not finished",  # its model is not there
         b"": "has no record of a study",
         lines[0] + b"{}\n": "line 2: a record has no 'kind'",
         lines[0] + b"not JSON\n" + lines[1]: "line 2: damaged",

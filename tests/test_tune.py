@@ -354,7 +354,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
     assert main(["long.yaml", "--output", str(study)]) == 2
     assert "already holds a study" in capsys.readouterr().err
     assert select_main([str(study)]) == 2
-    assert "has not come to its end: 1 of 3 trials are done" in capsys.readouterr().err
+    assert "has not finished: 1 of 3 trials are done" in capsys.readouterr().err
 
 
 @pytest.mark.slow

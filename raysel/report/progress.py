@@ -84,8 +84,8 @@ def progress_line(progress: Progress) -> str:
 
     Examples
     --------
-    >>> progress_line(Progress(total=8, metric="accuracy", finished=3, running=2))
-    '3/8 trials · 2 running · 0 failed'
+    >>> progress_line(Progress(total=8, metric="accuracy", running=2))
+    '0/8 trials · 2 running · 0 failed'
     """
     if progress.phase:
         return progress.phase
