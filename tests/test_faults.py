@@ -374,9 +374,7 @@ CONFIGURATION = [
     Fault("a key twice", "bad.yaml", 2, "bad.yaml, line 2: the key `name` is written twice", study("name: a\nname: b")),
     Fault("an alias", "bad.yaml", 2, "bad.yaml, line 2: aliases are not allowed", study("cv: &cv {}\nsearch: *cv\n")),
     Fault("a tag", "bad.yaml", 2, "bad.yaml, line 1: ...leave out", study("name: !!python/name:os.system\n")),
-    Fault(
-        "lists 500 deep", "bad.yaml", 2, "bad.yaml: ...nested too deeply", study("a: " + "[" * 500 + "]" * 500)
-    ),
+    Fault("lists 500 deep", "bad.yaml", 2, "bad.yaml: ...nested too deeply", study("a: " + "[" * 500 + "]" * 500)),
     Fault("a control character", "bad.yaml", 2, "bad.yaml, line 1: ...control character", study('name: "a\\0b"\n')),
 ]
 

@@ -34,7 +34,7 @@ def describe(study: Study) -> Iterator[str]:
     """
     data, folds, config = study.dataset, study.plan.folds, study.config
     counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
-    groups = f", {len(np.unique(data.groups))} groups kept whole" if data.groups is not None else ""
+    groups = f", {len(np.unique(data.groups))} groups kept together" if data.groups is not None else ""
     kind = "label" if data.is_multilabel else "class"
     yield f"data      {data.name}: {data.n_samples} samples x {data.n_features} features{groups}"
     yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"

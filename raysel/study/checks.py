@@ -172,7 +172,7 @@ def find_out(
     Raises
     ------
     ConfigError
-        If none of the configurations can be fitted, or one cannot be evaluated as the study asks.
+        If none of the configurations can be fitted, or one cannot be evaluated as configured.
     """
     name = config.solver.name
     wrapped = [(key, solver) for key, solver in solvers if isinstance(solver, ScikitLearnMethod)]

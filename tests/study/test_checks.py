@@ -70,8 +70,8 @@ def own_module(tmp_path, monkeypatch):
         ),
         ("sklearn.feature_selection.VarianceThreshold", {"evaluation": KNN}, "neither predicts nor ranks features"),
         ("own_methods.Nothing", {"evaluation": KNN}, "neither predicts nor ranks features"),
-        ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; name a classifier or a selector"),
-        ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*take one of smr, smml"),
+        ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; use a classifier or a selector"),
+        ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*use one of smr, smml"),
         ("sklearn.svm.LinearSVC", {"search": {"early_stopping": "asha"}}, "solved in one step"),
         ("lda", {"search": {"method": "path"}}, r"lda has no path \(smml has\)"),
         ("sklearn.svm.LinearSVC", {"search": {"method": "path"}}, r"LinearSVC has no path \(smml has\)"),
@@ -143,7 +143,7 @@ def test_configurations_that_prepare_alike_have_one_key(digits):
     plain = make_study(digits)
     assert {plain.prepare_key(c.params) for c in plain.configurations} == {"{}"}
     assert len(plain.prepared_examples) == 1
-    solver = {"name": "mtda", "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]}}
+    solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]}}
     study = make_study(digits, solver=solver, evaluation=NATIVE)
     keys = [study.prepare_key(c.params) for c in study.configurations]
     assert [json.loads(key)["unlabelled"] for key in keys] == [c.params["unlabelled"] for c in study.configurations]
