@@ -1,4 +1,4 @@
-"""Studies from Python: run, resume and open them."""
+"""Functions that run, resume and open studies from Python."""
 
 from __future__ import annotations
 
@@ -37,22 +37,24 @@ def run_study(
         Name of a built-in study, path of a YAML file, a configuration as plain data or validated, or a study that
         `prepare_study` returned.
     overrides : mapping of str to object, or iterable of str, default=()
-        Values by dotted key, e.g. ``{"cv.outer": 5}``, or texts such as ``"cv.outer=5"``.
+        Values that replace those of the configuration: by dotted key, e.g. ``{"cv.outer": 5}``, or as strings such
+        as ``"cv.outer=5"``. Ignored if ``config`` is a Study.
     output : str or Path, optional
-        The study's directory; the configuration's ``output``, else ``raysel-studies/<name>-<time>``, by default.
+        Directory of the study; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
     address : str, optional
-        HOST:PORT of the Ray cluster that computes; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
     progress : bool or Listener, default=True
-        Whether to print a progress line, or what shows the progress.
+        Whether to print a progress line, or an object that shows the progress.
 
     Returns
     -------
     StudyResult
+        Result of the finished study.
 
     Raises
     ------
     ConfigError, DataError
-        If the configuration or the data cannot be used; before anything is computed.
+        If the configuration or the data cannot be used; raised before anything is computed.
     DirectoryError
         If the directory holds another study, or cannot be written.
     StudyError
@@ -90,30 +92,30 @@ def resume_study(
     Parameters
     ----------
     path : str or Path
-        The study's directory.
+        Directory of the study.
     config : str, Path, mapping, StudyConfig or Study, optional
-        A configuration that differs from the directory's in what cannot change a number, or has more configurations;
-        the directory's own by default.
+        Configuration to resume with, which may have a larger search space or other settings that cannot change a
+        number, e.g. ``search.max_concurrent``; that in the directory by default.
     overrides : mapping of str to object, or iterable of str, default=()
-        As for `run_study`.
+        Values that replace those of the configuration, as for `run_study`.
     address : str, optional
-        HOST:PORT of the Ray cluster that computes; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
     progress : bool or Listener, default=True
-        Whether to print a progress line, or what shows the progress.
+        Whether to print a progress line, or an object that shows the progress.
 
     Returns
     -------
     StudyResult
-        As an undisturbed run would have given it.
+        Result of the finished study, the same as from a run without interruption.
 
     Raises
     ------
     ConfigError, DataError
-        If the configuration or the data cannot be used; before anything is computed.
+        If the configuration or the data cannot be used; raised before anything is computed.
     DirectoryError
-        If the directory holds no study, is in use, or what has changed would make it another study.
+        If the directory holds no study or is in use, or changes invalidate its results.
     StudyError
-        As `run_study`.
+        If Ray does not start, no configuration has a score, or a refit or the disk fails.
     """
     directory = StudyDirectory(Path(path))
     study = config if isinstance(config, Study) else prepare_study(config, overrides, resumed=directory)
@@ -127,12 +129,13 @@ def open_study(path: str | Path) -> StudyResult:
     Parameters
     ----------
     path : str or Path
-        The study's directory.
+        Directory of the study.
 
     Returns
     -------
     StudyResult
-        Of a study that has not finished, tables of what there is; its ranking and model raise UnfinishedStudyError.
+        Result of the study; if it has not finished, its tables show the results so far, and its ranking and model
+        raise UnfinishedStudyError.
 
     Raises
     ------
@@ -148,29 +151,36 @@ def prepare_study(
     *,
     resumed: StudyDirectory | None = None,
 ) -> Study:
-    """Load a study's data, draw its folds, list its configurations and check that all of it fits together.
+    """Load a study's data, draw its folds, list its configurations, and check them against each other.
 
     Parameters
     ----------
     config : str, Path, mapping, StudyConfig or None
-        As for `run_study`; None for the configuration in the directory of a resumed study.
+        Configuration as for `run_study`; None for the one in the directory of a resumed study.
     overrides : mapping of str to object, or iterable of str, default=()
-        As for `run_study`.
+        Values that replace those of the configuration, as for `run_study`.
     resumed : StudyDirectory, optional
-        Directory of the study that is resumed, whose folds are kept.
+        Directory of a study to resume, whose folds are used; by default the study is new.
 
     Returns
     -------
     Study
+        The checked study.
 
     Raises
     ------
-    ConfigError, DataError, DirectoryError
-        Naming the invalid value and how to fix it.
+    ConfigError
+        If a value of the configuration is invalid; names the value and how to fix it.
+    DataError
+        If the data cannot be read or used.
+    DirectoryError
+        If the directory holds no study, or its folds cannot be used.
     """
     if config is None:
         if resumed is None or not resumed.config.exists():
-            raise DirectoryError(f"{resumed.path if resumed else 'None'} holds no study that could be resumed.")
+            raise DirectoryError(
+                f"{resumed.path if resumed else None} holds no study to resume; give the directory of a study."
+            )
         _refuse_foreign_code(load_config(resumed.config), load_config(resumed.config, overrides), resumed.path)
         config = resumed.config
     return Study.prepare(load_config(config, overrides), resumed.plan if resumed else None)
@@ -182,37 +192,44 @@ def output_directory(study: Study, output: str | Path | None = None) -> Path:
     Parameters
     ----------
     study : Study
+        Study to write.
     output : str or Path, optional
-        The configuration's ``output``, else ``raysel-studies/<name>-<time>``, by default.
+        Directory to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
 
     Returns
     -------
     Path
+        Directory of the study.
     """
     return Path(output or study.config.output or StudyDirectory.default(study.config.name))
 
 
 def check_resources(study: Study, address: str | None) -> None:
-    """Raise an error where the machine or the cluster cannot run the study's trials.
+    """Check that the machine or the cluster can run the study's trials.
 
     Parameters
     ----------
     study : Study
+        Study to run.
     address : str or None
         HOST:PORT of a Ray cluster; None for this machine.
 
     Raises
     ------
     ConfigError
-        If a trial needs more CPUs than this machine has, or nothing answers at the address.
+        If a trial needs more CPUs than this machine has, or the cluster cannot be reached.
     """
     if address is None:
         wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
         if wanted > there:
-            raise ConfigError(f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine.")
+            raise ConfigError(
+                f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at most {there}."
+            )
         return
     if study.config.search.executor == "serial":
-        raise ConfigError(f"search.executor serial computes in this process and takes no cluster ({address}): use ray.")
+        raise ConfigError(
+            f"search.executor serial computes in this process and cannot use the cluster {address}; set it to ray."
+        )
     if address in ("auto", "local"):
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -220,24 +237,24 @@ def check_resources(study: Study, address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ConfigError(
-            f"address {address}: no Ray cluster answers there ({error}); give the HOST:PORT of a cluster that is up, "
+            f"address {address}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
             "or no address to start Ray on this machine."
         ) from error
 
 
 def _refuse_foreign_code(stored: StudyConfig, wanted: StudyConfig, path: Path) -> None:
-    """Refuse to import code that only the configuration in a study's directory names."""
+    """Raise an error if only the configuration in a study's directory names code to import."""
     if wanted.solver.name == stored.solver.name and imports_code(wanted.solver.name):
         raise ConfigError(
-            f"solver.name: {wanted.solver.name} imports code, which is never done for a name that only the study's "
-            f"directory {path} gives; name the configuration file again when you resume."
+            f"solver.name: {wanted.solver.name} imports code, and for security it is not imported if only the "
+            f"configuration in the study's directory {path} names it; give the configuration again to resume."
         )
 
 
 def _executor(study: Study, address: str | None) -> Executor:
     if study.config.search.executor == "serial":
         return SerialExecutor(study)
-    # Ray is imported once everything is checked: it takes seconds.
+    # Imported only after all checks, because importing Ray takes seconds.
     from raysel.distributed.executor import RayExecutor  # noqa: PLC0415
 
     return RayExecutor(study, address)
@@ -248,7 +265,7 @@ def _listeners(progress: bool | Listener) -> Sequence[Listener]:
         return [progress]
     if not progress:
         return []
-    from rich.console import Console  # noqa: PLC0415 - only for who sees it
+    from rich.console import Console  # noqa: PLC0415 - needed only to print
 
     from raysel.report.progress import ProgressLine  # noqa: PLC0415
 

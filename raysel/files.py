@@ -1,4 +1,4 @@
-"""Files that are written, or replaced, whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from raysel.errors import StudyError
 
 @contextmanager
 def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
-    """Give a temporary path beside a file, and move it to the file's own path once it is written.
+    """Provide a temporary path beside a file, and move it to the path of the file once it is written.
 
-    A reader sees the old file or the new one, never a part; if anything fails the old one stays.
+    Readers see the old file or the new one, never a part; if an error occurs, the old one is kept.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
     Yields
     ------
     Path
-        Where to write.
+        Temporary path to write to.
 
     Examples
     --------
@@ -56,8 +56,9 @@ def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:
     Parameters
     ----------
     path : Path
+        Path of the file.
     text : str
-        Written as UTF-8.
+        Content of the file, which is encoded as UTF-8.
     durable : bool, default=True
         Whether the file is flushed to disk first, so that it survives a power cut.
     """
@@ -66,13 +67,14 @@ def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:
 
 
 def write_json_atomically(path: Path, value: Any) -> None:
-    """Write or replace a JSON file that is renewed often; it is not flushed to disk.
+    """Write or replace a JSON file that changes often; it is not flushed to disk.
 
     Parameters
     ----------
     path : Path
+        Path of the file.
     value : object
-        Ready for JSON, without NaN.
+        Plain data without NaN or infinity.
     """
     write_text_atomically(path, json.dumps(value, allow_nan=False), durable=False)
 
@@ -83,16 +85,19 @@ def write_result(path: str | Path, content: bytes) -> Path:
     Parameters
     ----------
     path : str or Path
+        Path of the file.
     content : bytes
+        Content of the file.
 
     Returns
     -------
     Path
+        Path of the file.
 
     Raises
     ------
     StudyError
-        If the file cannot be written: no folder, no permission, no space left.
+        If the file cannot be written, e.g. because the folder does not exist or the disk is full.
     """
     path = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""``python -m raysel.select``: export the ranking of a finished study's best model."""
+"""Command ``python -m raysel.select``, which exports the ranking of a finished study's model."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        ``sys.argv[1:]`` by default.
+        Arguments of the command; ``sys.argv[1:]`` by default.
 
     Returns
     -------
     int
-        0, or 2 when there is nothing to export.
+        Exit status: 0 if the files are written, 2 after an error.
     """
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
@@ -67,11 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m raysel.select", description="Export the ranking of a finished study's best model."
+        prog="python -m raysel.select", description="Export the ranking of a finished study's model."
     )
     parser.add_argument("study", nargs="?", metavar="STUDY_DIR", help="default: the newest study below this directory")
-    parser.add_argument("--top", type=int, metavar="N", help="how many features count as selected")
-    parser.add_argument("--output", metavar="DIR", help="where to (default: the study's folder `ranking`)")
+    parser.add_argument("--top", type=int, metavar="N", help="number of features that count as selected")
+    parser.add_argument("--output", metavar="DIR", help="folder to write to (default: the study's folder `ranking`)")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""``python -m raysel.tune``: run a study."""
+"""Command ``python -m raysel.tune``, which runs a study."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        ``sys.argv[1:]`` by default.
+        Arguments of the command; ``sys.argv[1:]`` by default.
 
     Returns
     -------
     int
-        0 when the study is finished; 2 when something given to it cannot be used; 1 when it failed;
-        130 after Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 if the study has finished, 1 if it failed, 2 if the arguments, the configuration or the data
+        cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             result = run_study(study, output=path, address=arguments.address, progress=progress)
     except KeyboardInterrupt:
-        console.print(f"stopped. {_what_is_kept(path)}", markup=False, highlight=False)
+        console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         return 143 if was_terminated() else 130
     except RayselError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
@@ -104,17 +104,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _directory_to_resume(arguments: argparse.Namespace) -> StudyDirectory | None:
-    """The directory that --resume names, checked to hold a study."""
+    """Return the directory given by --resume, after a check that it holds a study."""
     if not arguments.resume:
         return None
     directory = StudyDirectory(Path(arguments.resume))
     if not arguments.config and not directory.config.exists():
-        raise DirectoryError(f"{directory.path} holds no study; --resume takes the directory of one.")
+        raise DirectoryError(f"{directory.path} holds no study; give --resume the directory of a study.")
     return directory
 
 
 def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None:
-    """An interrupted run of the same study that the person at the terminal wants to resume."""
+    """Return an interrupted run of the same study if the user confirms to resume it."""
     output = output or study.config.output
     if output:
         directory = StudyDirectory(Path(output))
@@ -134,28 +134,28 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
 
 
 def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
-    """Upload a journal to MLflow; runs that are there already stay as they are."""
+    """Upload a journal to MLflow again; runs that are already there are not changed."""
     directory = StudyDirectory(path)
     study = StoredStudy.read(directory).study
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
     uri = settings.pop("tracking.uri", None) or study.uri
     if settings or arguments.config:
         raise ConfigError(
-            f"--replay tells what the study was and takes no {arguments.config or f'--set {next(iter(settings))}'}; "
-            "it takes --set tracking.uri=... only."
+            f"--replay uploads the stored study and cannot be combined with "
+            f"{arguments.config or f'--set {next(iter(settings))}'}; only --set tracking.uri=... is allowed."
         )
-    with directory.open(0):  # a study that runs there tells MLflow itself
+    with directory.open(0):  # a running study uploads its journal itself
         status = replay(directory, absolute_uri(uri))
     if status["error"]:
-        raise StudyError(f"MLflow at {uri} does not take the runs: {status['error']}. Try again later.")
+        raise StudyError(f"the upload to MLflow at {uri} failed: {status['error']}. Try again later.")
     out.print(f"{status['logged']} records of {path} are in MLflow at {uri}", markup=False)
     return 0
 
 
-def _what_is_kept(path: Path | None) -> str:
-    """What an interrupted study leaves behind, in a sentence."""
+def _progress_kept(path: Path | None) -> str:
+    """Return a sentence on the trials of an interrupted study and the command that resumes it."""
     if path is None or not StudyDirectory(path).journal.exists():
-        return "Nothing was begun."
+        return "No study was started."
     n = StoredStudy.read(StudyDirectory(path)).n_trials
     return (
         f"{n} trial{'' if n == 1 else 's'} had ended and {'is' if n == 1 else 'are'} kept; "

@@ -110,7 +110,7 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path
         assert len(row) <= 80
     assert out.count("parameter_11=0.12345") == 3
     assert "1 of 4 trials failed; their errors are in the journal." in out
-    assert "not all runs are there: [no] answer" in out
+    assert "not all runs are uploaded: [no] answer" in out
     assert "http://somewhere:5000/#/experiments/1" in out
 
 
@@ -244,7 +244,7 @@ def test_no_space_left_is_said_before_anything_starts(here, small_disk, capsys):
     assert main(["few.yaml", *changes, "--output", str(small_disk / "study")]) == 2
     said = capsys.readouterr().err
     assert "No space left on device" in said
-    assert "--output" in said
+    assert "another output directory" in said
     assert set(contents(small_disk)) <= {"study/.lock"}
 
 
@@ -269,7 +269,7 @@ def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(sma
     filling.join()
     said = capsys.readouterr().err
     assert status == 1
-    assert "No space left on device. What it held before is kept." in said
+    assert "No space left on device. Its earlier records are kept." in said
     assert "Traceback" not in said
     kept = list(read_journal(study / "journal.jsonl"))
     assert kept[0]["kind"] == "study"
@@ -341,7 +341,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert err == f"stopped. 1 trial had ended and is kept; go on with: python -m raysel.tune --resume '{study}'\n"
+    assert err == f"stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume '{study}'\n"
     for _ in range(600):  # Ray's agent sees the end of its parent a little later
         if not still_there(below):
             break
@@ -354,7 +354,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
     assert main(["long.yaml", "--output", str(study)]) == 2
     assert "already holds a study" in capsys.readouterr().err
     assert select_main([str(study)]) == 2
-    assert "has not come to its end: 1 of 3 trials are done" in capsys.readouterr().err
+    assert "has not finished: 1 of 3 trials are done" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,1 +1,1 @@
-"""What the commands print: the plan and the summary."""
+"""Output of the commands: the plan and the summary of a study."""

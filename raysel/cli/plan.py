@@ -1,4 +1,4 @@
-"""What a study is going to do, in words, before it does any of it."""
+"""Description of a study before it runs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 
-#: Columns whose standard deviations differ by more than this factor are hardly of one unit.
+#: Columns whose standard deviations differ by more than this factor probably have different units.
 _SPREADS = 100.0
 
 
 def describe(study: Study) -> Iterator[str]:
-    """Data, folds with their class counts, trials, fits, memory and cost, a line at a time.
+    """Describe the data, the folds with their class counts, the trials, and the cost of a study.
 
     Parameters
     ----------
     study : Study
+        Study to describe.
 
     Yields
     ------
     str
+        One line at a time.
     """
     data, folds, config = study.dataset, study.plan.folds, study.config
     counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
-    groups = f", {len(np.unique(data.groups))} groups kept whole" if data.groups is not None else ""
+    groups = f", {len(np.unique(data.groups))} groups kept together" if data.groups is not None else ""
     kind = "label" if data.is_multilabel else "class"
     yield f"data      {data.name}: {data.n_samples} samples x {data.n_features} features{groups}"
     yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
@@ -52,30 +54,32 @@ def describe(study: Study) -> Iterator[str]:
     yield from warnings(study)
 
 
-def announce(study: Study, path: Path, kept: StoredStudy | None) -> Iterator[str]:
-    """What is about to happen, where, and what it will cost, a line at a time.
+def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[str]:
+    """Describe a study that is about to run: configurations, directory, notes and cost.
 
     Parameters
     ----------
     study : Study
+        Study that is about to run.
     path : Path
-        The study's directory.
-    kept : StoredStudy or None
-        What an earlier run has left.
+        Directory of the study.
+    stored : StoredStudy or None
+        State of a resumed study; None for a new one.
 
     Yields
     ------
     str
+        One line at a time.
     """
     size = f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features})"
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
     tried = f"{study.n_configurations} configurations{where} x {inner} inner fits"
     yield f"{study.config.name}: {tried} on {size} -> {path}"
-    if kept:
-        yield f"{kept.n_trials} of {study.n_trials} trials are there"
+    if stored:
+        yield f"{stored.n_trials} of {study.n_trials} trials are done"
     yield from warnings(study)
-    yield _in_words(study, estimate_cost(study, kept.n_trials if kept else 0))
+    yield _in_words(study, estimate_cost(study, stored.n_trials if stored else 0))
 
 
 def _in_words(study: Study, cost: CostEstimate) -> str:
@@ -85,20 +89,22 @@ def _in_words(study: Study, cost: CostEstimate) -> str:
     about = "at most about" if cost.at_most else "about"
     return (
         f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "
-        f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, tried here"
+        f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit"
     )
 
 
 def warnings(study: Study) -> Iterator[str]:
-    """What a reader of the results should know of the folds.
+    """Note properties of the data, the method or the folds that affect the results.
 
     Parameters
     ----------
     study : Study
+        Study to check.
 
     Yields
     ------
     str
+        One line for each note.
     """
     layout = study.dataset.layout
     table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
@@ -109,17 +115,17 @@ def warnings(study: Study) -> Iterator[str]:
         if ratio > _SPREADS:
             yield (
                 f"note      the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
-                "unit does not change: for columns of different units set it to zscore."
+                "unit does not change: if the columns have different units, set it to zscore."
             )
     if study.findings.untrusted:
         yield (
-            f"note      model.skops will not be written, for no model file may name "
-            f"{', '.join(study.findings.untrusted)}: register the class under the entry point raysel.estimators."
+            f"note      model.skops will not be written, because {', '.join(study.findings.untrusted)} is not trusted: "
+            "register the class under the entry point raysel.estimators."
         )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
         if lacking:
-            more = f", and {len(lacking) - 1} more of the kind" if len(lacking) > 1 else ""
+            more = f", and {len(lacking) - 1} more such sets" if len(lacking) > 1 else ""
             yield f"note      {lacking[0]}{more}; such a label counts as 0 there."
 
 

@@ -15,14 +15,14 @@ from raysel.study.result import StudyResult
 
 
 def print_summary(result: StudyResult, out: Console) -> None:
-    """Print what a study found, where its files are and how to open MLflow.
+    """Print the result of a study, the paths of its files and the command that opens MLflow.
 
     Parameters
     ----------
     result : StudyResult
-        Of a finished study.
+        Result of a finished study.
     out : Console
-        Where to print.
+        Console to print to.
     """
 
     def line(text: str, style: str = "") -> None:
@@ -55,7 +55,7 @@ def print_summary(result: StudyResult, out: Console) -> None:
         line(label + text)
     if not result.tracking.get("complete"):
         line(
-            f"           not all runs are there: {result.tracking.get('error') or 'it was too slow'}. "
+            f"           not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. "
             f"To upload the journal again: python -m raysel.tune --replay {shlex.quote(str(result.path))}"
         )
 
@@ -90,7 +90,7 @@ def _trials_in_words(result: StudyResult) -> list[str]:
 
 
 def _mlflow_lines(result: StudyResult) -> list[str]:
-    """The command that opens MLflow, and the page with the trials, best first."""
+    """Return the command that opens MLflow, and the address of the page with the trials, best first."""
     experiment, uri = result.tracking.get("experiment_id", "0"), result.stored.study.uri
     page = (
         f"/#/experiments/{experiment}/runs?workflowType=machine_learning"

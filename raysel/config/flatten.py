@@ -1,4 +1,4 @@
-"""Nested keys as dotted ones."""
+"""Conversion of nested mappings to dotted keys."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from typing import Any
 
 
 def flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The keys of nested mappings, joined by dots, with their values.
+    """Yield the keys of nested mappings, joined by dots, with their values.
 
     Parameters
     ----------
-    section : mapping
+    section : mapping of str to object
+        Mapping to flatten; an empty mapping inside it counts as a value.
     prefix : str, default=""
+        Text before each key.
 
     Yields
     ------
-    str, object
+    key : str
+        Dotted key.
+    value : object
+        Value of the key.
 
     Examples
     --------

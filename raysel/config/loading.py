@@ -1,4 +1,4 @@
-"""Reading a configuration: YAML, overrides, and errors that say where and what would do."""
+"""Reading of configurations: YAML, overrides, and errors with the key or line and a remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from raysel.errors import ConfigError
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-#: What pydantic says, as a configuration says it.
+#: Terms of pydantic's messages, and the terms of a configuration that replace them.
 _WORDS = {
     "valid tuple": "list",
     "Tuple should": "List should",
@@ -29,15 +29,15 @@ _WORDS = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML that reads 1e-3 as a number and a date as a word, and says on which line something is wrong."""
+    """Safe YAML loader that reads 1e-3 as a number and a date as a string; its errors give the line."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):  # a few lines of them can describe more than fits a memory
-            raise ConfigError(f"line {line}: write the value out, not an alias to it.")
+        if isinstance(event, yaml.AliasEvent):  # nested aliases can expand to more than the memory
+            raise ConfigError(f"line {line}: aliases are not allowed; write out the value.")
         if getattr(event, "tag", None):
-            raise ConfigError(f"line {line}: a configuration has no tags; leave out {event.tag}.")
+            raise ConfigError(f"line {line}: tags are not allowed; leave out {event.tag}.")
         return super().compose_node(parent, index)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -49,7 +49,7 @@ class _Loader(yaml.SafeLoader):
             shown = str(node.value)[:50]
             raise ConfigError(f"line {node.start_mark.line + 1}: `{shown}` cannot be read as a value.") from error
         if isinstance(value, int) and abs(value) >= 2**63:
-            raise ConfigError(f"line {node.start_mark.line + 1}: this whole number is too large.")
+            raise ConfigError(f"line {node.start_mark.line + 1}: whole numbers must lie between -2^63 and 2^63.")
         if isinstance(value, str) and _UNPRINTABLE.search(value):
             raise ConfigError(f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line break.")
         return value
@@ -59,7 +59,9 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise ConfigError(f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word.")
+                raise ConfigError(
+                    f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word; put it in quotes."
+                )
             if key in seen:
                 raise ConfigError(f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one.")
             seen.add(key)
@@ -67,7 +69,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what `_Loader` reads: the word "1e5" in quotes."""
+    """Safe YAML dumper that quotes strings which `_Loader` would read as numbers, e.g. "1e5"."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -83,14 +85,15 @@ for _class in (_Loader, _Dumper):
 
 
 def builtin_configs() -> dict[str, Path]:
-    """The studies that come with raysel, by name.
+    """Return the configurations of the built-in studies.
 
     Returns
     -------
     dict of str to Path
+        Paths of the YAML files by the name of the study.
     """
     package = Path(__file__).resolve().parent.parent
-    # Installed, they lie inside the package; in a checkout, beside it.
+    # Inside the package if it is installed, beside it in a checkout.
     for folder in (package / "conf", package.parent / "conf"):
         if folder.is_dir():
             return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
@@ -105,18 +108,21 @@ def load_config(
     Parameters
     ----------
     source : str, Path, mapping or StudyConfig
-        A YAML file, the name of a built-in study, e.g. ``digits-smr``, or a configuration as plain data.
+        Path of a YAML file, name of a built-in study, e.g. ``digits-smr``, or a configuration as plain data or
+        validated.
     overrides : mapping of str to object, or iterable of str, default=()
-        Values by dotted key, or texts ``a.b=value`` with the value as YAML; None (``null``) unsets a key.
+        Values that replace those of the configuration: by dotted key, or as strings ``a.b=value`` with the value in
+        YAML; None (``null``) unsets a key.
 
     Returns
     -------
     StudyConfig
+        The validated configuration.
 
     Raises
     ------
     ConfigError
-        With all invalid keys and values, a line each.
+        If the file cannot be read, or keys or values are invalid; lists all of them.
 
     Examples
     --------
@@ -132,7 +138,7 @@ def load_config(
     else:
         raw, origin = _parse(_read(Path(source)), str(source)), str(source)
     if not isinstance(raw, dict):
-        raise ConfigError(f"{origin} holds no configuration; it needs keys such as name, dataset and solver.")
+        raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
             _set(raw, key, value, f"override {key}")
@@ -148,17 +154,20 @@ def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> S
 
     Parameters
     ----------
-    raw : mapping
+    raw : mapping of str to object
+        The configuration; keys whose value is None are ignored.
     origin : str, default="configuration"
-        Named in error messages.
+        Origin of the configuration, e.g. a path, for error messages.
 
     Returns
     -------
     StudyConfig
+        The validated configuration.
 
     Raises
     ------
     ConfigError
+        If keys or values are invalid; lists all of them.
     """
     try:
         return StudyConfig.model_validate(_without_null(raw))
@@ -168,15 +177,17 @@ def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> S
 
 
 def dump_config(config: StudyConfig) -> str:
-    """The configuration as YAML that `load_config` reads back.
+    """Return a configuration as YAML that `load_config` reads back.
 
     Parameters
     ----------
     config : StudyConfig
+        Configuration to write.
 
     Returns
     -------
     str
+        YAML text.
     """
     return yaml.dump(
         config.to_dict(), Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120
@@ -184,12 +195,12 @@ def dump_config(config: StudyConfig) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of a file, or of the built-in study that goes by this name."""
+    """Return the text of a file, or of the built-in study of this name."""
     builtin, name = builtin_configs(), path.name.removesuffix(".yaml")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: it is no text; give a study's YAML file.") from error
+        raise ConfigError(f"{path} cannot be read: it is not UTF-8 text; give the YAML file of a study.") from error
     except (FileNotFoundError, IsADirectoryError) as error:
         if name in builtin and path.parent in (Path(), Path("conf")):
             return builtin[name].read_text(encoding="utf-8")
@@ -212,13 +223,13 @@ def _parse(text: str, origin: str) -> Any:
     except ConfigError as error:
         raise ConfigError(f"{origin}, {error}") from None
     except RecursionError as error:
-        raise ConfigError(f"{origin} is nested too deeply to be a configuration.") from error
+        raise ConfigError(f"{origin}: the YAML is nested too deeply; a configuration has a few levels.") from error
 
 
 def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise ConfigError(f"override {text}: write it as key=value, e.g. cv.outer=5")
+        raise ConfigError(f"override {text}: an override must have the form key=value, e.g. cv.outer=5")
     return key, _parse(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
 
 
@@ -232,7 +243,7 @@ def _set(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
             section[part] = {}
         section = section[part]
         if not isinstance(section, dict):
-            raise ConfigError(f"{origin}: `{part}` holds a value, not keys of its own.")
+            raise ConfigError(f"{origin}: `{part}` is set to a value and has no keys below it.")
     section[parts[-1]] = value
 
 
@@ -251,7 +262,7 @@ def _explain(details: dict[str, Any]) -> str:
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
         return f"{where}: unknown key; {hint}"
     if details["type"] == "missing":
-        return f"{where}: this key is needed"
+        return f"{where}: this key is required"
     if details["type"] == "model_type":
         return f"{where}: give its keys ({', '.join(_fields_at(location))}), not {details['input']!r}"
     message = details["msg"].removeprefix("Value error, ")
@@ -265,13 +276,13 @@ def _explain(details: dict[str, Any]) -> str:
 def _fields_at(location: list[str]) -> list[str]:
     model: Any = StudyConfig
     for part in location:
-        if part in model.model_fields:  # else a position in a list, whose sections are all of one kind
+        if part in model.model_fields:  # otherwise an index into a list, whose sections are of one type
             model = _section_in(model.model_fields[part].annotation) or StudyConfig
     return list(model.model_fields)
 
 
 def _section_in(annotation: Any) -> Any:
-    """The section that an annotation is, or holds."""
+    """Return the section class that an annotation is or contains; None if there is none."""
     if hasattr(annotation, "model_fields"):
         return annotation
     return next((found for part in get_args(annotation) if (found := _section_in(part))), None)

@@ -1,4 +1,4 @@
-"""The domains a solver's parameters are searched over, as a configuration writes them."""
+"""Domains of the searched parameters, and their form in a configuration."""
 
 from __future__ import annotations
 
@@ -8,54 +8,82 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-#: One value of a parameter; a list of numbers is one too, e.g. a number for each task.
+#: Value of a parameter; a list of numbers is a single value, e.g. one number for each task.
 Scalar: TypeAlias = bool | int | float | str | Sequence[int | float] | None
 
-#: More are no search but a slip of the pen, and would take minutes to list and check.
+#: Larger lists are most likely mistakes, and take minutes to list and check.
 MOST_CONFIGURATIONS = 100_000
-_LARGEST = 1e300  # differences of two are still finite
+_LARGEST = 1e300  # so that the difference of two bounds is finite
 _MOST_VALUES = 10_000
 
 
 @dataclass(frozen=True)
 class Choices:
-    """A list of values."""
+    """Domain of listed values.
+
+    Parameters
+    ----------
+    values : tuple
+        Distinct values.
+    """
 
     values: tuple[Scalar, ...]
 
     def to_yaml(self) -> Any:
-        """As a configuration writes it."""
+        """Return the domain in the form of a configuration."""
         return [list(value) if isinstance(value, tuple) else value for value in self.values]
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Real numbers between two bounds, uniform; ``log`` makes their logarithm uniform."""
+    """Domain of real numbers with a uniform distribution.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds.
+    log : bool, default=False
+        Whether the logarithm is uniform instead.
+    """
 
     low: float
     high: float
     log: bool = False
 
     def to_yaml(self) -> Any:
-        """As a configuration writes it."""
+        """Return the domain in the form of a configuration."""
         return {"loguniform" if self.log else "uniform": [self.low, self.high]}
 
 
 @dataclass(frozen=True)
 class RandInt:
-    """Whole numbers from ``low`` to ``high``, both included."""
+    """Domain of integers with a uniform distribution.
+
+    Parameters
+    ----------
+    low, high : int
+        Bounds, both included.
+    """
 
     low: int
     high: int
 
     def to_yaml(self) -> Any:
-        """As a configuration writes it."""
+        """Return the domain in the form of a configuration."""
         return {"randint": [self.low, self.high]}
 
 
 @dataclass(frozen=True)
 class LogSpace:
-    """``n`` values from ``low`` to ``high``, equally far apart in their logarithm."""
+    """Domain of values that are evenly spaced on a logarithmic scale.
+
+    Parameters
+    ----------
+    low, high : float
+        First and last value, both positive.
+    n : int
+        Number of values.
+    """
 
     low: float
     high: float
@@ -63,7 +91,7 @@ class LogSpace:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The values, smallest first when ``low < high``."""
+        """Values from ``low`` to ``high``."""
         if self.n == 1:
             return (self.low,)
         start, step = math.log10(self.low), (math.log10(self.high) - math.log10(self.low)) / (self.n - 1)
@@ -71,7 +99,7 @@ class LogSpace:
         return (self.low, *inside, self.high)
 
     def to_yaml(self) -> Any:
-        """As a configuration writes it."""
+        """Return the domain in the form of a configuration."""
         return {"logspace": [self.low, self.high, self.n]}
 
 
@@ -87,26 +115,28 @@ def _is_number(raw: Any) -> bool:
 
 
 def scalar_from_yaml(raw: Any) -> Scalar:
-    """Take one value of a parameter.
+    """Validate one value of a parameter.
 
     Parameters
     ----------
     raw : object
+        Value as read from YAML.
 
     Returns
     -------
     bool, int, float, str, None, or tuple of numbers
+        The value; a list becomes a tuple.
 
     Raises
     ------
     ValueError
-        If raw is a mapping, no finite number, or a list of anything else.
+        If raw is a mapping, a number that is not finite, or a list that does not consist of numbers.
     """
     if raw is None or isinstance(raw, bool | str) or _is_number(raw):
         return raw
     if isinstance(raw, list | tuple) and raw and all(map(_is_number, raw)):
         return tuple(raw)
-    raise ValueError(f"{raw!r} is no value: give a finite number, a word, true or false, or a list of numbers")
+    raise ValueError(f"{raw!r} is not a valid value: give a finite number, a word, true or false, or a list of numbers")
 
 
 def _numbers(kind: str, raw: Any, count: int) -> list[float]:
@@ -117,30 +147,31 @@ def _numbers(kind: str, raw: Any, count: int) -> list[float]:
 
 def _choices(raw: list[Any]) -> Choices:
     if not raw:
-        raise ValueError("an empty list leaves nothing to try; give at least one value")
+        raise ValueError("the list is empty; give at least one value")
     values = tuple(scalar_from_yaml(v) for v in raw)
     if len({(isinstance(v, bool), v) for v in values}) < len(values):
-        raise ValueError(f"{raw!r} names a value twice")
+        raise ValueError(f"{raw!r} has a value twice; remove one")
     return Choices(values)
 
 
 def domain_from_yaml(raw: Any) -> Domain:
-    """Read a domain.
+    """Create a domain from its form in a configuration.
 
     Parameters
     ----------
-    raw : list or dict of one key
+    raw : list, dict of one key, or Domain
         ``[a, b, ...]``, ``{uniform: [low, high]}``, ``{loguniform: [low, high]}``,
-        ``{randint: [low, high]}`` or ``{logspace: [low, high, n]}``.
+        ``{randint: [low, high]}`` or ``{logspace: [low, high, n]}``; a domain is returned unchanged.
 
     Returns
     -------
     Choices, Uniform, RandInt or LogSpace
+        The domain.
 
     Raises
     ------
     ValueError
-        If raw is none of these, or its bounds are out of order.
+        If raw has another form, or its bounds are invalid.
 
     Examples
     --------
@@ -152,7 +183,7 @@ def domain_from_yaml(raw: Any) -> Domain:
     if isinstance(raw, list):
         return _choices(raw)
     if not isinstance(raw, dict) or len(raw) != 1:
-        raise ValueError(f"{raw!r} is no domain; give {_FORMS}")
+        raise ValueError(f"{raw!r} is not a valid domain; give {_FORMS}")
     kind, bounds = next(iter(raw.items()))
     if kind == "logspace":
         low, high, n = _numbers(kind, bounds, 3)
@@ -162,18 +193,18 @@ def domain_from_yaml(raw: Any) -> Domain:
             )
         found = LogSpace(low, high, int(n))
         if len(set(found.values)) < n:
-            raise ValueError(f"logspace {bounds!r} names a value twice; move the bounds apart")
+            raise ValueError(f"logspace {bounds!r} has a value twice; move the bounds apart, or reduce n")
         return found
     if kind not in {"uniform", "loguniform", "randint"}:
         near = difflib.get_close_matches(str(kind), ("uniform", "loguniform", "randint", "logspace"), 1)
-        raise ValueError(f"{kind!r} is no kind of domain; {f'did you mean `{near[0]}`?' if near else f'give {_FORMS}'}")
+        raise ValueError(f"unknown domain {kind!r}; {f'did you mean `{near[0]}`?' if near else f'give {_FORMS}'}")
     low, high = _numbers(kind, bounds, 2)
     if low >= high:
-        raise ValueError(f"{kind} {bounds!r}: the lower bound must lie below the upper")
+        raise ValueError(f"{kind} {bounds!r}: the lower bound must be less than the upper bound")
     if kind == "loguniform" and low <= 0:
         raise ValueError(f"loguniform {bounds!r}: the bounds must be positive")
     if kind == "randint":
         if low != int(low) or high != int(high) or max(abs(low), abs(high)) > 2**53:
-            raise ValueError(f"randint {bounds!r}: the bounds must be whole numbers of at most 2^53")
+            raise ValueError(f"randint {bounds!r}: the bounds must be whole numbers with absolute values up to 2^53")
         return RandInt(int(low), int(high))
     return Uniform(float(low), float(high), log=kind == "loguniform")

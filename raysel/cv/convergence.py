@@ -1,4 +1,4 @@
-"""Whether fits met their ``tol``: of one fitted solver, and counted over many."""
+"""Convergence of fits: of one fitted solver, and counted over many."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from raysel.base.estimator import Estimator
 
 @dataclass(frozen=True)
 class Convergence:
-    """How many fits met their ``tol``.
+    """Number of fits that met their ``tol``.
 
     Parameters
     ----------
     n_fits : int
-        Fits that ended.
+        Number of fits that ended.
     n_converged : int
-    gap : float, optional
-        The largest relative duality gap; None where the solver has none.
+        Number of those that met their ``tol``.
+    gap : float or None
+        Largest relative duality gap of the fits; None if the solver computes none.
     """
 
     n_fits: int
@@ -29,15 +30,17 @@ class Convergence:
 
     @classmethod
     def of(cls, fits: Iterable[Any]) -> Convergence:
-        """Count fits.
+        """Count the fits that ended and those that converged.
 
         Parameters
         ----------
         fits : iterable of InnerTrace or RefitRecord
+            Fits to count; those without a recorded end are ignored.
 
         Returns
         -------
         Convergence
+            Counts and the largest gap of the fits that ended.
         """
         ended = [fit for fit in fits if fit.converged is not None]
         gaps = [fit.gap for fit in ended if fit.gap is not None]
@@ -45,17 +48,19 @@ class Convergence:
 
 
 def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
-    """Whether a fitted solver met its ``tol``, and its relative duality gap.
+    """Return whether a fitted solver met its ``tol``, and its relative duality gap.
 
     Parameters
     ----------
     solver : Estimator
+        Fitted solver.
 
     Returns
     -------
     converged : bool
+        Whether the solver met its ``tol``.
     gap : float or None
-        None where the solver certifies none, or the gap is not finite.
+        Relative duality gap; None if the solver computes none or it is not finite.
     """
     gap = getattr(solver, "dual_gap_", None)
     return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None

@@ -1,4 +1,4 @@
-"""Nearest-neighbour accuracy all the way down a ranking, in one pass."""
+"""Nearest-neighbour predictions for increasing numbers of the best features, in one pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg.blas import dgemm
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 
-#: Distances that stay in a core's cache while the path goes down the ranking.
+#: Number of distances in a block of test samples, so that the block stays in a core's cache.
 _CACHED = 2**16
 
 
@@ -22,28 +22,33 @@ def knn_path(
     n_features: Sequence[int],
     n_neighbors: int = 1,
 ) -> LabelArray:
-    """Predict with the best ``n`` features, for each ``n``, each distance summed once.
+    """Predict by the nearest neighbours in the best ``n`` features, for each ``n``.
 
-    Squared distances over the best n features are those over the best m < n plus the new features'
-    share, so the whole path costs what its last point costs.
+    The squared distance over the best n features is the one over the best m < n features plus the contribution of
+    the features in between, so predicting for all ``n`` costs about as much as predicting for the largest.
 
     Parameters
     ----------
     X_train : ndarray of shape (n_train, d)
+        Training samples.
     y_train : ndarray of shape (n_train,), or a 0/1 indicator of shape (n_train, n_labels)
+        Labels of the training samples.
     X_test : ndarray of shape (n_test, d)
+        Samples to predict.
     order : ndarray of int, shape (d,)
-        Features, best first.
-    n_features : sequence of int, increasing
+        Indices of the features, best first.
+    n_features : sequence of int
+        Numbers of best features to predict with, increasing.
     n_neighbors : int, default=1
-        Votes are uniform and a tied vote goes to the smaller label. Samples at the same distance as the
-        ``n_neighbors``-th nearest share the votes that the nearer ones leave, so the order of the samples does not
-        matter: with one neighbour the most frequent class among the nearest samples is predicted.
+        Number of neighbours, at most ``n_train``. Votes are uniform and a tied vote goes to the smaller label. Samples
+        at the same distance as the ``n_neighbors``-th nearest share the votes that the nearer ones leave, so the order
+        of the samples does not matter: with one neighbour the most frequent class among the nearest samples is
+        predicted.
 
     Returns
     -------
     ndarray of shape (len(n_features), n_test), or (len(n_features), n_test, n_labels)
-        Predicted labels; of an indicator each label that more than half of the neighbours have.
+        Predicted labels; for an indicator, each label that more than half of the neighbours have.
 
     Examples
     --------
@@ -56,11 +61,11 @@ def knn_path(
     multilabel = y_train.ndim == 2
     classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
     features = order[: n_features[-1]]
-    # The median of some samples as origin: distances stay, no digit is lost far from zero or to a wild sample,
-    # and whole numbers stay exact, so that their tied distances are tied here too.
+    # Centred at the median of some samples: no precision is lost far from zero or to an outlier, and integers stay
+    # exact, so that tied distances between them stay tied.
     centre = np.median(X_train[:: max(1, len(X_train) // 9), features], axis=0)
     train, test = X_train[:, features] - centre, X_test[:, features] - centre
-    # ||a - b||^2 but for ||a||^2, which all neighbours b of a share, is a product: (a, 1) . (-2b, ||b||^2).
+    # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
     parts = []
     for start, stop in pairwise([0, *n_features]):
         a, b = test[:, start:stop], train[:, start:stop]
@@ -68,7 +73,7 @@ def knn_path(
             (np.insert(a, stop - start, 1.0, axis=1), np.insert(-2.0 * b, stop - start, (b * b).sum(1), axis=1))
         )
     predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
-    # Distances that differ by less than rounding are equal: which comes out smaller depends on the order of samples.
+    # Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
     precision = 16 * np.finfo(np.float64).eps
     block = max(16, _CACHED // len(X_train))
     for first in range(0, len(X_test), block):
@@ -86,26 +91,31 @@ def knn_path(
 def _vote(
     distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
 ) -> IntArray:
-    """Predicted codes of a block of samples.
+    """Predict the codes of a block of samples.
 
     Parameters
     ----------
     distances : ndarray of shape (n_test, n_train)
-        Squared, less what is the same for all training samples.
+        Squared distances, up to a constant of each test sample.
     rounding : (ndarray of shape (n_test,), ndarray of shape (n_train,))
-        Bounds of the distances' rounding errors: those of the test samples plus those of the training samples.
+        Bounds of the rounding errors of the distances, as a part of the test sample plus a part of the training sample.
     codes : ndarray of int, shape (n_train,) or (n_train, n_labels)
-    n_classes, n_neighbors : int
+        Class codes, or the indicator, of the training samples.
+    n_classes : int
+        Number of classes.
+    n_neighbors : int
+        Number of neighbours.
 
     Returns
     -------
     ndarray of int, shape (n_test,) or (n_test, n_labels)
+        Predicted codes.
     """
     if n_neighbors > 1:
         return _shared_vote(distances, rounding, codes, n_classes, n_neighbors)
     nearest = distances.argmin(axis=1)
     predicted = codes[nearest]
-    # Few samples have several nearest ones: those that may are found by a bound that is cheaper to compute.
+    # Few samples have several nearest neighbours; a bound that is cheap to compute finds those that may.
     limit = distances[np.arange(len(distances)), nearest] + rounding[0] + 2.0 * rounding[1].max()
     tied = np.count_nonzero(distances <= limit[:, None], axis=1) > 1
     if tied.any():
@@ -116,7 +126,7 @@ def _vote(
 def _shared_vote(
     distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
 ) -> IntArray:
-    """As `_vote`, with the votes of all samples that are tied with the last neighbour."""
+    """Predict as `_vote`, counting all samples that are tied with the last neighbour."""
     rows = np.arange(len(distances))
     nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
     last = distances[rows, nearest]
@@ -124,7 +134,7 @@ def _shared_vote(
     within = distances - rounding[1] <= last[:, None] + error
     nearer = within & (distances + rounding[1] < last[:, None] - error)
     n_nearer = nearer.sum(axis=1)
-    # The samples at the last neighbour's distance share what the nearer ones leave.
+    # The samples at the last neighbour's distance share the votes that the nearer ones leave.
     share = (n_neighbors - n_nearer) / (within.sum(axis=1) - n_nearer)
     row, column = np.nonzero(within)
     weights = np.where(nearer[row, column], 1.0, share[row])

@@ -1,4 +1,4 @@
-"""One configuration on all inner training sets of an outer fold, one solver iteration at a time."""
+"""Fits of one configuration on all inner training sets of an outer fold, one iteration at a time."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ def run_in_lockstep(
     random_states: Sequence[int],
     trace: FoldTrace,
 ) -> Iterator[int]:
-    """Advance every inner fit by one iteration, again and again, until each has ended.
+    """Advance all inner fits by one iteration at a time until each has ended.
 
     Parameters
     ----------
     solvers : sequence of Estimator
-        The same configuration, one instance an inner fold.
+        Unfitted solvers of the same configuration, one for each inner fold.
     folds : sequence of FoldData
+        Prepared data of the inner folds.
     evaluation : Evaluation
+        Scores the solvers on the validation samples.
     random_states : sequence of int
-        For the classifiers that draw random numbers.
+        Seed of the classifier of each inner fold.
     trace : FoldTrace
-        Filled as the fits advance.
+        Filled with objectives and scores as the fits advance.
 
     Yields
     ------
     int
-        The number of iterations done.
+        Number of iterations done.
 
     Raises
     ------
     FloatingPointError
         If an objective is no longer finite.
     """
-    # A proved zero solution takes one iteration, and is scored as what it predicts: the most frequent class.
+    # A solution that is proved to be zero takes one iteration and is scored by its prediction, the most frequent class.
     trace.null = all(solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
     trace.inner = [InnerTrace() for _ in folds]
     running = [

@@ -1,4 +1,4 @@
-"""Every index of a nested cross-validation, decided once from data, settings and seed."""
+"""Sample indices of all folds of a nested cross-validation, drawn once from the labels, the settings and the seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ FINAL = "final"
 
 @dataclass(frozen=True)
 class InnerFold:
-    """One inner split; both index arrays point into the whole data set."""
+    """One inner split of an outer training set.
+
+    Parameters
+    ----------
+    train : ndarray of int64
+        Indices of the training samples in the whole data set.
+    validation : ndarray of int64
+        Indices of the validation samples in the whole data set.
+    """
 
     train: IntArray
     validation: IntArray
@@ -31,7 +39,22 @@ class InnerFold:
 class OuterFold:
     """One outer fold and the inner folds of its training set.
 
-    The fold named ``final`` trains on everything and has no test samples.
+    The fold named ``final`` trains on all samples and has no test samples.
+
+    Parameters
+    ----------
+    name : str
+        Name of the fold, e.g. ``"outer0"``.
+    repeat : int
+        Number of the repeat that the fold belongs to.
+    index : int
+        Number of the fold within its repeat.
+    train : ndarray of int64
+        Indices of the training samples.
+    test : ndarray of int64
+        Indices of the test samples; empty for the final fold.
+    inner : tuple of InnerFold
+        Inner folds of the training set.
     """
 
     name: str
@@ -42,7 +65,20 @@ class OuterFold:
     inner: tuple[InnerFold, ...]
 
     def random_state(self, seed: int, inner: int | None = None) -> int:
-        """Seed of the fit on inner fold ``inner``, or of the refit: never of the trial's order."""
+        """Return the seed of a fit, which does not depend on the order of the trials.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the study.
+        inner : int, optional
+            Number of the inner fold that is fitted; the seed of the refit by default.
+
+        Returns
+        -------
+        int
+            Seed of 32 bits.
+        """
         if inner is None:
             return derived_seed(seed, "refit", self.repeat, self.index)
         return derived_seed(seed, "inner fit", self.repeat, self.index, inner)
@@ -51,6 +87,13 @@ class OuterFold:
 @dataclass(frozen=True)
 class NestedPlan:
     """Outer folds, the inner folds of each, and the final fold.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples of the data set.
+    folds : tuple of OuterFold
+        Outer folds, the final fold last.
 
     Examples
     --------
@@ -79,24 +122,31 @@ class NestedPlan:
 
         Parameters
         ----------
-        y : ndarray of shape (n_samples,)
-        outer, inner, repeats : int
-            ``repeats`` repeats the whole outer splitting.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels, by which the folds are stratified.
+        outer : int
+            Number of outer folds.
+        inner : int
+            Number of inner folds of each outer training set.
+        repeats : int
+            Number of times that the outer folds are drawn.
         groups : ndarray of shape (n_samples,) or None
-            Kept whole at every level.
+            Group of each sample; the samples of a group stay on the same side of every split.
         seed : int
+            Seed of the study.
         train_per_class : int, optional
-            Samples of each class in an outer training set, one such draw a repeat; all others are
-            tested, and ``outer`` is not used.
+            Number of samples of each class in an outer training set, drawn once a repeat; all other samples are
+            tested, and ``outer`` is not used. By default the data are split into ``outer`` folds.
 
         Returns
         -------
         NestedPlan
+            The folds.
 
         Raises
         ------
         DataError
-            If the data cannot fill the folds.
+            If a class has too few samples or groups for the folds.
         """
         everything = np.arange(len(y), dtype=np.int64)
 
@@ -126,33 +176,34 @@ class NestedPlan:
 
     @property
     def outer(self) -> tuple[OuterFold, ...]:
-        """The folds that have test samples."""
+        """Outer folds without the final one."""
         return tuple(fold for fold in self.folds if fold.name != FINAL)
 
     @property
     def final(self) -> OuterFold:
-        """The fold that trains on everything."""
+        """Fold that trains on all samples."""
         return self.folds[-1]
 
     def training_sets(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Every inner (train, validation), outer fold by outer fold."""
+        """Yield the indices of each inner fold's training and validation samples, outer fold by outer fold."""
         for fold in self.folds:
             for inner in fold.inner:
                 yield inner.train, inner.validation
 
     def lacking(self, y: LabelArray, names: Sequence[str]) -> Iterator[str]:
-        """Labels of an indicator that a set of samples lacks, in words.
+        """Describe the labels of an indicator that no sample of a training, validation or test set has.
 
         Parameters
         ----------
         y : ndarray of shape (n_samples, n_labels)
+            Indicator of the labels.
         names : sequence of str
-            The labels'.
+            Names of the labels.
 
         Yields
         ------
         str
-            E.g. ``"horse has no positives in outer2's test samples"``.
+            One sentence for each label and set, e.g. ``"horse has no positives in outer2's test samples"``.
         """
         for fold in self.folds:
             sets = {f"{fold.name}'s test": fold.test, f"{fold.name}'s training": fold.train}
@@ -164,7 +215,7 @@ class NestedPlan:
                     yield f"{names[missing]} has no positives in {where} samples"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that `from_json` reads back."""
+        """Return the plan as plain data, as `load` reads it from a JSON file."""
         return {
             "n_samples": self.n_samples,
             "folds": [
@@ -182,23 +233,26 @@ class NestedPlan:
 
     @classmethod
     def load(cls, path: Path, y: LabelArray, groups: LabelArray | None) -> NestedPlan:
-        """Read given folds and see that they are honest for these data.
+        """Read the folds from a file and check them against the data.
 
         Parameters
         ----------
         path : Path
-            A ``plan.json``.
-        y : ndarray of shape (n_samples,)
+            The ``plan.json`` of a study.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels of the data set.
         groups : ndarray of shape (n_samples,) or None
+            Group of each sample.
 
         Returns
         -------
         NestedPlan
+            The folds of the file.
 
         Raises
         ------
         ConfigError
-            If the file is no plan, belongs to other data, or leaks.
+            If the file cannot be read as a plan, or the plan does not pass `check`.
         """
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
@@ -215,35 +269,47 @@ class NestedPlan:
             )
             plan = cls(_count(raw["n_samples"]), folds)
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise ConfigError(f"cv.plan: {path} is no plan.json of a study ({error!r}).") from error
+            raise ConfigError(
+                f"cv.plan: {path} cannot be read as the plan.json of a study: {error!r}. Give one that a study wrote."
+            ) from error
         plan.check(y, groups, str(path))
         return plan
 
     def check(self, y: LabelArray, groups: LabelArray | None, origin: str) -> None:
-        """Refuse a plan that does not fit the data or lets test samples into training.
+        """Check that a plan fits the data and has no test or validation sample in a training set.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels of the data set.
+        groups : ndarray of shape (n_samples,) or None
+            Group of each sample.
+        origin : str
+            Origin of the plan, e.g. its path, for error messages.
 
         Raises
         ------
         ConfigError
+            If the number of samples differs, folds are missing or repeated, or a split is invalid.
         """
 
         def refuse(what: str) -> None:
             raise ConfigError(f"cv.plan: {origin}: {what}")
 
         if self.n_samples != len(y):
-            refuse(f"it was made for {self.n_samples} samples and the data set has {len(y)}.")
+            refuse(f"the plan was made for {self.n_samples} samples, but the data set has {len(y)}.")
         names = [fold.name for fold in self.folds]
         if len(names) < 3 or names[-1] != FINAL or len(set(names)) < len(names):
-            refuse("it needs two or more distinct outer folds and, last, the fold `final`.")
+            refuse("the plan must have two or more outer folds with distinct names, and the fold `final` last.")
         if len({(fold.repeat, fold.index) for fold in self.folds}) < len(names):
-            refuse("two folds share their repeat and index, from which their random states come.")
+            refuse("two folds have the same repeat and index, so their random states would be the same.")
         if len(self.final.train) != len(y) or len(self.final.test):
-            refuse("the fold `final` must train on everything and test on nothing.")
+            refuse("the fold `final` must train on all samples and have no test samples.")
         for fold in self.folds:
             if fold.name != FINAL and not len(fold.test):
                 refuse(f"{fold.name} has no test samples.")
             if len(fold.inner) < 2 or not all(len(inner.validation) for inner in fold.inner):
-                refuse(f"{fold.name} needs at least two inner folds, each with validation samples.")
+                refuse(f"{fold.name} must have at least two inner folds, each with validation samples.")
             inside = set(fold.train.tolist())
             pairs = [(fold.train, fold.test, fold.name)]
             for number, inner in enumerate(fold.inner):
@@ -257,12 +323,12 @@ class NestedPlan:
 
 
 def _fault(train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None) -> str | None:
-    """What is wrong with one split, if anything."""
+    """Describe the first error of a split; None if it is valid."""
     both = np.concatenate([train, held_out])
     if not len(train) or both.min() < 0 or both.max() >= len(y):
         return f"it has no training samples, or an index outside 0..{len(y) - 1}."
     if len(np.unique(both)) < len(both):
-        return "it holds a sample twice, or out and in at once."
+        return "a sample is listed twice, or is on both sides of the split."
     if len(missing := np.setdiff1d(y, y[train])):
         return f"class {missing[0]!s} is missing from its training set."
     if groups is not None and len(shared := np.intersect1d(groups[train], groups[held_out])):
@@ -272,7 +338,7 @@ def _fault(train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArra
 
 def _name(raw: Any) -> str:
     if not isinstance(raw, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", raw):
-        raise TypeError("a fold's name, which names its files, is of letters, digits, - and _")
+        raise TypeError("the name of a fold must consist of letters, digits, - and _, because files are named after it")
     return raw
 
 

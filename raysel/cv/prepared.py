@@ -1,4 +1,4 @@
-"""What all configurations share of one training set: scaled samples and the solver's preparation."""
+"""Prepared folds, which configurations share: the scaled samples and the solver's preparation."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from raysel.data.task_blocks import Samples, as_samples
 
 @dataclass(frozen=True)
 class FoldData:
-    """A training set and the samples held out of it, scaled by what the training set tells.
+    """A training set and the samples held out of it, both scaled by the statistics of the training set.
 
     Parameters
     ----------
     X_train : ndarray of shape (n_train, d), C-contiguous, or TaskBlocks
-    y_train : ndarray of shape (n_train,)
+        Scaled training samples.
+    y_train : ndarray of shape (n_train,) or (n_train, n_labels)
+        Labels of the training samples.
     X_test : ndarray of shape (n_test, d), C-contiguous, or TaskBlocks
-    y_test : ndarray of shape (n_test,)
+        Scaled samples that are held out.
+    y_test : ndarray of shape (n_test,) or (n_test, n_labels)
+        Labels of the samples that are held out.
     prepared : object
-        The solver's ``prepare(X_train, y_train)``.
+        Result of the solver's ``prepare(X_train, y_train)``.
     """
 
     X_train: Any
@@ -35,7 +39,7 @@ class FoldData:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays, those of ``prepared`` included, shared ones counted once."""
+        """Bytes of all arrays, including those of ``prepared``; an array that occurs twice counts once."""
         seen: dict[int, int] = {}
 
         def visit(value: Any) -> None:
@@ -44,7 +48,7 @@ class FoldData:
             elif is_dataclass(value):
                 for field in fields(value):
                     visit(getattr(value, field.name))
-            elif isinstance(value, tuple | list):  # a part a task
+            elif isinstance(value, tuple | list):  # one item for each task
                 for part in value:
                     visit(part)
 
@@ -61,22 +65,27 @@ def make_fold_data(
     scaler: TransformerMixin,
     solver: Estimator,
 ) -> FoldData:
-    """Scale and prepare one training set; the held-out samples are only transformed.
+    """Fit the scaler on a training set, transform both sets, and run the solver's preparation.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, d), or TaskBlocks
-    y : ndarray of shape (n_samples,)
-    train, held_out : ndarray of int
-        Positions into X.
+        All samples.
+    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Labels of all samples.
+    train : ndarray of int
+        Indices of the training samples.
+    held_out : ndarray of int
+        Indices of the samples to score; may be empty.
     scaler : transformer
-        Fitted here.
+        Unfitted scaler; fitted on the training samples.
     solver : Estimator
-        Of the values of ``capabilities.prepare_parameters`` that the preparation is for; no other parameter matters.
+        Solver that prepares; only its parameters named in ``capabilities.prepare_parameters`` matter.
 
     Returns
     -------
     FoldData
+        Scaled samples and preparation.
     """
     X_train = as_samples(scaler.fit_transform(X[train]))
     X_test = as_samples(scaler.transform(X[held_out])) if len(held_out) else X[held_out]

@@ -1,4 +1,4 @@
-"""What is recorded of a trial and of a refit: plain numbers that survive a round trip through JSON."""
+"""Records of trials and refits: plain data that can be written to JSON and read back without loss."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ from raysel.cv.plan import FINAL
 
 @dataclass
 class InnerTrace:
-    """One inner fit: the objective, and each score, after every iteration.
+    """Objective and scores of one inner fit.
 
-    ``source`` says how a fit on a path of configurations was found: solved, or by which certificate. ``converged``
-    says whether the fit met its ``tol``, None while it has not ended; ``gap`` is its relative duality gap, None
-    where the solver has none.
+    Parameters
+    ----------
+    objective : list of float
+        Objective after each iteration.
+    scores : list of list of float
+        Scores after each iteration, one for each number of features; only the last where the fit is scored once.
+    source : str, default="solved"
+        Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
+    converged : bool, optional
+        Whether the fit met its ``tol``; None while it has not ended.
+    gap : float, optional
+        Relative duality gap; None if the solver computes none.
     """
 
     objective: list[float] = field(default_factory=list)
@@ -31,10 +40,16 @@ class InnerTrace:
 
 @dataclass
 class FoldTrace:
-    """One configuration on one outer fold: its inner fits, seen by no outer test sample.
+    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is used.
 
-    ``null`` means that the zero solution was proved for every inner training set; it is scored like any other.
-    ``error`` is the traceback of the inner fit that failed; it says nothing of other outer folds.
+    Parameters
+    ----------
+    null : bool, default=False
+        Whether the solution was proved to be zero on every inner training set; it is scored like any other.
+    inner : list of InnerTrace
+        One trace for each inner fold.
+    error : str, default=""
+        Traceback of the inner fit that failed on this outer fold; empty if none failed.
     """
 
     null: bool = False
@@ -43,28 +58,38 @@ class FoldTrace:
 
     @property
     def score(self) -> float | None:
-        """Mean over inner folds of the mean score at each one's last iteration; None where a fit failed."""
+        """Mean over the inner folds of the mean score at the last iteration; None if a fit failed."""
         if self.error or not self.inner:
             return None
         return float(np.mean([trace.scores[-1] for trace in self.inner]))
 
     def objective_curve(self) -> list[float]:
-        """Mean objective over inner folds, by iteration."""
+        """Return the mean objective over the inner folds by iteration."""
         return mean_curve([trace.objective for trace in self.inner])
 
     def score_curve(self) -> list[float]:
-        """Mean score over inner folds and numbers of features, by iteration (one value if scored once)."""
+        """Return the mean score over inner folds and numbers of features by iteration; one value if scored once."""
         return mean_curve([np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores])
 
     def score_curves(self) -> list[list[float]]:
-        """Mean score over inner folds by iteration, a curve for each number of features."""
+        """Return the mean score over the inner folds by iteration, one curve for each number of features."""
         return [
             mean_curve([[s[i] for s in t.scores] for t in self.inner]) for i in range(len(self.inner[0].scores[-1]))
         ]
 
 
 def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
-    """Mean of curves of different lengths; a curve that has ended holds its last value.
+    """Average curves of different lengths; a shorter curve is continued by its last value.
+
+    Parameters
+    ----------
+    curves : sequence of sequence of float
+        Values by iteration; empty curves are ignored.
+
+    Returns
+    -------
+    list of float
+        Mean by iteration, as long as the longest curve.
 
     Examples
     --------
@@ -78,24 +103,27 @@ def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
 
 @dataclass
 class TrialRecord:
-    """One configuration on the outer folds it carried.
+    """Record of a trial: one configuration on all outer folds, or on one of them.
 
     Parameters
     ----------
     id : str
-        Hash of the configuration; before it, the outer fold where the trial carried only one.
+        Hash of the configuration, preceded by the name of the outer fold for a trial on one fold.
     name : str
-        The configuration, readable.
+        Searched parameters of the configuration as text.
     params : dict
+        All parameters of the solver that the study sets.
     status : {"finished", "null", "stopped", "failed"}
-        Stopped: left off early, and so no winner. Failed: on some outer fold at least; it can win the others.
+        ``null``: all solutions are zero. ``stopped``: ended by early stopping, so it cannot win. ``failed``: a fit
+        failed on one outer fold or more; the trial can win the others.
     folds : dict of str to FoldTrace
-    error : str
+        Inner fits by the name of the outer fold.
+    error : str, default=""
         Traceback of a trial that failed as a whole, e.g. because its worker process died.
-    started, ended : float
+    started, ended : float, default=0.0
         Seconds since the epoch.
-    fold : str
-        The only outer fold that it carried, in a search that keeps them apart.
+    fold : str, default=""
+        Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
     """
 
     id: str
@@ -109,18 +137,22 @@ class TrialRecord:
     fold: str = ""
 
     def curves(self, metric: str, labels: Sequence[str]) -> dict[str, list[float]]:
-        """Curves for people to look at: each outer fold's, and their mean, which picks no winner.
+        """Return objective and scores by iteration, for each outer fold and averaged over them.
+
+        The mean over the outer folds is for display only: winners are selected on each outer fold separately.
 
         Parameters
         ----------
         metric : str
-            E.g. ``"accuracy"``.
+            Name of the score, e.g. ``"accuracy"``.
         labels : sequence of str
-            A name for each score, e.g. ``["n10", "n20"]``; empty where there is one.
+            Name of each score, e.g. ``["n10", "n20"]``; empty if there is one score.
 
         Returns
         -------
         dict of str to list of float
+            Curves by name: ``objective``, ``val_<metric>``, ``val_<metric>_<label>``, and the first two with
+            ``/<fold>`` for each outer fold.
         """
         alive = {name: trace for name, trace in self.folds.items() if not trace.error}
         looked_at = {n: t for n, t in alive.items() if n != FINAL} or alive
@@ -137,28 +169,28 @@ class TrialRecord:
 
     @property
     def failed_folds(self) -> list[str]:
-        """The outer folds on which a fit failed."""
+        """Names of the outer folds on which a fit failed."""
         return [name for name, trace in self.folds.items() if trace.error]
 
     @property
     def failure(self) -> str:
-        """The first error, with the outer folds that failed; empty where there is none."""
+        """First error with the names of the outer folds that failed; empty if none failed."""
         if self.error or not self.failed_folds:
             return self.error
         return f"on {', '.join(self.failed_folds)}: {self.folds[self.failed_folds[0]].error}"
 
     def convergence(self) -> Convergence:
-        """How many of the inner fits that ended met their ``tol``, and their largest gap."""
+        """Count the inner fits that ended and those that met their ``tol``."""
         return Convergence.of(inner for trace in self.folds.values() if not trace.error for inner in trace.inner)
 
     @property
     def inferred(self) -> str:
-        """How the inner fits were found where not all were solved, e.g. ``"12 solved, 8 zero"``; else empty."""
+        """Counts of the inner fits by source, e.g. ``"12 solved, 8 zero"``; empty if all were solved."""
         counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
         return ", ".join(f"{n} {source}" for source, n in counts.most_common()) if set(counts) - {"solved"} else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that `from_json` reads back; its lists are the record's own."""
+        """Return plain data that `from_json` reads back; its lists are not copied."""
         folds = {
             name: {**vars(trace), "inner": [dict(vars(inner)) for inner in trace.inner]}
             for name, trace in self.folds.items()
@@ -167,7 +199,7 @@ class TrialRecord:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
-        """Read what `to_json` wrote, whatever else stands beside it."""
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
         folds = {
             name: FoldTrace(trace["null"], [InnerTrace(**inner) for inner in trace["inner"]], trace.get("error", ""))
             for name, trace in raw["folds"].items()
@@ -177,18 +209,21 @@ class TrialRecord:
 
 @dataclass
 class PathRecord:
-    """Configurations on one inner training set: all, or those that a grid has grown by.
+    """Record of a path: all configurations, or those added to the grid since, on one inner training set.
 
     Parameters
     ----------
     fold : str
+        Name of the outer fold.
     inner : int
-    status : {"finished", "failed"}
+        Number of the inner fold.
+    status : {"finished", "failed"}, default="finished"
+        State in which the path ended.
     fits : dict of str to InnerTrace
-        By the configuration's id.
-    error : str
-        Traceback of a failed one.
-    started, ended : float
+        Fits by the configuration's id.
+    error : str, default=""
+        Traceback of a path that failed.
+    started, ended : float, default=0.0
         Seconds since the epoch.
     """
 
@@ -201,25 +236,26 @@ class PathRecord:
     ended: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that `from_json` reads back; its lists are the record's own."""
+        """Return plain data that `from_json` reads back; its lists are not copied."""
         return {**vars(self), "fits": {id_: dict(vars(fit)) for id_, fit in self.fits.items()}}
 
     @property
     def failure(self) -> str:
-        """The error of a path that failed; empty where there is none."""
+        """Error of a path that failed; empty if it did not."""
         return self.error
 
     def joined(self, later: PathRecord) -> PathRecord:
-        """Join a later path, of configurations that were not there before, to this one.
+        """Return this path joined with one of other configurations on the same training set.
 
         Parameters
         ----------
         later : PathRecord
-            Of the same training set.
+            Path of the configurations that were added.
 
         Returns
         -------
         PathRecord
+            Fits of both; failed if one of them is.
         """
         failed = self if self.status == "failed" else later
         return replace(
@@ -231,35 +267,40 @@ class PathRecord:
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> PathRecord:
-        """Read what `to_json` wrote, whatever else stands beside it."""
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
         return cls(**{**_own(cls, raw), "fits": {id_: InnerTrace(**fit) for id_, fit in raw["fits"].items()}})
 
 
 @dataclass
 class RefitRecord:
-    """A fold's winner, refitted on its whole training set and, but for the final fold, scored once.
+    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored once on the test set.
 
     Parameters
     ----------
     fold : str
+        Name of the outer fold; the final fold has no test set.
     trial : str
-        Id of the winning configuration.
+        Id of the winning trial.
+    name : str
+        Searched parameters of the winner as text.
     params : dict
+        All parameters of the solver that the study sets.
     inner_score : float
+        Mean validation score of the winner on this outer fold.
     test_scores : list of float
-        One for each number of features; empty for the final fold.
-    feature_scores : list of float, optional
-        One for each feature; None where the method ranks nothing.
+        Test score for each number of features; empty for the final fold.
+    feature_scores : list of float or None
+        Score of each feature; None if the method does not rank features.
     objective : list of float
-        By iteration.
-    started, ended : float
+        Objective after each iteration.
+    started, ended : float, default=0.0
         Seconds since the epoch.
     converged : bool, optional
-        Whether the refit met its ``tol``; None where it was not recorded.
+        Whether the refit met its ``tol``; None if it was not recorded.
     gap : float, optional
-        Its relative duality gap, where the solver has one.
+        Relative duality gap; None if the solver computes none.
     warnings : list of str
-        What the fit warned of, besides convergence.
+        Messages of the warnings that the fit issued, except those of convergence.
     """
 
     fold: str
@@ -278,16 +319,16 @@ class RefitRecord:
 
     @property
     def test_score(self) -> float | None:
-        """Mean over numbers of features; None for the final fold."""
+        """Mean test score over the numbers of features; None for the final fold."""
         return float(np.mean(self.test_scores)) if self.test_scores else None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data that the constructor takes back."""
+        """Return plain data that `from_json` reads back."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
-        """Read what `to_json` wrote, whatever else stands beside it."""
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
         return cls(**_own(cls, raw))
 
 

@@ -1,4 +1,4 @@
-"""An outer fold's winner, fitted on the whole outer training set and scored once."""
+"""Refit of an outer fold's winner on the whole outer training set, scored once on the test set."""
 
 from __future__ import annotations
 
@@ -30,30 +30,36 @@ def refit_winner(
     evaluation: Evaluation,
     random_state: int,
 ) -> tuple[RefitRecord, Any]:
-    """Fit scaling and solver on an outer training set; touch its test samples once, to score them.
+    """Fit scaler and solver on an outer training set and score them once on its test set.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, d), or TaskBlocks
-    y : ndarray of shape (n_samples,)
+        All samples.
+    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Labels of all samples.
     fold : OuterFold
+        Outer fold; the final fold is not scored.
     winner : TrialRecord
-        The fold's own.
+        Trial that was selected on this outer fold.
     solver : Estimator
-        The winning configuration, not fitted.
+        Unfitted solver of the winning configuration.
     scaler : transformer
-        Not fitted.
+        Unfitted scaler.
     evaluation : Evaluation
+        Scores the solver on the test samples.
     random_state : int
+        Seed of the classifier that scores.
 
     Returns
     -------
     record : RefitRecord
+        Scores, objective and convergence of the refit.
     model : Pipeline
-        Scaler and solver, fitted.
+        Fitted scaler and solver.
     """
     started = time.time()
-    # Step by step, not by the pipeline's fit: the samples before scaling are then not held beside those after.
+    # Not by the pipeline's fit, which would hold the samples before and after scaling in memory at once.
     X_train = as_samples(scaler.fit_transform(X[fold.train]))
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
@@ -84,12 +90,12 @@ def refit_winner(
         ended=time.time(),
         converged=converged,
         gap=gap,
-        warnings=_told(caught),
+        warnings=_messages(caught),
     )
     return record, model
 
 
-def _told(caught: list[warnings.WarningMessage]) -> list[str]:
-    """What was warned of, each once, but for convergence and what concerns developers."""
+def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Distinct messages of the warnings, without those on convergence and those for developers."""
     silent = (ConvergenceWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
     return list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, silent)))

@@ -1,4 +1,4 @@
-"""Scoring a fitted selector on samples it has not seen."""
+"""Scores of a fitted selector on samples that were held out of its fit."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from raysel.metrics.ranks import descending_order
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a fitted selector is scored.
+    """Settings by which fitted selectors are scored.
 
     Parameters
     ----------
     classifier : {"native", "knn", "linear_svm"}
-        ``native`` is the model's own ``predict``; the others see only the best features.
-    n_features : tuple of int
-        Numbers of best features, increasing; empty for ``native``. Features without a score are not among them:
-        where fewer have one, all of those are used, and where none has, the most frequent class is predicted.
+        ``native`` uses the model's own ``predict``; the others are trained on the best features only.
+    n_features : tuple of int, default=()
+        Numbers of best features, increasing; empty for ``native``. If fewer features have a score, all of those are
+        used; if none has, the most frequent class is predicted.
     n_neighbors : int, default=1
+        Number of neighbours of ``knn``.
     metric : str, default="accuracy"
+        Name of the metric.
     tasks : tuple of str, default=()
-        Where samples belong to several tasks: each is scored by itself.
+        Names of the tasks, which are scored separately; empty if the data are one task.
     """
 
     classifier: str
@@ -44,32 +46,43 @@ class Evaluation:
 
     @property
     def every_iteration(self) -> bool:
-        """Whether it is cheap enough to follow each iteration; a linear SVM is fitted at the last only."""
+        """Whether each iteration is scored; ``linear_svm`` is too slow for it and scores the last one only."""
         return self.classifier != "linear_svm"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A name for each score: ``n10``, ``n20``, ...; one without a name for ``native``."""
+        """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if there is one score."""
         return self.tasks if self.classifier == "native" else tuple(f"n{n}" for n in self.n_features)
 
     def scorer(
         self, X_train: Samples, y_train: LabelArray, X_test: Samples, y_test: LabelArray, random_state: int
     ) -> Callable[[Estimator], FloatArray]:
-        """A function that scores a fitted selector on these samples.
+        """Return a function that scores a fitted selector on the given samples.
 
         Parameters
         ----------
         X_train : ndarray of shape (n_train, d), or TaskBlocks
+            Samples that the classifier is trained on.
         y_train : ndarray of shape (n_train,) or (n_train, n_labels)
+            Labels of the training samples.
         X_test : ndarray of shape (n_test, d), or TaskBlocks
+            Samples that are scored.
         y_test : ndarray of shape (n_test,) or (n_test, n_labels)
+            Labels of the samples that are scored.
         random_state : int
+            Seed of ``linear_svm``.
 
         Returns
         -------
         callable
-            Takes the selector and gives an ndarray of shape (n_features,), or (1,) for ``native``.
-            A ranking that has not changed where it matters is not scored again.
+            Takes the fitted selector and returns its scores, an ndarray of shape (len(n_features),), or (n_tasks,)
+            for ``native``. If the order of the best features has not changed since the last call, the last scores
+            are returned.
+
+        Raises
+        ------
+        ConfigError
+            If the samples belong to several tasks and the classifier is not ``native``.
         """
         metric = classification_metric(self.metric)
         if self.classifier == "native":
@@ -82,7 +95,10 @@ class Evaluation:
 
             return by_part
         if isinstance(X_train, TaskBlocks) or isinstance(X_test, TaskBlocks):
-            raise ConfigError(f"classifier {self.classifier!r} needs one feature space; several tasks take 'native'.")
+            raise ConfigError(
+                f"classifier={self.classifier!r} needs samples of one feature space, and these belong to several "
+                "tasks; use classifier='native'."
+            )
         last: list[tuple[IntArray, FloatArray]] = []
 
         def predictions(order: IntArray, sizes: Sequence[int]) -> Iterable[LabelArray]:

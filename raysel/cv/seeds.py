@@ -1,4 +1,4 @@
-"""Seeds of everything in a study that draws random numbers, each derived from the study's one seed."""
+"""Seeds of all random draws of a study, each derived from the study's seed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ _PURPOSES: tuple[Purpose, ...] = ("outer split", "inner split", "refit", "inner 
 
 
 def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
-    """A seed for one purpose and place, independent of those for all others.
+    """Derive a seed for one purpose, independent of the seeds for all others.
 
-    Purpose and indices are the spawn key of NumPy's ``SeedSequence``. As entropy they would collide, because entropy is
-    padded with zeros: ``[s, r]`` and ``[s, r, 0]`` give the same state.
+    Purpose and indices are the spawn key of NumPy's ``SeedSequence``. They are not passed as entropy, because it is
+    padded with zeros: ``[s, r]`` and ``[s, r, 0]`` would give the same state.
 
     Parameters
     ----------
     seed : int
-        The study's.
-    purpose : str
+        Seed of the study.
+    purpose : {"outer split", "inner split", "refit", "inner fit", "sampler", "trial order"}
+        What the seed is used for.
     *indices : int
-        E.g. repeat, outer fold and inner fold.
+        Position within the study, e.g. repeat, outer fold and inner fold.
 
     Returns
     -------
     int
-        32 bits.
+        Seed of 32 bits.
 
     Examples
     --------

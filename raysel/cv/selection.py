@@ -1,4 +1,4 @@
-"""Which configuration wins an outer fold: by its own inner score there, and nothing else."""
+"""Selection of an outer fold's winner by the validation scores on that fold alone."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from collections.abc import Collection, Mapping
 from raysel.cv.records import TrialRecord
 from raysel.errors import StudyError
 
-#: Scores that agree to this many decimals are equal: means of the same counts differ in their last bits.
+#: Scores are rounded to this many decimals, because equal means can differ in their last bits.
 _DECIMALS = 12
 
 
 def select_winner(
     records: Collection[TrialRecord], fold: str, complexity_key: Mapping[str, tuple[float, ...]]
 ) -> TrialRecord:
-    """The best trial of one outer fold; ties go to the simpler configuration, then to the lower id.
+    """Return the trial with the best score on an outer fold; ties go to the simpler configuration, then the lower id.
 
     Parameters
     ----------
     records : collection of TrialRecord
-        In any order.
+        Trials in any order.
     fold : str
-    complexity_key : mapping of trial id to tuple
-        The solver's order; the smallest is the simplest.
+        Name of the outer fold.
+    complexity_key : mapping of str to tuple
+        Sort key of each trial's configuration by the trial's id; the smallest is the simplest.
 
     Returns
     -------
     TrialRecord
+        The winner.
 
     Raises
     ------
     StudyError
-        If no trial has a score there.
+        If no trial has a score on the outer fold.
     """
     best: tuple[tuple[float, tuple[float, ...], str], TrialRecord] | None = None
     for record in records:
@@ -44,6 +46,9 @@ def select_winner(
             best = (key, record)
     if best is None:
         causes = [record.failure.strip().rpartition("\n")[2] for record in records if record.failure]
-        why = f"{len(causes)} failed, the first with {causes[0]!r}" if causes else "none was tried to its end"
-        raise StudyError(f"no configuration has a score on {fold}: {why}. Change solver.space or the search's limits.")
+        why = f"{len(causes)} failed, the first with {causes[0]!r}" if causes else "no trial has finished"
+        raise StudyError(
+            f"no configuration has a score on {fold}: {why}. Change solver.space, or raise search.time_budget or "
+            "search.trial_timeout."
+        )
     return best[1]

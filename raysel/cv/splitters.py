@@ -1,4 +1,4 @@
-"""One stratified split: classes or labels spread evenly, groups kept whole."""
+"""Stratified splits by class or label that keep groups together."""
 
 from __future__ import annotations
 
@@ -15,29 +15,33 @@ from raysel.errors import DataError
 def split(
     y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
 ) -> list[tuple[IntArray, IntArray]]:
-    """Split samples into folds, stratified by class or by label; groups stay whole.
+    """Split samples into folds, stratified by class or by label; the samples of a group stay in one fold.
 
-    An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by which
-    labels occur in each group. A rare label can then be missing from a fold: see `NestedPlan.lacking`.
+    An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the labels that occur in
+    each group. A rare label can be missing from a fold: see `NestedPlan.lacking`.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Class of each sample, or an indicator of its labels.
     n_splits : int
+        Number of folds.
     groups : ndarray of shape (n_samples,) or None
+        Group of each sample.
     random_state : int
+        Seed of the shuffle.
     where : str
-        What is being split, for error messages, e.g. ``"cv.outer"``.
+        Name of the setting that gives ``n_splits``, for error messages, e.g. ``"cv.outer"``.
 
     Returns
     -------
     list of (train, test)
-        Sorted positions into y, ``n_splits`` pairs.
+        ``n_splits`` pairs of sorted indices into y.
 
     Raises
     ------
     DataError
-        If a class has fewer samples (or groups) than folds, or is missing from a training set.
+        If there are too few samples or groups for the folds, or a class is missing from a training set.
 
     Examples
     --------
@@ -52,25 +56,27 @@ def split(
     rarest = int(counts.argmin())
     if counts[rarest] < n_splits:
         raise DataError(
-            f"class {classes[rarest]!s} has {counts[rarest]} samples where {where}={n_splits} folds are asked for; "
-            f"ask for at most {counts[rarest]} folds, or leave that class out."
+            f"class {classes[rarest]!s} has {counts[rarest]} samples, too few for {where}={n_splits} folds; "
+            f"set at most {counts[rarest]} folds, or exclude the class."
         )
     if groups is not None and (n_groups := len(np.unique(groups))) < n_splits:
-        raise DataError(f"there are {n_groups} groups where {where}={n_splits} folds are asked for.")
+        raise DataError(
+            f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
+        )
     splitter = (
         StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
         if groups is None
         else StratifiedGroupKFold(n_splits, shuffle=True, random_state=random_state)
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the check below says it better
+        warnings.simplefilter("ignore", UserWarning)  # the check below raises an error instead
         folds = [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(y, y, groups)]
     for index, (train, test) in enumerate(folds):
         missing = np.setdiff1d(classes, y[train])
         if len(missing) or not len(test):
             lack = f"class {missing[0]!s} is missing from its training set" if len(missing) else "it is empty"
             raise DataError(
-                f"{where}, fold {index}: {lack}; ask for fewer folds, or see that every class stands in several groups."
+                f"{where}, fold {index}: {lack}; set fewer folds, or use groups such that each class is in several."
             )
     return folds
 
@@ -81,13 +87,15 @@ def _multilabel_folds(
     names, member = np.unique(np.arange(len(y)) if groups is None else groups, return_inverse=True)
     if len(names) < n_splits:
         kind = "samples" if groups is None else "groups"
-        raise DataError(f"there are {len(names)} {kind} where {where}={n_splits} folds are asked for.")
+        raise DataError(
+            f"there are {len(names)} {kind}, too few for {where}={n_splits} folds; set at most {len(names)} folds."
+        )
     occurs = np.zeros((len(names), y.shape[1]), dtype=np.int64)
     np.maximum.at(occurs, member, y)
     splitter = MultilabelStratifiedKFold(n_splits, shuffle=True, random_state=random_state)
     tests = [np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(occurs, occurs)]
     if empty := [index for index, test in enumerate(tests) if not len(test)]:
-        raise DataError(f"{where}, fold {empty[0]}: it is empty; ask for fewer folds.")
+        raise DataError(f"{where}, fold {empty[0]}: it is empty; set fewer folds.")
     everything = np.arange(len(y), dtype=np.int64)
     return [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]
 
@@ -95,20 +103,23 @@ def _multilabel_folds(
 def draw_per_class(
     y: LabelArray, train_per_class: int, *, groups: LabelArray | None, random_state: int
 ) -> tuple[IntArray, IntArray]:
-    """Draw a training set of so many samples of each class; the others are the test set.
+    """Draw a training set with a fixed number of samples of each class; the other samples are the test set.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
+        Class of each sample.
     train_per_class : int
+        Number of training samples of each class.
     groups : ndarray of shape (n_samples,) or None
-        Must be None: a fixed number of samples a class cannot keep groups whole.
+        Must be None: a fixed number of samples of a class would split groups.
     random_state : int
+        Seed of the draw.
 
     Returns
     -------
     train, test : ndarray of int64
-        Sorted.
+        Sorted indices into y.
 
     Raises
     ------
@@ -123,12 +134,14 @@ def draw_per_class(
     (4, 2)
     """
     if groups is not None or y.ndim == 2:
-        raise DataError("cv.train_per_class takes neither groups nor several labels a sample; use cv.outer folds.")
+        raise DataError(
+            "cv.train_per_class cannot be used with groups or several labels per sample; set cv.outer instead."
+        )
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() <= train_per_class:
         raise DataError(
             f"class {classes[counts.argmin()]!s} has {counts.min()} samples: with cv.train_per_class={train_per_class} "
-            f"none would be left to test; ask for at most {counts.min() - 1}."
+            f"none would be left for the test set; set at most {counts.min() - 1}."
         )
     generator = np.random.default_rng(random_state)
     drawn = [generator.permutation(np.flatnonzero(y == c))[:train_per_class] for c in classes]

@@ -1,1 +1,1 @@
-"""The executor on Ray; the only package that imports Ray."""
+"""Executor on Ray; the only package that imports Ray."""

@@ -1,4 +1,4 @@
-"""Ray Tune's events, told to the recorder."""
+"""Callback that passes Ray Tune's events to the recorder."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from raysel.execution.trial_plan import TrialPlan
 
 
 class RecorderCallback(tune.Callback):
-    """Tells the recorder of each trial as it starts and ends.
+    """Callback that reports the start and the end of each trial to the recorder.
 
     Parameters
     ----------
     plan : TrialPlan
-        What the trials are pieces of.
+        Plan of the trials.
     recorder : Recorder
+        Receives the events.
 
     Attributes
     ----------
     error : StudyError or None
-        Why the study cannot go on; Tune passes on the text only.
+        Error that ended the study; Tune itself raises another error with the same text.
     """
 
     def __init__(self, plan: TrialPlan, recorder: Recorder) -> None:
@@ -34,34 +35,34 @@ class RecorderCallback(tune.Callback):
         self.error: StudyError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tune pickles its callbacks for a restore that raysel does not use; open files stay here.
+        # Tune pickles its callbacks to restore experiments, which raysel does not use; open files cannot be pickled.
         return {}
 
     def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Count a trial that runs."""
-        if trial.trial_id not in self._running:  # a trial whose worker died starts again
+        """Count a trial that has started."""
+        if trial.trial_id not in self._running:  # a trial whose worker died is started again
             self._running.add(trial.trial_id)
             self._recorder.start()
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
     ) -> None:
-        """Keep a trial's record as soon as it is whole, or stopped."""
-        box = result.get("box")
-        record = self._plan.record_class.from_json(json.loads(box.pop("record"))) if box else None
+        """Keep the record of a trial that has ended or is stopped."""
+        payload = result.get("payload")
+        record = self._plan.record_class.from_json(json.loads(payload.pop("record"))) if payload else None
         if record is None or not result["done"]:
             self._recorder.refresh()
             return
         self._running.discard(trial.trial_id)
-        self._tell(self._recorder.stop if "rung" in result else self._recorder.keep, record)
+        self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Record a trial whose workers died as often as may be."""
+        """Record a trial whose worker process died in every attempt."""
         self._running.discard(trial.trial_id)
         reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
-        self._tell(self._recorder.lose, trial.config, reason)
+        self._report(self._recorder.lose, trial.config, reason)
 
-    def _tell(self, method: Any, *arguments: Any) -> None:
+    def _report(self, method: Any, *arguments: Any) -> None:
         try:
             method(*arguments)
         except StudyError as error:

@@ -1,4 +1,4 @@
-"""A study's trials and refits on Ray."""
+"""Executor that runs a study's trials and refits on Ray."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
-#: Prepared folds may fill this share of the object store; beyond it each trial makes its own.
+#: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
 _STORE_SHARE = 0.5
-#: A trial whose worker process dies is started again so many times.
+#: Number of times that a trial is started again after its worker process died.
 _MAX_RETRIES = 2
 
 
 class RayExecutor(Executor):
-    """Computes in Ray's workers; Ray is joined or started when it is first needed, and left at the end.
+    """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the end.
 
     Parameters
     ----------
     study : Study
+        Study to compute.
     address : str or None
-        Of a Ray cluster; None starts Ray on this machine.
+        Address of a Ray cluster; None starts Ray on this machine.
     """
 
     def __init__(self, study: Study, address: str | None) -> None:
@@ -59,13 +60,31 @@ class RayExecutor(Executor):
 
     @cached_property
     def _study_ref(self) -> Any:
-        """The study in Ray's object store, where all workers read it."""
+        """Reference to the study in Ray's object store."""
         self._session.enter_context(ray_session(self._address))
         install_sigterm_handler()
         return ray.put(self._study)
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
-        """Do what is left of a study's work as trials of Ray Tune."""
+        """Run the remaining trials of a plan as trials of Ray Tune.
+
+        Parameters
+        ----------
+        plan : TrialPlan
+            Proposes the trials and receives their records.
+        log : StudyLog
+            Receives the events of the trials.
+
+        Returns
+        -------
+        bool
+            Whether ``search.time_budget`` ended the search before all trials were made.
+
+        Raises
+        ------
+        StudyError
+            If Ray does not start or fails, more than ``search.max_failures`` trials fail, or the disk fails.
+        """
         log.enter_phase("starting Ray")
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.ERROR)
@@ -74,32 +93,32 @@ class RayExecutor(Executor):
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
-                "the data exceed Ray's object store and are read from disk, which is slower: raise "
-                "object_store_memory, with which Ray is started"
+                "the data exceed Ray's object store and will spill to disk, which is slower: start Ray with a larger "
+                "object_store_memory"
             )
         prepared = self._prepare_folds()
         if len(prepared) < study.n_inner * len(study.prepared_examples):
             log.message(
-                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial makes its own, which "
-                "is slower"
+                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial prepares them again, "
+                "which is slower"
             )
         log.enter_phase("")
         with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
                     tune.with_parameters(
-                        StudyTrainable, shared=SharedFolds(study_ref, prepared), piece=plan.trial_class
+                        StudyTrainable, shared=SharedFolds(study_ref, prepared), trial_class=plan.trial_class
                     ),
                     {"cpu": search.cpus_per_trial},
                 ),
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
-                    # No more than can run: each waiting trial would ask for an actor of its own.
+                    # No more than can run: Tune would start an actor for each waiting trial.
                     max_concurrent_trials=search.max_concurrent or _n_slots(search.cpus_per_trial),
                     search_alg=PlanSearcher(plan),
                     num_samples=-1,
                     scheduler=PlanScheduler(plan),
-                    # Module-level functions: Tune pickles them twice a trial, with all that a closure would hold.
+                    # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.
                     trial_name_creator=_trial_name,
                     trial_dirname_creator=_trial_name,
                 ),
@@ -116,7 +135,7 @@ class RayExecutor(Executor):
             try:
                 tuner.fit()
             except (TuneError, RayError) as error:
-                raise callback.error or StudyError(f"the trials ended early: {last_line(error)}") from error
+                raise callback.error or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.") from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: as long as the traceback lives, they keep their CPUs.
                 raise error.with_traceback(None) from None
@@ -124,7 +143,7 @@ class RayExecutor(Executor):
         return limits.out_of_time and plan.n_left > 0
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
-        """Every inner training set's `FoldData` in the object store, for as many keys as their share has room for."""
+        """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
         study, found = self._study, {}
         prepare = _prepare.options(num_cpus=study.config.search.cpus_per_trial)
         largest, number = study.largest
@@ -132,7 +151,7 @@ class RayExecutor(Executor):
         for key, params in study.prepared_examples.items():
             first = prepare.remote(self._study_ref, largest.inner[number], params)
             try:
-                room -= ray.get(first).nbytes * study.n_largest  # read where it lies, not copied
+                room -= ray.get(first).nbytes * study.n_largest  # read from shared memory, not copied
             except RayError as error:
                 raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
             if room < 0:
@@ -143,7 +162,7 @@ class RayExecutor(Executor):
         return found
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
-        """Refit winners on their outer training sets, at once, and score each once."""
+        """Refit winners on their outer training sets, in parallel, and score each once."""
         cpus = self._study.config.search.cpus_per_trial
         running = [_refit.options(num_cpus=cpus).remote(self._study_ref, fold, winner) for fold, winner in winners]
         for (fold, winner), found in zip(winners, running, strict=True):
@@ -158,12 +177,12 @@ def _trial_name(trial: Any) -> str:
 
 
 def _n_slots(cpus: int) -> int:
-    """How many trials the cluster can run at once."""
+    """Return the number of trials that the cluster can run at once."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
 
 
 def _store_bytes() -> float:
-    """What the smallest object store of the cluster holds: trials anywhere read all that is shared."""
+    """Return the bytes of the cluster's smallest object store, because trials on all nodes read the shared data."""
     return min(node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"])
 
 

@@ -1,4 +1,4 @@
-"""Starting Ray as a study needs it: quietly, without what nobody asked for."""
+"""Start of Ray with the settings that a study needs, without its output and dashboard."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Before ray is imported: its own loggers, output, snapshots and file shuffling cost a trial more than a fit.
+# Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a fit.
 os.environ.update(
     {
         "RAY_AIR_NEW_OUTPUT": "0",
         "RAY_CHDIR_TO_TRIAL_DIR": "0",
         "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
         "TUNE_DISABLE_SIGINT_HANDLER": "1",
-        "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # the journal is the truth
-        "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # a worker that dies is started again; the journal keeps what fails
+        "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # state is restored from the journal
+        "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # errors are recorded in the journal
         "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
     }
 )
 os.environ.setdefault("RAY_worker_niceness", "0")
-# The workers that prepared the folds stay for the refits: a new one imports for seconds first.
+# Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
 os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 if "mlflow" not in sys.modules:
-    # Tune counts its own integrations' callbacks, and for that imports them and MLflow, for seconds: let it find none.
+    # Tune imports its integrations, and with them MLflow, which takes seconds; hide MLflow from it.
     sys.modules["mlflow"] = None  # type: ignore[assignment]
     import ray.air.integrations.mlflow
 
@@ -38,16 +38,19 @@ from raysel.errors import StudyError
 
 @contextmanager
 def ray_session(address: str | None) -> Iterator[None]:
-    """Join the Ray cluster at an address, or start Ray on this machine; leave it as it was.
+    """Connect to the Ray cluster at an address, or start Ray on this machine; disconnect or stop it at the end.
+
+    A session of Ray that is already running in this process is used and left running.
 
     Parameters
     ----------
     address : str or None
+        Address of a Ray cluster; None starts Ray on this machine.
 
     Raises
     ------
     StudyError
-        If there is no cluster at that address.
+        If Ray cannot be reached or started.
     """
     if ray.is_initialized():
         yield
@@ -57,14 +60,18 @@ def ray_session(address: str | None) -> Iterator[None]:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         else:
             ray.init(
-                address="local",  # whatever RAY_ADDRESS or a cluster on this machine says
+                address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
                 num_cpus=len(os.sched_getaffinity(0)),
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level="ERROR",
             )
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise StudyError(f"Ray cannot be reached at {address or 'this machine'}: {error}") from error
+        raise StudyError(
+            f"the Ray cluster at {address} cannot be reached: {error}"
+            if address
+            else f"Ray cannot be started on this machine: {error}"
+        ) from error
     try:
         yield
     finally:

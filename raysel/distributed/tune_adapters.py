@@ -15,11 +15,12 @@ from raysel.execution.trials import Rung
 
 
 class PlanSearcher(Searcher):
-    """Passes Tune's questions on to the plan.
+    """Tune searcher that suggests the trials of a plan.
 
     Parameters
     ----------
     plan : TrialPlan
+        Proposes the trials.
     """
 
     def __init__(self, plan: TrialPlan) -> None:
@@ -27,37 +28,38 @@ class PlanSearcher(Searcher):
         self._plan = plan
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tune pickles it for a restore that raysel does not use.
+        # Tune pickles it to restore experiments, which raysel does not use.
         return {}
 
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
-        """Nothing to set: the study says it all."""
+        """Accept any metric and space without using them: the study defines both."""
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """The next piece; None while there is none to ask for."""
+        """Return the config of the next trial; None if there is none now."""
         config = self._plan.propose()
         return Searcher.FINISHED if config is None and self._plan.exhausted else config
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Nothing: the plan learns from the record, which says more than Tune's result."""
+        """Do nothing: the plan receives the trial's record from the recorder."""
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing to save: the journal keeps what is done."""
+        """Do nothing: state is restored from the journal."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Nothing to restore."""
+        """Do nothing: state is restored from the journal."""
 
 
 class PlanScheduler(FIFOScheduler):
-    """Stops trials at their rungs, and leaves each trial to the actor that starts for it.
+    """Tune scheduler that stops trials at their rungs and lets each trial wait for the actor that starts for it.
 
-    Tune's own would give it an actor that falls free meanwhile and stop the one that starts: with
-    short trials one actor would do all the plan.
+    Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one that is starting, so
+    that one actor would run all trials if they are short.
 
     Parameters
     ----------
     plan : TrialPlan
+        Decides which trials continue.
     """
 
     def __init__(self, plan: TrialPlan) -> None:
@@ -69,10 +71,10 @@ class PlanScheduler(FIFOScheduler):
         return {}
 
     def choose_trial_to_run(self, tune_controller: Any) -> None:
-        """None: the controller then starts each trial where it belongs, in the order of arrival."""
+        """Return None, so that the controller starts each trial on its own actor in the order of arrival."""
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        """Judge a trial that has come to a rung."""
+        """Return whether a trial that has reached a rung continues."""
         if result["done"] or "rung" not in result:
             return TrialScheduler.CONTINUE
         should_continue = self._plan.should_continue(trial.config, Rung(result["rung"], result["score"]))
@@ -80,22 +82,23 @@ class PlanScheduler(FIFOScheduler):
 
 
 class StudyStopper(Stopper):
-    """Stops the trials of a study, all at once, at its limits.
+    """Tune stopper that stops all trials of a study at its limits.
 
     Parameters
     ----------
     limits : SearchLimits
+        Time budget and number of failures of the search.
     """
 
     def __init__(self, limits: SearchLimits) -> None:
         self._limits = limits
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """No trial is stopped by itself."""
+        """Return False: no single trial is stopped here."""
         return False
 
     def stop_all(self) -> bool:
-        """Whether to stop them all."""
+        """Return whether a limit is reached."""
         return self._limits.reached()
 
     def __getstate__(self) -> dict[str, Any]:

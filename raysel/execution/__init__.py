@@ -1,1 +1,1 @@
-"""How a study is computed: its trials, the executor of one process, the course from start to end."""
+"""Execution of a study: trial plans, trials, the executor in this process and the run from start to end."""

@@ -1,4 +1,4 @@
-"""What an executor computes besides trials: prepared training sets and the winners' refits."""
+"""Computations of an executor besides trials: prepared folds and refits of the winners."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from raysel.study.definition import Study
 
 
 def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-    """Scale and prepare one inner training set with ``search.cpus_per_trial`` threads.
+    """Scale and prepare one inner fold with ``search.cpus_per_trial`` threads.
 
     Parameters
     ----------
     study : Study
+        The study.
     inner : InnerFold
-    params : mapping
-        Of a configuration; all of one ``Study.prepare_key`` share what is prepared.
+        Inner fold to prepare.
+    params : mapping of str to object
+        Parameters of a configuration; all configurations with the same ``Study.prepare_key`` share the result.
 
     Returns
     -------
     FoldData
+        Scaled samples and preparation.
     """
     with threadpool_limits(study.config.search.cpus_per_trial):
         return study.fold_data(inner, params)
@@ -38,14 +41,18 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
     Parameters
     ----------
     study : Study
+        The study.
     fold : OuterFold
+        Outer fold to refit.
     winner : TrialRecord
+        Trial that was selected on this outer fold.
 
     Returns
     -------
     record : RefitRecord
+        Record of the refit.
     model : Pipeline
-        Scaler and solver, fitted.
+        Fitted scaler and solver.
     """
     state = fold.random_state(study.config.seed)
     with threadpool_limits(study.config.search.cpus_per_trial):

@@ -1,4 +1,4 @@
-"""Who computes a study's trials and refits: this process, or Ray's workers. Both give the same numbers."""
+"""Interface of the executors, which compute a study's trials and refits; all give the same numbers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from raysel.tracking.log import StudyLog
 
 
 class Executor(AbstractContextManager["Executor"], ABC):
-    """Computes what a study needs; entered for as long as it does."""
+    """Base class of the executors; used as a context manager while a study runs."""
 
     @abstractmethod
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
-        """Do what is left of a study's work: score configurations by inner folds, nothing else.
+        """Run the remaining trials of a plan, which score configurations on the inner folds.
 
         Parameters
         ----------
         plan : TrialPlan
-            Keeps the records.
+            Proposes the trials and receives their records.
         log : StudyLog
-            Told of each trial as it starts and ends.
+            Receives the events of the trials.
 
         Returns
         -------
@@ -36,7 +36,7 @@ class Executor(AbstractContextManager["Executor"], ABC):
         Raises
         ------
         StudyError
-            If more trials fail than may, or the executor or the disk fails.
+            If more than ``search.max_failures`` trials fail, or the executor or the disk fails.
         """
 
     @abstractmethod
@@ -46,12 +46,14 @@ class Executor(AbstractContextManager["Executor"], ABC):
         Parameters
         ----------
         winners : sequence of (OuterFold, TrialRecord)
+            Outer folds with their winners.
 
         Yields
         ------
         record : RefitRecord
+            Records of the refits, in the order of the winners.
         model : Pipeline
-            Scaler and solver, fitted; in the order of the winners.
+            Fitted scaler and solver.
 
         Raises
         ------
@@ -61,22 +63,25 @@ class Executor(AbstractContextManager["Executor"], ABC):
 
 
 def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyError:
-    """The error of a refit that failed.
+    """Return the error to raise for a refit that failed.
 
     Parameters
     ----------
     fold : OuterFold
+        Outer fold of the refit.
     winner : TrialRecord
+        Winner of the outer fold.
     reason : object
-        Its last line is told.
+        Error of the refit; the last line of its text is part of the message.
 
     Returns
     -------
     StudyError
+        The error.
     """
     return StudyError(f"the winner of {fold.name}, {winner.name}, could not be refitted: {last_line(reason)}")
 
 
 def last_line(error: object) -> str:
-    """The last line of an error's text, or its type where it has none."""
+    """Return the last line of an error's text, or the name of its type if the text is empty."""
     return str(error).strip().rpartition("\n")[2] or type(error).__name__

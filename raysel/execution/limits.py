@@ -1,4 +1,4 @@
-"""When a study makes no more trials: its time is used up, or too many have failed."""
+"""Limits that end the trials of a study: time budget and number of failures."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from raysel.execution.trial_plan import TrialPlan
 
 
 class SearchLimits:
-    """The limits of a search that starts now.
+    """Limits of a search that starts when the object is created.
 
     Parameters
     ----------
     time_budget : float or None
-        Seconds from now.
+        Seconds until the search ends; None for no limit.
     max_failures : int or None
+        Largest number of trials that may fail; None for no limit.
     plan : TrialPlan
-        Knows the failed trials.
+        Plan whose records are counted.
 
     Attributes
     ----------
     out_of_time : bool
-        Whether the time budget ended the trials.
+        Whether the time budget ended the search.
     """
 
     def __init__(self, time_budget: float | None, max_failures: int | None, plan: TrialPlan) -> None:
@@ -31,18 +32,24 @@ class SearchLimits:
         self.out_of_time = False
 
     def reached(self) -> bool:
-        """Whether to stop all trials."""
+        """Return whether a limit is reached, so that all trials must stop."""
         self.out_of_time |= self._until is not None and time.monotonic() > self._until
         return self.out_of_time or self._too_many_failures()
 
     def check_failures(self) -> None:
-        """Raise StudyError if more trials have failed than may."""
+        """Check the number of failed trials.
+
+        Raises
+        ------
+        StudyError
+            If more than ``max_failures`` trials have failed.
+        """
         if self._too_many_failures():
             failed = [record for record in self._plan.records if record.status == "failed"]
             last = failed[-1].failure.strip().rpartition("\n")[2]
             raise StudyError(
                 f"{len(failed)} trials failed, more than search.max_failures={self._max_failures}; "
-                f"the last said: {last}"
+                f"the last error was: {last}"
             )
 
     def _too_many_failures(self) -> bool:

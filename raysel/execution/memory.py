@@ -1,4 +1,4 @@
-"""How much memory this process uses, and how much there is."""
+"""Memory of this process and of the machine."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from pathlib import Path
 
 
 def process_memory() -> int:
-    """Resident bytes of this process.
+    """Return the resident memory of this process.
 
     Returns
     -------
     int
+        Bytes.
     """
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def machine_memory() -> int:
-    """Bytes of the machine's memory, or of the container's where that is less.
+    """Return the memory of the machine, or of its container if that is less.
 
     Returns
     -------
     int
+        Bytes.
     """
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError):  # no such file, or "max": no limit
+    with suppress(OSError, ValueError):  # no limit: the file does not exist, or contains "max"
         found = min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return found

@@ -1,4 +1,4 @@
-"""What the paths of all inner training sets say of each configuration."""
+"""Trial records of the configurations, assembled from the paths of all inner training sets."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from raysel.study.definition import Study
 
 
 def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord]:
-    """What all paths together say of each configuration.
+    """Assemble a trial record of each configuration from the paths of all inner training sets.
 
     Parameters
     ----------
     study : Study
+        The study.
     paths : sequence of PathRecord
-        One for each inner training set, in any order.
+        Records of the paths, one for each inner training set, in any order.
 
     Returns
     -------
     list of TrialRecord
-        In the order of the configurations.
+        Records in the order of the configurations.
     """
     found = {(path.fold, path.inner): path for path in paths}
     records = []

@@ -1,4 +1,4 @@
-"""Keeps each trial as it ends: in the journal, in the plan, and on the progress line."""
+"""Recording of trials as they end: in the journal, in the plan and in the progress."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from raysel.execution.memory import machine_memory, process_memory
 from raysel.execution.trial_plan import TrialPlan
 from raysel.tracking.log import StudyLog
 
-#: Share of the machine's memory from which on the process says what it uses.
+#: Share of the machine's memory above which a message reports the memory of this process.
 _MEMORY_SHARE = 0.5
 
 
 class Recorder:
-    """What an executor tells of its trials.
+    """Receiver of the events of an executor's trials.
 
     Parameters
     ----------
     plan : TrialPlan
-        What the trials are pieces of.
+        Plan of the trials; receives their records.
     log : StudyLog
+        Log of the study; receives records and events.
     """
 
     def __init__(self, plan: TrialPlan, log: StudyLog) -> None:
@@ -31,11 +32,11 @@ class Recorder:
         self._memory_limit = _MEMORY_SHARE * machine_memory()
 
     def start(self) -> None:
-        """Count a trial that runs."""
+        """Count a trial that has started."""
         self._log.trial_started()
 
     def refresh(self) -> None:
-        """Show the progress of a trial that goes on."""
+        """Show the progress again while a trial runs."""
         self._log.refresh()
 
     def stop(self, record: TrialRecord | PathRecord) -> None:
@@ -43,19 +44,21 @@ class Recorder:
 
         Parameters
         ----------
-        record : TrialRecord
+        record : TrialRecord or PathRecord
+            Record of the trial; its status becomes ``stopped``.
         """
         record.status, record.ended = "stopped", time.time()
         self.keep(record)
 
     def lose(self, config: Mapping[str, Any], reason: str) -> None:
-        """Record a trial that has left nothing.
+        """Record a trial that ended without a record, e.g. because its worker process died.
 
         Parameters
         ----------
-        config : mapping
-            As `TrialPlan.propose` gave it.
+        config : mapping of str to object
+            Trial as `TrialPlan.propose` returned it.
         reason : str
+            Error text of the record.
         """
         record = self._plan.empty_record(config)
         record.status, record.started, record.ended, record.error = "failed", time.time(), time.time(), reason
@@ -67,6 +70,7 @@ class Recorder:
         Parameters
         ----------
         record : TrialRecord or PathRecord
+            Record of the trial.
 
         Raises
         ------
@@ -79,11 +83,11 @@ class Recorder:
         self._log.trial_ended(record.status == "failed", self._plan.score(record))
 
     def _watch_memory(self) -> None:
-        """Say once that this process takes up much of the machine's memory."""
+        """Report once that this process uses much of the machine's memory."""
         used = process_memory()
         if used > self._memory_limit:
             self._memory_limit = math.inf
             self._log.message(
                 f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the machine's memory: "
-                "if it is killed, --resume goes on; fewer configurations a study need less"
+                "if it is killed, resume the study; a study of fewer configurations needs less"
             )

@@ -1,4 +1,4 @@
-"""The course of a study: from its first file to its last, new or resumed."""
+"""Run of a study in its directory, new or resumed, from its first file to its last."""
 
 from __future__ import annotations
 
@@ -47,15 +47,16 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
     Parameters
     ----------
     study : Study
+        Study to run.
     path : Path
-        The study's directory.
+        Directory of the study.
     stored : StoredStudy or None
-        The study to resume.
+        Stored study to resume; None for a new study.
 
     Raises
     ------
     ConfigError
-        If MLflow's address is of no kind that MLflow knows.
+        If MLflow does not support the scheme of the tracking URI.
     DirectoryError
         If the directory is in use or cannot be written, or what it holds is not of this study.
     """
@@ -73,21 +74,23 @@ def run(study: Study, path: Path, executor: Executor, listeners: Sequence[Listen
     Parameters
     ----------
     study : Study
+        Study to run.
     path : Path
-        Becomes the study's directory.
+        Directory of the study; created if it does not exist.
     executor : Executor
-        Computes trials and refits; entered here.
+        Computes trials and refits; started and stopped here.
     listeners : sequence of Listener, default=()
-        Show the progress.
+        Objects that show the progress.
 
     Returns
     -------
     StudyResult
+        Result of the finished study.
 
     Raises
     ------
     ConfigError, DirectoryError
-        As `check_directory`.
+        If `check_directory` raises them.
     StudyError
         If the executor does not start, no configuration has a score, or a refit or the disk fails.
     """
@@ -103,32 +106,33 @@ def resume(study: Study, stored: StoredStudy, executor: Executor, listeners: Seq
     Parameters
     ----------
     study : Study
-        With the directory's own folds.
+        Study to resume, with the folds of the stored study.
     stored : StoredStudy
+        State of the study in its directory.
     executor : Executor
-        Computes trials and refits; entered here.
+        Computes trials and refits; started and stopped here.
     listeners : sequence of Listener, default=()
-        Show the progress.
+        Objects that show the progress.
 
     Returns
     -------
     StudyResult
-        As an undisturbed run would have given it.
+        Result of the finished study, the same as from a run without interruption.
 
     Raises
     ------
     ConfigError, DirectoryError
-        As `check_directory`.
+        If `check_directory` raises them.
     StudyError
-        As `run`.
+        If the executor does not start, no configuration has a score, or a refit or the disk fails.
     """
     directory = stored.directory
     with directory.open(_needed_bytes(study)):
-        stored = StoredStudy.read(directory)  # what it holds now that nobody else writes to it
+        stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
         record = resumed_record(study, stored.study)
         stored.check(study, record)
         try:
-            directory.beginning.unlink(missing_ok=True)
+            directory.incomplete.unlink(missing_ok=True)
             write_text_atomically(directory.config, dump_config(study.config))
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
@@ -138,7 +142,21 @@ def resume(study: Study, stored: StoredStudy, executor: Executor, listeners: Seq
 
 
 class _Course:
-    """One run of a study in its directory."""
+    """One run of a study in its directory.
+
+    Parameters
+    ----------
+    study : Study
+        Study to run.
+    directory : StudyDirectory
+        Locked directory of the study.
+    executor : Executor
+        Computes trials and refits.
+    stored : StoredStudy or None
+        State of a resumed study; None for a new one.
+    record : StudyRecord
+        Record of the study at this start.
+    """
 
     def __init__(
         self,
@@ -152,7 +170,7 @@ class _Course:
         self._stored, self._record = stored, record
 
     def run(self, journal: Journal, listeners: Sequence[Listener]) -> StudyResult:
-        """Compute trials, winners and result, and write down how the run ended."""
+        """Compute trials, refits and result, and record the end of the run."""
         uploader = MLflowUploader(self._directory)
         progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
         with StudyLog(journal, progress, self._directory.progress, listeners) as log:
@@ -165,9 +183,9 @@ class _Course:
                 log.record(end_record("finished", self._record.started, result))
             except BaseException as error:
                 status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-                with suppress(StudyError):  # the disk may be what failed
+                with suppress(StudyError):  # the disk may have failed
                     log.record(end_record(status, self._record.started))
-                if not was_terminated():  # after SIGTERM seconds count; the uploader finishes alone
+                if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
                     log.enter_phase("uploading remaining runs to MLflow")
                     uploader.finish(patience=5)
                 raise
@@ -176,18 +194,18 @@ class _Course:
             return result
 
     def _search(self, log: StudyLog) -> list[TrialRecord]:
-        """Make the trials that are left; return the records of all configurations."""
+        """Run the remaining trials and return the records of all configurations."""
         study, stored = self._study, self._stored
         plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
         log.begin(plan.records)
         cut = self._executor.run_trials(plan, log) if plan.n_left else False
         if cut:
-            log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not made")
+            log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
         log.record(SearchRecord(len(plan.records), study.n_trials, cut))
         return plan.finish(log)
 
     def _refit_winners(self, records: list[TrialRecord], log: StudyLog) -> None:
-        """Refit each outer fold's winner, and write tables, model and records."""
+        """Refit each outer fold's winner, and write traces, model, fold rankings and records."""
         study, directory = self._study, self._directory
         log.enter_phase("refitting the winners")
         winners = self._winners(records)
@@ -206,11 +224,11 @@ class _Course:
     def _save_model(self, model: Any, log: StudyLog) -> None:
         try:
             save_model(model, self._directory.model)
-        except DataError as error:  # another package's class holds what the probe fit did not
+        except DataError as error:  # the model contains a type that the trial fit did not
             log.message(f"model.skops is not written: {error}")
 
     def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
-        """Each outer fold with its winner, except where an earlier run has left the winner's refit."""
+        """Return the outer folds with their winners, except those whose refit is stored."""
         study, found = self._study, []
         complexity = study.complexity_key(records)
         for fold in study.plan.folds:
@@ -221,26 +239,26 @@ class _Course:
         return found
 
     def _files_of(self, refit: RefitRecord) -> list[Path]:
-        """The files that a refit has left."""
+        """Return the files that a refit has written."""
         files = [] if refit.feature_scores is None else [self._directory.fold_table(refit.fold)]
         is_model = not refit.test_scores and not self._study.findings.untrusted
         return [*files, self._directory.model] if is_model else files
 
 
 def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -> Journal:
-    """Write configuration, folds and the journal's first record: all of them, or none."""
+    """Write configuration, folds and the journal's first record; if one fails, all are removed."""
     files = (directory.config, directory.plan, directory.journal)
     try:
-        directory.beginning.touch()
+        directory.incomplete.touch()
         for file in files:
             file.unlink(missing_ok=True)
         write_text_atomically(directory.config, dump_config(study.config))
         write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
         journal = Journal(directory.journal)
         journal.append(record)
-        directory.beginning.unlink()
+        directory.incomplete.unlink()
     except (OSError, StudyError) as error:
-        for file in (*files, directory.beginning):
+        for file in (*files, directory.incomplete):
             file.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise DirectoryError(
@@ -254,7 +272,7 @@ def _needed_bytes(study: Study) -> int:
 
 
 def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
-    """An outer fold's own ranking, best feature first."""
+    """Return the ranking of an outer fold's winner, best feature first."""
     columns: dict[str, Any] = {"feature": np.array(study.dataset.feature_names), **study.dataset.layout.coordinates()}
     scores = np.array(feature_scores)
     rank = selection_ranks(np.where(study.dataset.constant, 0.0, scores))

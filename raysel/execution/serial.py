@@ -1,4 +1,4 @@
-"""A study's trials and refits in this process, one after the other."""
+"""Executor that runs a study's trials and refits in this process, one after the other."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
-#: Prepared folds are kept while they fill no more than this share of the machine's memory.
+#: Largest share of the machine's memory for prepared folds; further folds are prepared again for each trial.
 _MEMORY_SHARE = 0.25
 
 
 class SerialExecutor(Executor):
-    """Computes in this process: for tests, for debugging, and for studies too short for workers to pay.
+    """Executor in this process, for tests, debugging and small studies.
 
     Parameters
     ----------
     study : Study
+        Study to compute.
     """
 
     def __init__(self, study: Study) -> None:
@@ -41,7 +42,20 @@ class SerialExecutor(Executor):
         self._prepared.clear()
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
-        """Do what is left of a study's plan, one trial after the other."""
+        """Run the remaining trials of a plan, one after the other.
+
+        Parameters
+        ----------
+        plan : TrialPlan
+            Proposes the trials and receives their records.
+        log : StudyLog
+            Receives the events of the trials.
+
+        Returns
+        -------
+        bool
+            Whether ``search.time_budget`` ended the search before all trials were made.
+        """
         search = self._study.config.search
         limits, recorder = (
             SearchLimits(search.time_budget, search.max_failures, plan),
@@ -59,16 +73,16 @@ class SerialExecutor(Executor):
 
     def _run_trial(self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits) -> None:
         recorder.start()
-        piece = plan.trial_class(self._study, config, self._fold_data)
-        for iteration in piece.steps():
-            if limits.reached():  # as on Ray, a trial that runs is left off and not recorded
+        trial = plan.trial_class(self._study, config, self._fold_data)
+        for iteration in trial.steps():
+            if limits.reached():  # as on Ray, a running trial is abandoned without a record
                 return
             recorder.refresh()
-            rung = piece.rung(iteration)
+            rung = trial.rung(iteration)
             if rung and not plan.should_continue(config, rung):
-                recorder.stop(piece.record)
+                recorder.stop(trial.record)
                 return
-        recorder.keep(piece.record)
+        recorder.keep(trial.record)
 
     def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
         key = fold.name, inner, self._study.prepare_key(params)
@@ -80,7 +94,7 @@ class SerialExecutor(Executor):
         return data
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
-        """Refit winners on their outer training sets and score each once."""
+        """Refit winners on their outer training sets, one after the other, and score each once."""
         for fold, winner in winners:
             try:
                 found = refit(self._study, fold, winner)

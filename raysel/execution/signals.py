@@ -1,24 +1,24 @@
-"""SIGTERM, as schedulers send it some seconds before they kill: the study ends as by Ctrl-C, and waits for nobody."""
+"""Handling of SIGTERM, which schedulers send some seconds before SIGKILL: the study ends as after Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
 import threading
 
-_ASKED = threading.Event()
+_TERMINATED = threading.Event()
 
 
 def install_sigterm_handler() -> None:
-    """Let SIGTERM interrupt the main thread; again after Ray has started, which takes the signal for itself."""
+    """Let SIGTERM raise KeyboardInterrupt in the main thread; Ray replaces the handler when it starts."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _interrupt)
 
 
 def was_terminated() -> bool:
-    """Whether SIGTERM has come. (Ray hands on no more than that something interrupted it.)"""
-    return _ASKED.is_set()
+    """Return whether this process has received SIGTERM, which Ray does not distinguish from Ctrl-C."""
+    return _TERMINATED.is_set()
 
 
 def _interrupt(*_: object) -> None:
-    _ASKED.set()
+    _TERMINATED.set()
     raise KeyboardInterrupt

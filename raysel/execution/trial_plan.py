@@ -20,22 +20,24 @@ from raysel.tracking.log import StudyLog
 
 
 class TrialPlan(ABC):
-    """The trials of a study: those that have ended, and what is tried next.
+    """Base class of the trial plans: the trials of a study that have ended, and those that are still to run.
 
     Parameters
     ----------
     study : Study
+        Study to divide into trials.
     done : iterable of TrialRecord and PathRecord, default=()
-        Records of an earlier run of the study: what they hold is not computed again.
+        Records of an earlier run of the study, whose trials are not run again.
 
     Attributes
     ----------
     records : list of TrialRecord or PathRecord
-        Of the trials that have ended, in that order.
+        Records of the trials that have ended, in that order.
     """
 
+    #: Class of the trials.
     trial_class: type[Trial]
-    #: The class of the record that a trial fills.
+    #: Class of the record that a trial fills.
     record_class: type[TrialRecord | PathRecord] = TrialRecord
 
     def __init__(self, study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> None:
@@ -46,19 +48,19 @@ class TrialPlan(ABC):
     @property
     @abstractmethod
     def n_left(self) -> int:
-        """Number of trials that are still to be made, at most."""
+        """Largest number of trials that are still to run."""
 
     @abstractmethod
     def empty_record(self, config: Mapping[str, Any]) -> Any:
-        """Return the record of a trial that has left no result."""
+        """Return a record without results for a proposed trial."""
 
     @abstractmethod
     def score(self, record: Any) -> float | None:
-        """Return the score of a trial that may be shown as the best so far; None where it has none."""
+        """Return the score of a trial for the display of the best score so far; None if it has none."""
 
     @abstractmethod
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Return a record of each configuration, in an order that does not depend on when the trials ended."""
+        """Return the records of all configurations, in an order that does not depend on when the trials ended."""
 
     def add(self, record: Any) -> None:
         """Add the record of a trial that has ended."""
@@ -66,14 +68,14 @@ class TrialPlan(ABC):
 
     @abstractmethod
     def _configs(self) -> Iterator[dict[str, Any]]:
-        """Yield what each remaining trial is given, for a list that is known at the start."""
+        """Yield the configs of the remaining trials, which are known at the start."""
 
     @cached_property
     def _listed(self) -> Iterator[dict[str, Any]]:
         return self._configs()
 
     def propose(self) -> dict[str, Any] | None:
-        """Return what the next trial is given, with a ``name`` that is fit for a folder; None while there is none."""
+        """Return the config of the next trial, whose ``name`` is a valid folder name; None if there is none now."""
         config = next(self._listed, None)
         self._all_proposed = config is None
         return config
@@ -84,22 +86,22 @@ class TrialPlan(ABC):
         return self._all_proposed
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
-        """Judge a trial at a rung of early stopping."""
+        """Return whether a trial continues at a rung of early stopping; always True without early stopping."""
         return True
 
 
 class ConfigurationPlan(TrialPlan):
-    """A trial is one configuration on all outer folds."""
+    """Plan whose trials are one configuration on all outer folds each."""
 
     trial_class = ConfigurationTrial
 
     @property
     def n_left(self) -> int:
-        """Number of configurations that are still to be tried."""
+        """Number of configurations that are still to try."""
         return len(self._left())
 
     def _left(self) -> list[int]:
-        """Positions of the configurations to try, in an order drawn from the seed: a cut search covers the space."""
+        """Indices of the configurations to try, shuffled so that a search that is cut covers the whole space."""
         done = {record.id for record in self.records}
         found = self.study.configurations
         seed = derived_seed(self.study.config.seed, "trial order")
@@ -113,7 +115,7 @@ class ConfigurationPlan(TrialPlan):
         return empty_record(self.study.configurations[config["configuration"]])
 
     def score(self, record: TrialRecord) -> float | None:
-        """Return the last mean validation score."""
+        """Return the last mean validation score; None if every outer fold failed."""
         evaluation = self.study.evaluation
         curve = record.curves(evaluation.metric, evaluation.labels).get(f"val_{evaluation.metric}")
         return curve[-1] if curve else None
@@ -125,7 +127,7 @@ class ConfigurationPlan(TrialPlan):
 
 
 class TrainingSetPlan(TrialPlan):
-    """A trial is one inner training set with all configurations that it has not solved before."""
+    """Plan whose trials are one inner training set each, with all configurations not yet fitted to it."""
 
     trial_class = PathTrial
     record_class = PathRecord
@@ -141,18 +143,18 @@ class TrainingSetPlan(TrialPlan):
 
     @property
     def n_left(self) -> int:
-        """Number of training sets that are still to be solved."""
+        """Number of training sets with configurations that are still to fit."""
         return len(self._left())
 
     def _missing(self, record: PathRecord | None) -> list[int]:
-        """Positions of the configurations that a training set has not solved; none where it failed."""
+        """Indices of the configurations that are not fitted to a training set; empty if its path failed."""
         if record is None:
             return list(range(self.study.n_configurations))
         lacking = record.status != "failed"
         return [i for i, c in enumerate(self.study.configurations) if lacking and c.id not in record.fits]
 
     def _left(self) -> list[tuple[int, list[int]]]:
-        """Positions of the training sets to solve, each with those of the configurations that it lacks."""
+        """Indices of the training sets that are not complete, each with those of its missing configurations."""
         missing = (self._missing(self._found.get((fold.name, i))) for fold, i in self.study.training_sets)
         return [(n, lacking) for n, lacking in enumerate(missing) if lacking]
 
@@ -167,7 +169,7 @@ class TrainingSetPlan(TrialPlan):
         return PathRecord(fold.name, i)
 
     def add(self, record: PathRecord) -> None:
-        """Join what a training set has solved now to what it had."""
+        """Join the record of a training set with that of its earlier path."""
         super().add(self._join(record))
 
     def _join(self, record: PathRecord) -> PathRecord:
@@ -176,15 +178,22 @@ class TrainingSetPlan(TrialPlan):
         return self._found[key]
 
     def score(self, record: PathRecord) -> float | None:
-        """Return None: the best of one inner fold is no configuration's score."""
+        """Return None: one inner fold gives no score of a configuration."""
         return None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Join the paths configuration by configuration, and record each as a trial once."""
+        """Assemble the paths into a trial record of each configuration, and log those that are new.
+
+        Raises
+        ------
+        StudyError
+            If the search ended before all training sets were complete.
+        """
         if self._left():
             raise StudyError(
-                f"{len(self.records)} of {len(self.study.training_sets)} training sets are done; on a path a "
-                "configuration has no score before all are. Resume the study."
+                f"only {len(self.records)} of {len(self.study.training_sets)} training sets are done, and with "
+                "search.method path no configuration has a score before all are. Resume the study, or raise "
+                "search.time_budget."
             )
         found = trial_records(self.study, self.records)
         for record in found:
@@ -194,7 +203,7 @@ class TrainingSetPlan(TrialPlan):
 
 
 class FoldPlan(ConfigurationPlan):
-    """A trial is one configuration on one outer fold, in a search that learns or stops early."""
+    """Plan whose trials are one configuration on one outer fold each, for adaptive searches and early stopping."""
 
     trial_class = FoldTrial
 
@@ -213,7 +222,7 @@ class FoldPlan(ConfigurationPlan):
 
     @property
     def n_left(self) -> int:
-        """Number of trials that are still to come, unless configurations repeat."""
+        """Number of trials that are still to run; fewer if proposals repeat."""
         return self.study.n_trials - len(self.records)
 
     def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
@@ -225,12 +234,12 @@ class FoldPlan(ConfigurationPlan):
         return sorted(self.records, key=lambda record: record.id)
 
     def add(self, record: TrialRecord) -> None:
-        """Tell a trial's score to the search of its own outer fold, and to no other."""
+        """Report a trial to the search of its own outer fold only."""
         super().add(record)
         self._searches[record.fold].tell(record)
 
     def propose(self) -> dict[str, Any] | None:
-        """Propose a configuration for the outer fold that has asked for the fewest, of those that may ask now."""
+        """Propose a configuration for the outer fold with the fewest proposals, of those that can propose now."""
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:
@@ -243,22 +252,24 @@ class FoldPlan(ConfigurationPlan):
         return all(search.exhausted for search in self._searches.values())
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
-        """Judge a trial by the search of its own outer fold."""
+        """Return whether a trial continues, by the search of its own outer fold."""
         return self._searches[config["fold"]].should_continue(self.empty_record(config), rung.level, rung.score)
 
 
 def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> TrialPlan:
-    """Divide a study into trials as its search needs it.
+    """Return the trial plan for a study's search method.
 
     Parameters
     ----------
     study : Study
+        Study to divide into trials.
     done : iterable of TrialRecord and PathRecord, default=()
-        Records of an earlier run of the study.
+        Records of an earlier run of the study, whose trials are not run again.
 
     Returns
     -------
     TrialPlan
+        Plan by outer folds for an adaptive search, by training sets for a path, else by configurations.
     """
     search = study.config.search
     plan_class = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan

@@ -1,6 +1,6 @@
-"""A piece of a study's work: one configuration on outer folds, or all configurations on one inner training set.
+"""Trials of a study: one configuration on outer folds, or all configurations on one inner training set.
 
-An executor drives it: in this process or in a Ray worker, to the same record.
+An executor runs them, in this process or in a Ray worker; the records are the same.
 """
 
 from __future__ import annotations
@@ -21,12 +21,20 @@ from raysel.search.configurations import Configuration
 from raysel.search.nested import empty_record
 from raysel.study.definition import Study
 
-#: Gives an outer fold's inner training set, by its number, prepared for a configuration's parameters.
+#: Returns the prepared data of an outer fold's inner fold, given by its number, for a configuration's parameters.
 FoldSource = Callable[[OuterFold, int, Mapping[str, Any]], FoldData]
 
 
 class Rung(NamedTuple):
-    """Where early stopping judges a trial: after so many iterations, by this score."""
+    """Rung of early stopping that a trial has reached.
+
+    Parameters
+    ----------
+    level : int
+        Number of iterations done.
+    score : float
+        Validation score of the trial after them.
+    """
 
     level: int
     score: float
@@ -37,21 +45,23 @@ def _ignore(_: float) -> None:
 
 
 class Trial(ABC):
-    """Fills one record.
+    """Base class of the trials, each of which fills one record.
 
     Parameters
     ----------
     study : Study
-    config : mapping
-        Which piece, as `TrialPlan.propose` gave it.
+        The study.
+    config : mapping of str to object
+        Trial as `TrialPlan.propose` returned it.
     fold_data : callable
-        Takes an outer fold, the number of an inner one and a configuration's parameters.
+        Takes an outer fold, the number of an inner fold and a configuration's parameters, and returns the `FoldData`.
     on_limit : callable, optional
-        Told of every time limit as it starts, in seconds.
+        Called with the seconds of every time limit as it starts; ignored by default.
 
     Attributes
     ----------
     record : TrialRecord or PathRecord
+        Record that the trial fills.
     """
 
     record: TrialRecord | PathRecord
@@ -64,17 +74,17 @@ class Trial(ABC):
         on_limit: Callable[[float], None] = _ignore,
     ) -> None:
         self._study, self._fold_data, self._on_limit = study, fold_data, on_limit
-        self._due = math.inf
-        self._begin(config)
+        self._deadline = math.inf
+        self._start(config)
         self.record.started = time.time()
 
     def steps(self) -> Iterator[int]:
-        """Do the work, pausing after each iteration; an error becomes part of the record.
+        """Run the trial, one iteration at a time; an error is written to the record.
 
         Yields
         ------
         int
-            The number of iterations done, of an outer fold or of configurations.
+            Number of iterations done on an outer fold, or index of the configuration that was fitted along a path.
         """
         try:
             yield from self._run()
@@ -83,40 +93,40 @@ class Trial(ABC):
         self.record.ended = time.time()
 
     def rung(self, iteration: int) -> Rung | None:
-        """What early stopping judges by after this iteration, if it judges then."""
+        """Return the rung that is reached after this iteration; None if there is none."""
         return None
 
     def _start_clock(self) -> None:
         """Allow ``search.trial_timeout`` seconds from now."""
         timeout = self._study.config.search.trial_timeout
         if timeout is not None:
-            self._due = time.monotonic() + timeout
+            self._deadline = time.monotonic() + timeout
             self._on_limit(timeout)
 
     def _check_clock(self) -> None:
-        """Raise TimeoutError once the time is over."""
-        if time.monotonic() > self._due:
+        """Raise TimeoutError if the time limit is exceeded."""
+        if time.monotonic() > self._deadline:
             raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
 
     @abstractmethod
-    def _begin(self, config: Mapping[str, Any]) -> None:
-        """Start a record."""
+    def _start(self, config: Mapping[str, Any]) -> None:
+        """Create the record."""
 
     @abstractmethod
     def _run(self) -> Iterator[int]:
-        """Fill the record, pausing after each iteration."""
+        """Fill the record, one iteration at a time."""
 
     @abstractmethod
     def _fail(self, error: str) -> None:
-        """Leave nothing but the error in the record."""
+        """Replace the results in the record by an error."""
 
 
 class ConfigurationTrial(Trial):
-    """Scores one configuration by the inner folds of every outer fold; it sees none of their test samples."""
+    """Trial that scores one configuration on the inner folds of all outer folds; no test samples are used."""
 
     record: TrialRecord
 
-    def _begin(self, config: Mapping[str, Any]) -> None:
+    def _start(self, config: Mapping[str, Any]) -> None:
         configuration: Configuration = self._study.configurations[config["configuration"]]
         self.record = empty_record(configuration)
         self._folds: Sequence[OuterFold] = self._study.plan.folds
@@ -139,7 +149,7 @@ class ConfigurationTrial(Trial):
                 for iteration in iterations:
                     self._check_clock()
                     yield iteration
-            except Exception:  # it concerns this outer fold alone  # noqa: BLE001
+            except Exception:  # the other outer folds are not affected  # noqa: BLE001
                 self.record.folds[fold.name] = FoldTrace(error=traceback.format_exc())
         traces = self.record.folds.values()
         if any(trace.error for trace in traces):
@@ -152,15 +162,15 @@ class ConfigurationTrial(Trial):
 
 
 class FoldTrial(ConfigurationTrial):
-    """Scores one configuration by the inner folds of one outer fold, and may be stopped at a rung."""
+    """Trial that scores one configuration on the inner folds of one outer fold, and may be stopped at a rung."""
 
-    def _begin(self, config: Mapping[str, Any]) -> None:
+    def _start(self, config: Mapping[str, Any]) -> None:
         self._levels = frozenset(self._study.halving().levels if self._study.config.search.early_stopping else ())
         self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
         self.record = empty_record(self._study.configuration(config["params"]), config["fold"])
 
     def rung(self, iteration: int) -> Rung | None:
-        """What early stopping judges by after this iteration, if it judges then."""
+        """Return the rung that is reached after this iteration; None if there is none."""
         if iteration not in self._levels:
             return None
         (trace,) = self.record.folds.values()
@@ -168,18 +178,18 @@ class FoldTrial(ConfigurationTrial):
 
 
 class PathTrial(Trial):
-    """Scores configurations on one inner training set, along a path."""
+    """Trial that scores configurations on one inner training set, along a path."""
 
     record: PathRecord
 
-    def _begin(self, config: Mapping[str, Any]) -> None:
+    def _start(self, config: Mapping[str, Any]) -> None:
         self._fold, self._inner = self._study.training_sets[config["training_set"]]
         self._configurations = [self._study.configurations[i] for i in config["configurations"]]
         self.record = PathRecord(self._fold.name, self._inner)
 
     def _run(self) -> Iterator[int]:
         study = self._study
-        # All on a path share one preparation.
+        # All configurations on a path share one preparation.
         data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
         state = self._fold.random_state(study.config.seed, self._inner)
         score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
@@ -191,7 +201,7 @@ class PathTrial(Trial):
             solver = solvers[position]
             converged, gap = convergence_of(solver)
             objective = [float(value) for value in solver.objective_path_]
-            # Scored once, at the end: what a certificate finds has no iterations.
+            # Only the last objective and one score: a solution proved by a certificate has no iterations.
             self.record.fits[self._configurations[position].id] = InnerTrace(
                 objective[-1:], [score(solver).tolist()], source, converged, gap
             )

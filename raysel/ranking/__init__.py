@@ -1,1 +1,1 @@
-"""From feature scores to a ranking, its stability and its files: numbers only."""
+"""Feature rankings: ranks and stability from feature scores, and their files."""

@@ -1,4 +1,4 @@
-"""Writing a result's files: each appears whole or not at all."""
+"""Files of a ranking and of a study's manifest, written atomically."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from raysel.ranking.feature_ranking import FeatureRanking
 
 
 def write_ranking(ranking: FeatureRanking, folder: str | Path) -> tuple[Path, Path]:
-    """Write ``ranking.csv`` and ``ranking.parquet``, the same table to the last digit.
+    """Write a ranking as ``ranking.csv`` and ``ranking.parquet``, without loss of digits.
 
     Parameters
     ----------
     ranking : FeatureRanking
+        Ranking to write.
     folder : str or Path
+        Existing folder to write to.
 
     Returns
     -------
     csv, parquet : Path
+        Paths of the files.
 
     Raises
     ------
@@ -48,24 +51,26 @@ def write_ranking(ranking: FeatureRanking, folder: str | Path) -> tuple[Path, Pa
 
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:
-    """Write a manifest as canonical JSON: keys sorted, numpy's numbers as plain ones, NaN and infinity as null.
+    """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and infinity as null.
 
     Parameters
     ----------
     path : str or Path
+        Path of the file.
     manifest : mapping
-        Of strings, numbers, arrays, lists and mappings.
+        Mapping of strings, numbers, arrays, lists and mappings.
 
     Returns
     -------
     Path
+        Path of the file.
 
     Raises
     ------
     StudyError
         If the file cannot be written.
     TypeError
-        If a value has no place in JSON.
+        If JSON has no type for a value.
     """
     text = json.dumps(_plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
     return write_result(path, f"{text}\n".encode())

@@ -1,4 +1,4 @@
-"""The final model's ranking of the features, and how far the outer folds agree with it."""
+"""Ranking of the features by the final model, with the ranks and the stability over the outer folds."""
 
 from __future__ import annotations
 
@@ -19,35 +19,39 @@ from raysel.metrics.stability import Stability, nogueira_stability
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Coordinates that tell a feature's part of the feature space.
+#: Names of the coordinates that divide the features into parts.
 PART_AXES = ("task", "modality")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureRanking:
-    """Scores and ranks of the final model, and a rank from each outer fold's winner.
+    """Scores and ranks of the features in the final model, and their ranks in the outer folds' winners.
 
-    Built by `from_folds`. Rank 1 is the best feature; equal scores go to the lower index. A feature has a score where
-    it is above 0; those without one share the mean of the last ranks and are never selected.
+    Use `from_folds` to create one. Rank 1 is the best feature; of equal scores the lower index ranks first. A feature
+    has a score if it is above 0; the others share the mean of the last ranks and are never selected.
 
     Parameters
     ----------
     scores : ndarray of shape (d,)
-        The final model's; larger is better.
+        Scores of the final model; larger is better.
     ranks : ndarray of shape (d,)
-        The final model's.
+        Ranks in the final model.
     n_scored : int
-        How many features have a score in the final model.
+        Number of features with a score in the final model.
     fold_ranks : ndarray of shape (n_folds, d)
+        Ranks in the winner of each outer fold.
     fold_n_scored : ndarray of int64, shape (n_folds,)
-        How many features have a score in each outer fold's winner.
+        Number of features with a score in the winner of each outer fold.
     feature_names : tuple of str
+        Names of the features.
     coordinates : mapping of str to ndarray of shape (d,)
+        Position of each feature in the layout, e.g. its row and column, by the name of the axis.
     fold_names : tuple of str
+        Names of the outer folds.
     n_selected : int
-        How many features count as selected at most, in the model and in every fold.
+        Largest number of features that count as selected, in the final model and in each outer fold.
     constant : ndarray of bool, shape (d,)
-        Features of one value only.
+        Mask of the features that have the same value in all samples.
 
     Examples
     --------
@@ -92,35 +96,40 @@ class FeatureRanking:
         Parameters
         ----------
         final_scores : array-like of shape (d,)
-            Larger is better.
+            Scores of the final model; larger is better.
         fold_scores : sequence of array-like of shape (d,)
-            One for each outer fold.
+            Scores of the winner of each outer fold.
         feature_names : sequence of str
+            Names of the features.
         fold_names : sequence of str
-            E.g. ``["outer0", "outer1"]``.
+            Names of the outer folds, e.g. ``["outer0", "outer1"]``.
         n_selected : int
-            From 1 to d.
-        coordinates : mapping of str to ndarray of shape (d,), default=None
-            E.g. a layout's ``row`` and ``column``.
-        constant : ndarray of bool, shape (d,), default=None
-            Features of one value in all samples: they can tell nothing, so they rank as features without a
-            score whatever a method made of them. Their scores stay as they are.
+            Largest number of features that count as selected, from 1 to d.
+        coordinates : mapping of str to ndarray of shape (d,), optional
+            Position of each feature in the layout, e.g. its ``row`` and ``column``; none by default.
+        constant : ndarray of bool, shape (d,), optional
+            Mask of the features that have the same value in all samples, none by default. They carry no information
+            and are ranked as features without a score; ``scores`` is not changed.
 
         Returns
         -------
         FeatureRanking
+            The ranking.
 
         Raises
         ------
         DataError
-            If the parts do not fit each other, or a score is NaN or infinite.
+            If the lengths do not agree, or a score is NaN or infinite.
         ConfigError
             If ``n_selected`` is below 1 or above d.
         """
         names = tuple(map(str, feature_names))
         d = len(names)
         if not fold_names or len(fold_scores) != len(fold_names):
-            raise DataError(f"there are scores of {len(fold_scores)} outer folds and {len(fold_names)} fold names.")
+            raise DataError(
+                f"there are scores of {len(fold_scores)} outer folds and {len(fold_names)} fold names; "
+                "give scores and a name for each outer fold."
+            )
         rows = []
         for name, given in zip(("the final model", *fold_names), (final_scores, *fold_scores), strict=True):
             row = np.array(given, dtype=np.float64)
@@ -128,10 +137,10 @@ class FeatureRanking:
                 raise DataError(f"the scores of {name} have shape {row.shape}, but there are {d} feature names.")
             if not np.isfinite(row).all():
                 worst = names[np.flatnonzero(~np.isfinite(row))[0]]
-                raise DataError(f"the scores of {name} hold NaN or infinity, first for feature '{worst}'.")
+                raise DataError(f"the scores of {name} contain NaN or infinity, first for feature '{worst}'.")
             rows.append(row)
         if not 1 <= n_selected <= d:
-            raise ConfigError(f"n_selected={n_selected} must lie between 1 and the {d} features there are.")
+            raise ConfigError(f"n_selected={n_selected} must lie between 1 and the number of features, {d}.")
         mask = np.zeros(d, dtype=bool) if constant is None else np.asarray(constant, dtype=bool)
         places = {axis: np.asarray(values) for axis, values in (coordinates or {}).items()}
         for what, values in (*places.items(), ("constant", mask)):
@@ -166,17 +175,17 @@ class FeatureRanking:
 
     @property
     def n_folds(self) -> int:
-        """Number of outer folds, of all repeats together."""
+        """Number of outer folds of all repeats."""
         return len(self.fold_ranks)
 
     @property
     def selected(self) -> BoolArray:
-        """Whether the final model ranks each feature among its best ``n_selected`` and gives it a score."""
+        """Mask of the features that have a score and a rank of at most ``n_selected`` in the final model."""
         return self.ranks <= min(self.n_selected, self.n_scored)
 
     @cached_property
     def fold_selected(self) -> BoolArray:
-        """The same of each outer fold's winner: shape (n_folds, d)."""
+        """Mask of the features that each outer fold's winner selects, shape (n_folds, d)."""
         return self.fold_ranks <= np.minimum(self.n_selected, self.fold_n_scored)[:, None]
 
     @property
@@ -196,14 +205,15 @@ class FeatureRanking:
 
     @cached_property
     def stability(self) -> Stability:
-        """Nogueira's index of the sets that the outer folds select; its interval does not hold for such folds."""
+        """Nogueira's stability of the outer folds' selections; its confidence interval assumes independent folds."""
         return nogueira_stability(self.fold_selected)
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
-        """Mean rank over the outer folds: Borda's count, which puts features in the order least at odds with all.
+        """Mean rank over the outer folds (Borda's count).
 
-        Of all orders it is the one of the largest mean Spearman correlation with the folds' (Kendall 1962).
+        Of all orders, the order by mean rank has the largest mean Spearman correlation with the folds' ranks
+        (Kendall 1962).
         """
         return self.fold_ranks.mean(axis=0)
 
@@ -211,8 +221,8 @@ class FeatureRanking:
     def rank_sd(self) -> FloatArray:
         """Standard deviation of the rank over the outer folds; NaN for a single fold.
 
-        The training sets of a cross-validation overlap, so independent samples would differ more than the folds do:
-        it is a spread over overlapping folds and gives no confidence interval.
+        The training sets of the folds overlap, so the ranks of independent samples would vary more: it cannot be used
+        as a standard error.
         """
         if self.n_folds == 1:
             return np.full(self.n_features, np.nan)
@@ -220,26 +230,27 @@ class FeatureRanking:
 
     @property
     def order(self) -> IntArray:
-        """Indices of all features by the final model's rank; equal ranks by the folds' mean rank, then by index."""
+        """Indices of all features sorted by the final model's rank, then by the folds' mean rank, then by index."""
         return np.lexsort((self.consensus_rank, self.ranks)).astype(np.int64)
 
     def top(self, n: int | None = None) -> IntArray:
-        """Indices of the final model's best features that have a score, best first.
+        """Return the indices of the final model's best features that have a score, best first.
 
         Parameters
         ----------
-        n : int, default=None
-            How many at most; ``n_selected`` by default.
+        n : int, optional
+            Largest number of features; ``n_selected`` by default.
 
         Returns
         -------
         ndarray of int64, shape (min(n, n_scored),)
+            Indices of the features.
         """
         return self.order[: min(self.n_selected if n is None else n, self.n_scored)]
 
     @property
     def parts(self) -> dict[str, IntArray]:
-        """The features of each task or modality, in the order of the columns; empty for one feature space."""
+        """Indices of the features of each task or modality, by name; empty if there are no such parts."""
         if self.part_axis is None:
             return {}
         owners = self.coordinates[self.part_axis]
@@ -247,35 +258,35 @@ class FeatureRanking:
 
     @property
     def part_axis(self) -> str | None:
-        """The coordinate that names each feature's task or modality."""
+        """Name of the coordinate that gives each feature's task or modality; None if there is none."""
         return next((axis for axis in PART_AXES if axis in self.coordinates), None)
 
     def restrict_to(self, features: IntArray, n_selected: int) -> Self:
-        """The ranking of some of the features among themselves.
+        """Rank a subset of the features among themselves.
 
         Parameters
         ----------
         features : ndarray of int64
-            Indices, e.g. one of ``parts``.
+            Indices of the features, e.g. one of ``parts``.
         n_selected : int
-            How many of these count as selected.
+            Largest number of features of the subset that count as selected.
 
         Returns
         -------
         FeatureRanking
-            Ranks count these features only.
+            Ranking of the subset.
         """
         limits = np.array([self.n_scored, *self.fold_n_scored])[:, None]
         all_ranks = np.vstack([self.ranks, self.fold_ranks])[:, features]
         scored = all_ranks <= limits
-        kept = np.array([selection_ranks(row) for row in np.where(scored, 1.0 / all_ranks, 0.0)])
+        ranks = np.array([selection_ranks(row) for row in np.where(scored, 1.0 / all_ranks, 0.0)])
         n_scored = scored.sum(axis=1)
         return replace(
             self,
             scores=self.scores[features],
-            ranks=kept[0],
+            ranks=ranks[0],
             n_scored=int(n_scored[0]),
-            fold_ranks=kept[1:],
+            fold_ranks=ranks[1:],
             fold_n_scored=n_scored[1:].astype(np.int64),
             feature_names=tuple(self.feature_names[i] for i in features),
             coordinates={axis: values[features] for axis, values in self.coordinates.items()},
@@ -284,13 +295,13 @@ class FeatureRanking:
         )
 
     def to_table(self) -> Any:
-        """One row a feature, best first.
+        """Return the ranking as a table with one row a feature, best first.
 
         Returns
         -------
         pyarrow.Table
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
-            ``rank_in_modality`` where there are such, ``rank_<fold>`` for each outer fold,
+            ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
             ``selection_frequency``, ``consensus_rank`` and ``rank_sd`` (over the outer folds). Features without
             a score share the mean of the last ranks.
         """
@@ -310,7 +321,7 @@ class FeatureRanking:
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a feature, best first.
+        """Return the ranking as a data frame with one row a feature, best first.
 
         Returns
         -------
@@ -320,7 +331,7 @@ class FeatureRanking:
         return self.to_table().to_pandas()
 
     def _ranks_in_parts(self) -> dict[str, FloatArray]:
-        """Each feature's rank in its own task or modality, by the column's name."""
+        """Rank of each feature in its own task or modality, by the name of the column."""
         found = np.zeros(self.n_features)
         for features in self.parts.values():
             found[features] = self.restrict_to(features, 1).ranks

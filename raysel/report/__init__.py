@@ -1,1 +1,1 @@
-"""What people look at: figures of a ranking and the progress of a study."""
+"""Figures of a ranking and progress of a study on a terminal."""

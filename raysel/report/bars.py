@@ -1,4 +1,4 @@
-"""A ranking as bars: the best features' scores, and their ranks over the folds."""
+"""Bar plots of a ranking: scores of the best features and their ranks over the outer folds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ _AROUND = 1.1  # inches: an axis with its labels, and a line above
 
 
 class Bars:
-    """Bars of the best features beside their ranks.
+    """Score bars of the best features beside their ranks over the outer folds.
 
     Parameters
     ----------
     ranking : FeatureRanking
-    least, most : int, default=1 and 40
-        Bars for the selected features, but no fewer and no more than these.
+        Ranking to draw.
+    least : int, default=1
+        Smallest number of bars; otherwise there is one for each selected feature.
+    most : int, default=40
+        Largest number of bars.
     """
 
     def __init__(self, ranking: FeatureRanking, least: int = 1, most: int = 40) -> None:
@@ -30,15 +33,16 @@ class Bars:
 
     @property
     def height(self) -> float:
-        """Inches."""
+        """Height of the plot in inches."""
         return max(0.26 * len(self._shown), 1.5) + _AROUND
 
     def draw(self, area: Figure | SubFigure) -> None:
-        """Draw into an area of this height, whose figure has the layout engine ``constrained``.
+        """Draw the plot.
 
         Parameters
         ----------
         area : Figure or SubFigure
+            Area of height `height`, in a figure with the layout engine ``constrained``.
         """
         ranking, shown = self._ranking, self._shown
         if not len(shown):

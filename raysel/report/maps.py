@@ -1,4 +1,4 @@
-"""A ranking of the cells of a matrix as two maps: their scores, and the folds that select them."""
+"""Maps of a ranking of the cells of a matrix: their scores, and the number of outer folds that select them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from raysel.data.layouts import Tensor
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.report.style import EMPTY, OUTLINE, fold_colours, label_folds
 
-_LEFT, _RIGHT = 0.65, 1.10  # inches, as all sizes here: an axis's labels, and the bar of colours with its own
+_LEFT, _RIGHT = 0.65, 1.10  # margins in inches, as all sizes here: axis labels, and colour bar with labels
 _BELOW, _ABOVE = 0.55, 0.40
 _LEAST = 2.2
 
 
 class Maps:
-    """Two maps of one size, one above the other where they are wide.
+    """Score map and selection map of the same size, side by side, or stacked if they are wide.
 
     Parameters
     ----------
     layout : Tensor
-        Of order 2.
+        Layout of order 2.
     largest : (float, float), default=(4.1, 6.4)
-        Width and height of a map at most, in inches; twice as wide where one stands above the other.
+        Largest width and height of a map in inches; stacked maps may be twice as wide.
     """
 
     def __init__(self, layout: Tensor, largest: tuple[float, float] = (4.1, 6.4)) -> None:
@@ -41,18 +41,21 @@ class Maps:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of both, with their bars and labels, in inches."""
+        """Width and height of both maps with colour bars and labels, in inches."""
         width, height = self._width + _LEFT + _RIGHT, self._height + _BELOW + _ABOVE
         return (width, 2 * height) if self._stacked else (2 * width, height)
 
     def draw(self, area: Figure | SubFigure, size: tuple[float, float], ranking: FeatureRanking) -> None:
-        """Draw at the bottom of an area of this size in inches.
+        """Draw the maps at the bottom of an area.
 
         Parameters
         ----------
         area : Figure or SubFigure
+            Area to draw into.
         size : (float, float)
+            Width and height of the area in inches.
         ranking : FeatureRanking
+            Ranking to draw.
         """
         layout = self._layout
         first = (0.0, self.size[1] / 2) if self._stacked else (0.0, 0.0)
@@ -91,7 +94,7 @@ def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes) -
 
 
 def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, cell: float) -> None:
-    """Shade each cell by the number of folds that select it; ``cell`` is its side in inches."""
+    """Colour each cell by the number of outer folds that select it; ``cell`` is its side length in inches."""
     colours, norm = fold_colours(ranking.n_folds)
     count = ranking.selection_count.reshape(layout.shape)
     image = axes.imshow(count, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
@@ -104,14 +107,14 @@ def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axe
 
 
 def _corners(cells: BoolArray) -> FloatArray:
-    """The four corners of each chosen cell: shape (n_cells, 4, 2), x before y."""
+    """Coordinates (x, y) of the four corners of each chosen cell, shape (n_cells, 4, 2)."""
     row, column = np.nonzero(cells)
     steps = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     return np.stack([column, row], axis=1)[:, None, :] + steps
 
 
 def _border(cells: BoolArray) -> FloatArray:
-    """The sides between chosen cells and others: shape (n_sides, 2, 2), x before y."""
+    """End points (x, y) of the sides between chosen cells and others, shape (n_sides, 2, 2)."""
     padded = np.pad(cells, 1)
     row, column = np.nonzero(padded[:, 1:] != padded[:, :-1])
     upright = np.stack([column - 0.5, row - 1.5, column - 0.5, row - 0.5], axis=1)

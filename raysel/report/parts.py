@@ -1,4 +1,4 @@
-"""A ranking part by part: a row for each task, and what each modality has of the whole."""
+"""Plots of a ranking by parts: a row for each task, and bars for the modalities."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ _LEAST_BARS, _MOST_BARS = 8, 16
 
 
 class TaskRow:
-    """One task's features, ranked among themselves: two maps, or bars where the task has no rows and columns.
+    """Plot of one task's features, ranked among themselves: maps for matrix-shaped samples, else bars.
 
     Parameters
     ----------
     ranking : FeatureRanking
-        Of all tasks. The task's share of its selected features is drawn as selected.
+        Ranking of the features of all tasks. The number of features that count as selected is divided among the tasks
+        in proportion to their numbers of features.
     layout : Tasks
+        Layout of the features.
     name : str
-        The task's.
+        Name of the task.
     fact : str, default=""
-        What stands below its title besides the stability, e.g. its accuracy.
+        Text for the line below the title, before the stability, e.g. the task's accuracy.
     """
 
     def __init__(self, ranking: FeatureRanking, layout: Tasks, name: str, fact: str = "") -> None:
@@ -48,16 +50,18 @@ class TaskRow:
 
     @property
     def height(self) -> float:
-        """Inches."""
+        """Height of the row in inches."""
         return _TITLE + (self._maps.size[1] if self._maps else self._bars.height)
 
     def draw(self, area: Figure | SubFigure, width: float) -> None:
-        """Draw into an area of this width and the row's height, in inches.
+        """Draw the row.
 
         Parameters
         ----------
         area : Figure or SubFigure
+            Area of height `height` to draw into.
         width : float
+            Width of the area in inches.
         """
         ranking, height = self._ranking, self.height
         halves: Any = area.subfigures(2, 1, height_ratios=[_TITLE, height - _TITLE])
@@ -74,11 +78,12 @@ class TaskRow:
 
 
 class ModalityBars:
-    """What each modality has of the summed score and of the best features.
+    """Bar plots of each modality's summed score and number of selected features.
 
     Parameters
     ----------
     ranking : FeatureRanking
+        Ranking of features that belong to modalities.
     """
 
     def __init__(self, ranking: FeatureRanking) -> None:
@@ -86,15 +91,16 @@ class ModalityBars:
 
     @property
     def height(self) -> float:
-        """Inches."""
+        """Height of the plot in inches."""
         return 0.32 * len(self._ranking.parts) + 1.1
 
     def draw(self, area: Figure | SubFigure) -> None:
-        """Draw into an area of this height, whose figure has the layout engine ``constrained``.
+        """Draw the plot.
 
         Parameters
         ----------
         area : Figure or SubFigure
+            Area of height `height`, in a figure with the layout engine ``constrained``.
         """
         parts = self._ranking.parts
         sums_axes, counts_axes = area.subplots(1, 2, sharey=True)
@@ -112,7 +118,7 @@ class ModalityBars:
             axes.spines[["top", "right"]].set_visible(False)
 
     def _counts(self, axes: Axes) -> None:
-        """How many of each modality's features are selected, by the model, each fold, and width alone."""
+        """Draw the number of selected features by modality: final model, outer folds, and share by width."""
         ranking, parts = self._ranking, self._ranking.parts
         places = np.arange(len(parts))
         chosen = ranking.selected

@@ -1,4 +1,4 @@
-"""Single pictures for notebooks, drawn on matplotlib axes."""
+"""Single plots for notebooks, drawn on matplotlib axes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ _MOST_BARS = 20
 
 
 def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None) -> Axes:
-    """Draw the final model's scores: a map of matrix-shaped samples, else bars of the best features.
+    """Draw the final model's scores: a map for matrix-shaped samples, else bars of the best features.
 
     Parameters
     ----------
     ranking : FeatureRanking
+        Ranking to draw.
     layout : Layout
-        Of the same features.
+        Layout of the features.
     ax : matplotlib Axes, optional
         Axes to draw on; new ones by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes with the plot.
     """
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
@@ -58,14 +60,16 @@ def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, a
     Parameters
     ----------
     records : sequence of TrialRecord
+        Records of the trials.
     model : str, optional
-        Id of the final model's trial, which is drawn in colour.
+        Id of the final model's trial, which is drawn in colour; no trial by default.
     ax : matplotlib Axes, optional
         Axes to draw on; new ones by default.
 
     Returns
     -------
     matplotlib Axes
+        The axes with the plot.
     """
     if ax is None:
         _, ax = plt.subplots(layout="constrained")

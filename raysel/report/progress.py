@@ -1,4 +1,4 @@
-"""The progress of a running study on a terminal."""
+"""Progress of a running study on a terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LOG_EVERY_SECONDS = 15.0
 
 
 class ProgressLine:
-    """Shows the progress of a study as one line: live on a terminal, else a plain line now and then.
+    """Listener that shows the progress of a study as one line, updated on a terminal, else printed every 15 seconds.
 
     Parameters
     ----------
     console : Console
-        Where the line is printed.
+        Console to print to.
     """
 
     def __init__(self, console: Console) -> None:
@@ -38,10 +38,16 @@ class ProgressLine:
             self._live.stop()
 
     def show(self, progress: Progress) -> None:
-        """Show the progress; where there is no terminal, every 15 seconds."""
+        """Show the progress.
+
+        Parameters
+        ----------
+        progress : Progress
+            Counts of the trials.
+        """
         self._progress, now = progress, time.monotonic()
         if self._live:
-            if progress.phase != self._phase:  # else it renews itself four times a second
+            if progress.phase != self._phase:  # otherwise rich refreshes the line four times a second
                 self._live.refresh()
             self._phase = progress.phase
         elif now - self._logged >= _LOG_EVERY_SECONDS:
@@ -49,7 +55,13 @@ class ProgressLine:
             self._console.print(progress_line(progress), highlight=False)
 
     def message(self, text: str) -> None:
-        """Print a sentence above the line."""
+        """Print a message above the line.
+
+        Parameters
+        ----------
+        text : str
+            One sentence.
+        """
         self._console.print(text, highlight=False, markup=False)
 
     def _text(self) -> Text:
@@ -63,10 +75,12 @@ def progress_line(progress: Progress) -> str:
     Parameters
     ----------
     progress : Progress
+        Counts of the trials.
 
     Returns
     -------
     str
+        The phase, or while trials run, the counts, the best score and the time left.
 
     Examples
     --------
@@ -84,15 +98,17 @@ def progress_line(progress: Progress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time span in words.
+    """Return a duration as text in a suitable unit.
 
     Parameters
     ----------
     seconds : float
+        Duration in seconds.
 
     Returns
     -------
     str
+        Duration in s, min or h.
 
     Examples
     --------

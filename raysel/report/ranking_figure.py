@@ -1,4 +1,4 @@
-"""A ranking as a picture: what the model scores, and what the outer folds agree on."""
+"""Figure of a ranking: scores of the final model, and agreement of the outer folds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from raysel.report.parts import ModalityBars, TaskRow
 from raysel.report.style import WARNING, mean_and_sd, short
 
 _HEADER = 1.05  # inches, as all sizes here
-_LINE = 0.2  # of a remark
-_LETTERS = 13  # of a remark, an inch
+_LINE = 0.2  # height of a line of a remark
+_LETTERS = 13  # letters of a remark per inch
 _WIDTH = 10.4
 _LEAST_WIDTH = 9.8
 
@@ -37,31 +37,32 @@ def ranking_figure(
 ) -> Figure:
     """Draw a ranking: two maps for matrix-shaped samples, bars for others.
 
-    The maps show the score of each cell, and how many outer folds select it, with the final model's
-    top cells outlined. The bars show the scores of the best features, and their ranks over the folds;
-    under them stand each modality's summed score and its features among the best. Each of several
-    tasks has a row of its own, of maps or of bars, that ranks its features among themselves.
+    The maps show the score of each cell and the number of outer folds that select it; the cells that the final model
+    selects are outlined. The bars show the scores of the best features and their ranks over the folds, and below them
+    the summed score and the number of selected features of each modality. If there are several tasks, each has a row
+    of maps or bars that ranks its features among themselves.
 
     Parameters
     ----------
     ranking : FeatureRanking
+        Ranking to draw.
     layout : Layout
-        Of the same features.
+        Layout of the features.
     name : str
-        The study's.
+        Name of the study, for the title.
     test_scores : sequence of float
-        Each outer fold's, of samples that had no part in fit or choice.
+        Test score of each outer fold.
     metric : str, default="accuracy"
-        What the test scores measure.
-    task_scores : mapping of str to sequence of float, default=None
-        Each task's own test scores, of each outer fold.
+        Name of the metric of the test scores.
+    task_scores : mapping of str to sequence of float, optional
+        Test scores of each task on each outer fold; none by default.
     remarks : sequence of str, default=()
-        What limits the result, e.g. winners that did not converge; each gets a line of the header.
+        Limitations of the result, e.g. winners that did not converge, written in the header.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Drawn without pyplot: nothing needs to be closed.
+        Figure that is not registered with pyplot, so it need not be closed.
     """
     matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
     maps = Maps(layout) if matrix and isinstance(layout, Tensor) else None
@@ -113,7 +114,7 @@ def _tasks(
 
 
 def _page(heights: Sequence[float], header: float) -> list[SubFigure]:
-    """Areas of these heights in inches, one below the other, under a place for the header."""
+    """Create a figure and return areas of the given heights in inches, one below the other, below the header."""
     height = sum(heights) + header
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     areas: Any = figure.subfigures(len(heights) + 1, 1, height_ratios=[header, *heights])
@@ -143,7 +144,7 @@ def _header(
 
 
 def _scored_in_words(ranking: FeatureRanking) -> str:
-    """How many features have a score, and so can be selected."""
+    """Number of features with a score in the final model and in the outer folds' winners, in words."""
     least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
     folds = f"{least}" if least == most else f"{least} to {most}"
     return f"features with a score: {ranking.n_scored} in the final model, {folds} in the outer folds' winners"
@@ -155,11 +156,14 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
+        Figure to write.
     path : str or Path
+        Path of the file.
 
     Returns
     -------
     Path
+        Path of the file.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Which configurations are tried next: spaces, samplers, successive halving."""
+"""Search for configurations: grids and samples, samplers, successive halving."""

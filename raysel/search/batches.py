@@ -1,4 +1,4 @@
-"""Proposals in batches, so that the order in which trials end changes no proposal."""
+"""Proposals in batches, which do not depend on the order in which the trials of a batch end."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from raysel.search.samplers import Sampler
 
 
 class BatchedProposals:
-    """The configurations that a sampler proposes for one outer fold, each tried once.
+    """Configurations that a sampler proposes for one outer fold, each tried once.
 
     Parameters
     ----------
     sampler : Sampler
+        Proposes the configurations.
     total : int
-        The most configurations that are asked for.
+        Largest number of configurations to propose.
     searched : tuple of str
-        The parameters that vary; the others are fixed.
+        Names of the parameters that vary; the others are fixed.
     known : mapping of str to float
-        Scores by configuration id that an earlier run of the study has found; these are not tried again.
+        Scores by configuration id from an earlier run of the study; these configurations are not tried again.
     batch_size : int or None
-        A batch is asked for once all before it have been told, and told in the order of asking. None: each
-        score is told as it comes, and a configuration is asked for whenever there is room.
+        Number of configurations in a batch. A batch is proposed once the sampler knows all scores of the batches
+        before it, which it receives in the order of the proposals. None: the sampler receives each score as soon as
+        it is known, and proposes a configuration whenever one can run.
 
     Attributes
     ----------
     numbers : dict of str to int
-        Position of each configuration among those asked for, by id.
+        Number of each configuration in the order of the proposals, by id.
     """
 
     def __init__(
@@ -46,23 +48,23 @@ class BatchedProposals:
 
     @property
     def n_asked(self) -> int:
-        """Number of configurations that were asked for."""
+        """Number of configurations that were proposed."""
         return len(self._asked)
 
     @property
     def exhausted(self) -> bool:
-        """Whether all configurations were asked for."""
+        """Whether all configurations were proposed."""
         return len(self._asked) >= self._total
 
     def next(self) -> Configuration | None:
         """Return the next configuration to try.
 
-        A configuration that an earlier run or an earlier proposal has tried is told its known score instead.
+        If a proposed configuration has a known score already, the sampler receives that score instead.
 
         Returns
         -------
         Configuration or None
-            None if none may be asked for now.
+            None if the batch is not complete yet, or all configurations were proposed.
         """
         while not self.exhausted and self._may_ask():
             configuration = Configuration(self._sampler.ask(len(self._asked)), self._searched)
@@ -80,9 +82,9 @@ class BatchedProposals:
         Parameters
         ----------
         id_ : str
-            The configuration's id.
+            Id of the configuration.
         score : float
-            Larger is better.
+            Validation score; larger is better.
         """
         self._known[id_] = score
         self._tell_due()
@@ -92,7 +94,7 @@ class BatchedProposals:
         return size is None or len(self._told) >= len(self._asked) // size * size
 
     def _tell_due(self) -> None:
-        """Tell the sampler the scores that are due, in the order of asking."""
+        """Tell the sampler the scores that are due, in the order of the proposals."""
         size = self._batch_size
         while True:
             if size is None:

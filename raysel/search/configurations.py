@@ -1,4 +1,4 @@
-"""From a search space to the list of configurations that a study tries."""
+"""Configurations of a study, listed from its search space."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Configuration:
 
     Parameters
     ----------
-    params : mapping
+    params : mapping of str to object
         All parameters that the study sets, fixed and searched.
     searched : tuple of str
-        Which of them vary.
+        Names of the parameters that vary.
 
     Examples
     --------
@@ -39,13 +39,13 @@ class Configuration:
 
     @property
     def id(self) -> str:
-        """Hash of the parameters, whatever their order."""
+        """Hash of the parameters, which does not depend on their order."""
         described = json.dumps(dict(self.params), sort_keys=True)
         return hashlib.sha256(described.encode()).hexdigest()[:16]
 
     @property
     def name(self) -> str:
-        """The searched parameters, readable."""
+        """Searched parameters as text."""
         shown = {key: self.params[key] for key in self.searched} or self.params
         return " ".join(f"{k}={f'{v:.4g}' if isinstance(v, float) else v}" for k, v in shown.items()) or "default"
 
@@ -58,27 +58,30 @@ def configurations(
     num_samples: int | None,
     seed: int,
 ) -> list[Configuration]:
-    """The configurations of a study, each once, in an order that the seed decides.
+    """List the distinct configurations of a study, in an order that depends on the seed only.
 
     Parameters
     ----------
-    params : mapping
+    params : mapping of str to object
         Fixed parameters.
     space : mapping of str to Domain
+        Domains of the searched parameters.
     method : {"grid", "path", "random", "sobol", "tpe"}
-        A path tries the grid. TPE finds its configurations as it goes: the list is empty.
+        Search method. ``path`` lists the grid; ``tpe`` proposes configurations during the search, so the list is empty.
     num_samples : int or None
-        The most that are tried; of a larger grid, a seeded sample. Needed by random and Sobol search.
+        Largest number of configurations; a larger grid is sampled. Required by ``random`` and ``sobol``.
     seed : int
+        Seed of the sample.
 
     Returns
     -------
     list of Configuration
+        The configurations.
 
     Raises
     ------
     ConfigError
-        If a grid is asked of a continuous domain, or a sample without a size.
+        If a grid has a continuous domain or too many points, or ``num_samples`` or the space is missing.
 
     Examples
     --------
@@ -98,44 +101,48 @@ def configurations(
 
 
 def restrict_to(found: Sequence[Configuration], ids: Collection[str]) -> list[Configuration]:
-    """Those configurations that have one of the ids.
+    """Select the configurations with the given ids.
 
     Parameters
     ----------
     found : sequence of Configuration
+        Configurations to select from.
     ids : collection of str
+        Ids of the configurations to select.
 
     Returns
     -------
     list of Configuration
-        In the order of ``found``.
+        The selected configurations, in the order of ``found``.
 
     Raises
     ------
     ConfigError
-        If an id is none of theirs.
+        If ``found`` has no configuration of one of the ids.
     """
     missing = set(ids) - {configuration.id for configuration in found}
     if missing:
         raise ConfigError(
             f"search.configurations: {len(missing)} of its {len(ids)} configurations are not in solver.space; "
-            "use it with the config.yaml of the study that it is of."
+            "use the list with the config.yaml of the study that it was written by."
         )
     return [configuration for configuration in found if configuration.id in ids]
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:
-    """A configuration of all the first, or lowest, values of the domains, and one of all the last.
+    """Return the configuration of the first or lowest values of all domains, and the one of the last or highest.
 
     Parameters
     ----------
-    params : mapping
+    params : mapping of str to object
         Fixed parameters.
     space : mapping of str to Domain
+        Domains of the searched parameters.
 
     Returns
     -------
     list of Configuration
+        Two configurations.
     """
     ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
     return [Configuration({**params, **end}, tuple(space)) for end in ends]
@@ -167,7 +174,7 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
     if num_samples is None or num_samples >= size:
         return list(grid)
     generator = np.random.default_rng(seed)
-    drawn: set[int] = set()  # one after the other: a larger sample holds every smaller one
+    drawn: set[int] = set()  # drawn one at a time, so that a larger sample contains every smaller one
     while len(drawn) < num_samples:
         drawn.add(int(generator.integers(size)))
     return [grid[i] for i in sorted(drawn)]
@@ -185,11 +192,11 @@ def _sample(space: Mapping[str, Domain], method: str, num_samples: int | None, s
     else:
         generator = np.random.default_rng(seed)
         rows = (generator.random(len(space)) for _ in range(64 * num_samples))
-    # A space with few points repeats itself: each is tried once.
+    # Draws from a space of few points repeat; each point is tried once.
     wanted = min(num_samples, math.prod(_n_values(domain) for domain in space.values()))
     distinct: dict[str, dict[str, Any]] = {}
     for row in rows:
-        # Sorted, for the same space written in another order is the same search.
+        # Sorted, so that the order of the parameters in the configuration does not matter.
         point = {key: _quantile(space[key], u) for key, u in zip(sorted(space), row, strict=True)}
         distinct.setdefault(json.dumps(point), point)
         if len(distinct) == wanted:
@@ -204,11 +211,13 @@ def _n_values(domain: Domain) -> float:
 
 
 def _quantile(domain: Domain, u: float) -> Any:
-    """The value below which a share ``u`` of the domain lies."""
+    """Quantile ``u`` of the domain, with ``u`` in [0, 1]."""
     if isinstance(domain, Choices | LogSpace):
         return domain.values[min(int(u * len(domain.values)), len(domain.values) - 1)]
     if isinstance(domain, RandInt):
         return min(domain.low + int(u * (domain.high - domain.low + 1)), domain.high)
     low, high = (np.log(domain.low), np.log(domain.high)) if domain.log else (domain.low, domain.high)
     value = low + u * (high - low)
-    return min(max(float(np.exp(value) if domain.log else value), domain.low), domain.high)  # rounding may leave it
+    return min(
+        max(float(np.exp(value) if domain.log else value), domain.low), domain.high
+    )  # rounding may exceed the bounds

@@ -1,4 +1,4 @@
-"""Who may go on after so many iterations: successive halving within one outer fold."""
+"""Asynchronous successive halving of the trials of one outer fold."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ import numpy as np
 
 
 class SuccessiveHalving:
-    """The scores that the trials of one outer fold had when they reached each rung.
+    """Early stopping of the trials of one outer fold by their scores at the rungs.
 
-    Trial n may go on from rung r if its score there is no less than the ``1 - 1 / reduction_factor`` quantile
-    of the others' (ASHA: Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020).
+    A trial continues at a rung if its score there is at least the ``1 - 1 / reduction_factor`` quantile of the
+    scores of the other trials (ASHA: Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020).
 
     Parameters
     ----------
     grace_period : int
-        Iterations to the first rung.
+        Number of iterations at the first rung.
     reduction_factor : int
-        Each rung lies so many times further than the one before.
+        Ratio of the numbers of iterations at a rung and at the one before.
     max_iter : int
-        The solver's; a rung there would stop nothing.
+        Largest number of iterations of the solver; all rungs are below it.
     batch_size : int or None
-        Trials are judged by those of earlier batches only, so that the order in which they run changes nothing;
-        None: by all that have come so far.
+        Number of trials in a batch. A trial is compared with those of earlier batches only, so that the result does
+        not depend on the order in which the trials run. None: it is compared with all that have reached the rung.
+
+    Attributes
+    ----------
+    levels : tuple of int
+        Number of iterations at each rung.
 
     Examples
     --------
@@ -44,42 +49,46 @@ class SuccessiveHalving:
         self._scores: dict[int, dict[str, tuple[int, float]]] = {level: {} for level in self.levels}
 
     def should_continue(self, id_: str, number: int, level: int, score: float) -> bool:
-        """Note a trial's score at a rung and judge it.
+        """Record a trial's score at a rung and return whether the trial continues.
 
         Parameters
         ----------
         id_ : str
-            The trial's configuration.
+            Id of the trial.
         number : int
-            Its place among those of its fold.
+            Number of the trial in the order in which its outer fold's trials were proposed.
         level : int
-            One of ``levels``.
+            Number of iterations done, one of ``levels``.
         score : float
+            Validation score of the trial at this rung.
 
         Returns
         -------
         bool
+            False if the trial is to be stopped.
         """
-        there = self._scores[level]
-        there[id_] = number, score
-        judges = [other for key, (n, other) in there.items() if key != id_ and self._may_judge(n, number)]
-        return not judges or bool(score >= np.quantile(judges, self._share))
+        scores = self._scores[level]
+        scores[id_] = number, score
+        others = [other for key, (n, other) in scores.items() if key != id_ and self._is_comparable(n, number)]
+        return not others or bool(score >= np.quantile(others, self._share))
 
     def note(self, id_: str, number: int, curve: Sequence[float], *, ended: bool) -> None:
-        """Note a trial that needs no judgement any more.
+        """Record the scores at all rungs of a trial that has ended.
 
         Parameters
         ----------
         id_ : str
+            Id of the trial.
         number : int
+            Number of the trial in the order in which its outer fold's trials were proposed.
         curve : sequence of float
-            Its score after each iteration.
+            Validation score after each iteration.
         ended : bool
-            Whether it came to its own end; it then holds its last score at all later rungs.
+            Whether the trial was not stopped early; its last score then counts at all later rungs.
         """
-        for level, there in self._scores.items():
+        for level, scores in self._scores.items():
             if curve and (ended or len(curve) >= level):
-                there[id_] = number, curve[min(level, len(curve)) - 1]
+                scores[id_] = number, curve[min(level, len(curve)) - 1]
 
-    def _may_judge(self, other: int, number: int) -> bool:
+    def _is_comparable(self, other: int, number: int) -> bool:
         return self._batch_size is None or other // self._batch_size < number // self._batch_size

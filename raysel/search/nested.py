@@ -1,4 +1,4 @@
-"""Adaptive search on one outer fold: its own sampler and its own halving, nothing of any other fold."""
+"""Adaptive search on one outer fold, with a sampler and successive halving that use that fold's trials only."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from raysel.search.halving import SuccessiveHalving
 from raysel.search.samplers import ListSampler, Sampler
 from raysel.search.tpe import TPESampler
 
-#: Score that a sampler is told of a trial that failed or was stopped without one: no metric is lower.
+#: Score reported to the sampler for a trial without a score; no metric is lower.
 WORST_SCORE = -1.0
 
 
 class FoldSearch:
-    """The search of one outer fold.
+    """Search on one outer fold.
 
     Parameters
     ----------
     config : StudyConfig
+        Configuration of the study.
     fold : OuterFold
+        Outer fold that is searched.
     configurations : sequence of Configuration
-        The fixed list that is tried; empty for a sampler that finds its configurations itself.
+        Configurations to try; empty if the sampler proposes them.
     halving : SuccessiveHalving
-        The fold's own, without any score.
+        Successive halving of this outer fold, without scores.
     done : iterable of TrialRecord, default=()
-        Trials of this fold that an earlier run of the study has finished, in the order in which they ended.
+        Trials of this outer fold from an earlier run of the study, in the order in which they ended.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class FoldSearch:
         known = {self._configuration(record).id: last_score(record) for record in self._done.values()}
         sampler, total = self._sampler(), len(configurations) or search.num_samples or 0
         if search.method == "tpe" and not search.synchronous:
-            # The order in which they would be proposed again is unknown: the sampler learns from them as they are.
+            # They may not be proposed in the same order again, so the sampler observes them before it proposes any.
             for record in self._done.values():
                 sampler.observe(record.params, last_score(record))
                 self._note(record, 0)
@@ -68,24 +70,26 @@ class FoldSearch:
         return self._proposals.exhausted
 
     def next(self) -> TrialRecord | None:
-        """Return an empty record of the next configuration to try, or None if none may be asked for now."""
+        """Return an empty record of the next configuration to try; None if none can be proposed now."""
         found = self._proposals.next()
         return None if found is None else empty_record(found, self._fold.name)
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
-        """Judge a trial at a rung.
+        """Return whether a trial continues at a rung.
 
         Parameters
         ----------
         record : TrialRecord
+            Record of the trial.
         level : int
-            The rung: number of iterations done.
+            Number of iterations done at this rung.
         score : float
-            Its validation score there.
+            Validation score of the trial at this rung.
 
         Returns
         -------
         bool
+            False if the trial is to be stopped.
         """
         numbers = self._proposals.numbers
         for done in list(self._done.values()):
@@ -95,7 +99,13 @@ class FoldSearch:
         return self._halving.should_continue(record.id, numbers[self._configuration(record).id], level, score)
 
     def tell(self, record: TrialRecord) -> None:
-        """Learn from a trial that has ended."""
+        """Report a trial that has ended to the sampler and to successive halving.
+
+        Parameters
+        ----------
+        record : TrialRecord
+            Record of the trial.
+        """
         id_ = self._configuration(record).id
         self._note(record, self._proposals.numbers[id_])
         self._proposals.tell(id_, last_score(record))
@@ -110,11 +120,11 @@ class FoldSearch:
     def _sampler(self) -> Sampler:
         config, place = self._config, (self._fold.repeat, self._fold.index)
         if config.search.method != "tpe":
-            # Not in the order of the grid: the first batch should cover the whole of it.
+            # Shuffled, so that the first batch covers the whole grid.
             seed = derived_seed(config.seed, "trial order", *place)
             order = np.random.default_rng(seed).permutation(len(self._configurations))
             return ListSampler([self._configurations[i] for i in order])
-        # A resumed asynchronous search must not repeat the first draws.
+        # A resumed asynchronous search must not repeat the draws of the earlier run.
         n_done = 0 if config.search.synchronous else len(self._done)
         return TPESampler(
             config.solver.params, config.solver.space, derived_seed(config.seed, "sampler", *place, n_done)
@@ -127,12 +137,14 @@ def empty_record(configuration: Configuration, fold: str = "") -> TrialRecord:
     Parameters
     ----------
     configuration : Configuration
+        Configuration of the trial.
     fold : str, default=""
-        The outer fold that the trial carries, where it carries only one.
+        Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
 
     Returns
     -------
     TrialRecord
+        Record without traces.
     """
     id_ = f"{fold}-{configuration.id}" if fold else configuration.id
     return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold)
@@ -144,11 +156,12 @@ def last_score(record: TrialRecord) -> float:
     Parameters
     ----------
     record : TrialRecord
+        Record of a trial on one outer fold.
 
     Returns
     -------
     float
-        `WORST_SCORE` if it has none.
+        Last validation score; `WORST_SCORE` if the trial has none.
     """
     scores = [trace.score for trace in record.folds.values()]
     return WORST_SCORE if not scores or scores[0] is None else scores[0]

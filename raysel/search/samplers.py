@@ -1,4 +1,4 @@
-"""Samplers: what proposes the configurations of one outer fold, from nothing but that fold's own trials."""
+"""Samplers, which propose the configurations of one outer fold from the trials of that fold alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from raysel.search.configurations import Configuration
 
 
 class Sampler(ABC):
-    """Base of the samplers: asked for configurations one at a time, told the score of each."""
+    """Base class of the samplers: `ask` proposes a configuration, `tell` reports its score."""
 
     @abstractmethod
     def ask(self, number: int) -> Mapping[str, Any]:
@@ -19,7 +19,7 @@ class Sampler(ABC):
         Parameters
         ----------
         number : int
-            How many were asked for before.
+            Number of configurations that were proposed before.
 
         Returns
         -------
@@ -29,14 +29,14 @@ class Sampler(ABC):
 
     @abstractmethod
     def tell(self, number: int, score: float) -> None:
-        """Report the score of a configuration that was asked for.
+        """Report the score of a configuration that `ask` proposed.
 
         Parameters
         ----------
         number : int
-            As it was given to `ask`.
+            Number that `ask` was called with.
         score : float
-            Larger is better.
+            Validation score; larger is better.
         """
 
     @abstractmethod
@@ -46,8 +46,9 @@ class Sampler(ABC):
         Parameters
         ----------
         params : mapping of str to object
+            All solver parameters of the configuration.
         score : float
-            Larger is better.
+            Validation score; larger is better.
         """
 
 
@@ -57,6 +58,7 @@ class ListSampler(Sampler):
     Parameters
     ----------
     configurations : sequence of Configuration
+        Configurations to propose.
     """
 
     def __init__(self, configurations: Sequence[Configuration]) -> None:
@@ -67,7 +69,7 @@ class ListSampler(Sampler):
         return self._configurations[number].params
 
     def tell(self, number: int, score: float) -> None:
-        """Ignore the score: a list does not learn."""
+        """Do nothing: the order of the list does not depend on scores."""
 
     def observe(self, params: Mapping[str, Any], score: float) -> None:
-        """Ignore the score: a list does not learn."""
+        """Do nothing: the order of the list does not depend on scores."""

@@ -1,4 +1,4 @@
-"""Optuna's tree-structured Parzen estimator as a sampler."""
+"""Sampler that uses Optuna's tree-structured Parzen estimator."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from raysel.search.samplers import Sampler
 
 
 class TPESampler(Sampler):
-    """Sampler that learns by Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011).
+    """Sampler that uses Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011).
 
-    A domain that is a list of values is searched by the positions of its values.
+    A domain that is a list of values is searched by the indices of its values.
 
     Parameters
     ----------
@@ -42,17 +42,17 @@ class TPESampler(Sampler):
         self._trials: dict[int, Any] = {}
 
     def ask(self, number: int) -> Mapping[str, Any]:
-        """Draw a configuration where the estimator expects a good score."""
+        """Propose the configuration that the estimator suggests."""
         self._trials[number] = self._study.ask(fixed_distributions=self._distributions)
         point = self._trials[number].params
         return {**self._params, **{key: _value(domain, point[key]) for key, domain in self._space.items()}}
 
     def tell(self, number: int, score: float) -> None:
-        """Update the estimator by the score of a configuration that was asked for."""
+        """Update the estimator with the score of a proposed configuration."""
         self._study.tell(self._trials.pop(number), score)
 
     def observe(self, params: Mapping[str, Any], score: float) -> None:
-        """Update the estimator by the score of a configuration of an earlier run."""
+        """Update the estimator with the score of a configuration of an earlier run."""
         import optuna  # noqa: PLC0415
 
         point = {key: _coordinate(domain, params[key]) for key, domain in self._space.items()}
@@ -61,7 +61,7 @@ class TPESampler(Sampler):
 
 
 def _distribution(domain: Domain) -> Any:
-    """The distribution that Optuna draws from for a domain."""
+    """Optuna distribution of a domain."""
     from optuna.distributions import (  # noqa: PLC0415
         CategoricalDistribution,
         FloatDistribution,
@@ -70,7 +70,7 @@ def _distribution(domain: Domain) -> Any:
 
     if isinstance(domain, Choices):
         return CategoricalDistribution(range(len(domain.values)))
-    if isinstance(domain, LogSpace):  # its values are evenly spaced by their positions
+    if isinstance(domain, LogSpace):  # its values are evenly spaced on the scale of their indices
         return IntDistribution(0, len(domain.values) - 1)
     if isinstance(domain, RandInt):
         return IntDistribution(domain.low, domain.high)
@@ -78,10 +78,10 @@ def _distribution(domain: Domain) -> Any:
 
 
 def _value(domain: Domain, coordinate: Any) -> Any:
-    """The parameter's value at a coordinate of Optuna's."""
+    """Value of a parameter at a coordinate that Optuna proposed."""
     return domain.values[coordinate] if isinstance(domain, Choices | LogSpace) else coordinate
 
 
 def _coordinate(domain: Domain, value: Any) -> Any:
-    """The coordinate of Optuna's at a parameter's value."""
+    """Coordinate of a parameter's value in Optuna's distribution."""
     return domain.values.index(value) if isinstance(domain, Choices | LogSpace) else value

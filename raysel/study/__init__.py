@@ -1,1 +1,1 @@
-"""What a study is and what it found: definition, checks, cost, stored studies, results."""
+"""Studies: definition, checks, cost estimate, stored state, result and export."""

@@ -1,4 +1,4 @@
-"""What a study may not ask of its method, its data or its search: refused before anything is computed."""
+"""Checks of a study's method, data and search against each other, made before anything is computed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.classification import classification_metric
 
-#: Samples of each class, or with and without each label, that a class in scikit-learn's style is tried on.
+#: Number of samples of each class, or with and without each label, in the trial fit of a scikit-learn class.
 _TRIED_PER_CLASS = 10
 
 
 def check_settings(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse settings that the method or the data do not admit.
+    """Check the settings against the capabilities of the method and against the data.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def check_settings(config: StudyConfig, dataset: Dataset) -> None:
 
 
 def _check_method(config: StudyConfig) -> None:
-    """Refuse a search or an evaluation that the method cannot serve, whatever the data."""
+    """Check the search and the evaluation against the capabilities of the method, without the data."""
     name, search, classifier = config.solver.name, config.search, config.evaluation.classifier
     can = solver_capabilities(name)
     warn_of_name_clash(name)
@@ -59,13 +59,13 @@ def _check_method(config: StudyConfig) -> None:
         raise ConfigError(f"search.method path: {name} has no path ({able} has); use grid.")
     if search.early_stopping and not can.iterates:
         raise ConfigError(
-            f"search.early_stopping judges a method by its iterations, and {name} is solved in one step: leave it out, "
-            f"or take one of {able_solvers(lambda c: c.iterates)}."
+            f"search.early_stopping compares scores after some iterations, and {name} is solved in one step: leave it "
+            f"out, or use one of {able_solvers(lambda c: c.iterates)}."
         )
     if search.early_stopping and classifier == "linear_svm":
         raise ConfigError(
-            "search.early_stopping needs a score an iteration, and evaluation.classifier linear_svm is scored at the "
-            "last one only: take knn or native."
+            "search.early_stopping needs a score at each iteration, and evaluation.classifier linear_svm is scored at "
+            "the last one only: use knn or native."
         )
     _check_classifier(classifier, name, can.ranks, can.predicts)
     classification_metric(config.evaluation.metric)
@@ -74,24 +74,24 @@ def _check_method(config: StudyConfig) -> None:
 def _check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -> None:
     if not ranks and not predicts:
         raise ConfigError(
-            f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and, fitted, none of coef_, "
-            "feature_importances_ and scores_ with a number a feature; name a classifier or a selector."
+            f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and, once fitted, no coef_, "
+            "feature_importances_ or scores_ with one number per feature; name a classifier or a selector."
         )
     if classifier == "native" and not predicts:
-        raise ConfigError(f"evaluation.classifier native: {name} does not predict; take knn or linear_svm.")
+        raise ConfigError(f"evaluation.classifier native: {name} does not predict; use knn or linear_svm.")
     if classifier != "native" and not ranks:
-        raise ConfigError(f"evaluation.classifier {classifier}: {name} ranks no features; take native.")
+        raise ConfigError(f"evaluation.classifier {classifier}: {name} does not rank features; use native.")
 
 
 def _check_data(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse a method, a metric or a scaling that is not for such data."""
+    """Check the method, the metric and the scaling against the data."""
     name = config.solver.name
     can = solver_capabilities(name)
     if dataset.is_multilabel:
         if not can.multilabel:
             able = able_solvers(lambda c: c.multilabel)
             raise ConfigError(
-                f"solver.name: {name} takes one label a sample, and y is an indicator; {able} take several."
+                f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
             )
         classification_metric(config.evaluation.metric, multilabel=True)
     layout = dataset.layout.to_json()["kind"]
@@ -104,7 +104,7 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
 
 
 def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
-    """Refuse numbers of features, or a classifier, that these data do not admit."""
+    """Check the numbers of features and the classifier against the data."""
     settings = config.evaluation
     if settings.classifier == "native":
         return
@@ -121,14 +121,14 @@ def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known of a study's method before anything is computed.
+    """Properties of a study's method that are known before anything is computed.
 
     Parameters
     ----------
     ranks : bool, default=True
-        Whether it gives each feature a score.
+        Whether the method gives each feature a score.
     untrusted : tuple of str, default=()
-        Types in its model that `load_model` would refuse: such a model is not saved.
+        Names of types in the fitted model that `load_model` would refuse; such a model is not saved.
     """
 
     ranks: bool = True
@@ -142,10 +142,10 @@ def _find_out(
     train: IntArray,
     scaler: TransformerMixin,
 ) -> Findings:
-    """Find out whether the study's method ranks features and whether its model can be saved.
+    """Determine whether the study's method ranks features and whether its model can be saved.
 
-    Classes on raysel's contract declare the one, and are registered or not. Those in scikit-learn's style are fitted
-    to a few samples: in the configurations given, one for each combination of values that are no numbers.
+    Solvers of raysel declare whether they rank features, and their models can be saved if they are registered.
+    scikit-learn classes are fitted to a few samples, once for each combination of non-numeric parameter values.
     """
     name = config.solver.name
     wrapped = [(key, solver) for key, solver in solvers if isinstance(solver, ScikitLearnMethod)]
@@ -158,12 +158,12 @@ def _find_out(
     error: Exception | None = None
     few = train[_few(dataset.y[train])]
     for key, solver in _of_each_kind(wrapped):
-        for rows in (few, train):  # what needs more than a few samples gets all that it will have
+        for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
             X = np.ascontiguousarray(scaler.fit_transform(dataset.X[rows]))
             try:
                 with warnings.catch_warnings(action="ignore"):
                     tried[key] = solver.fit(X, dataset.y[rows])
-            except Exception as raised:  # a foreign class may raise anything  # noqa: BLE001
+            except Exception as raised:  # a class of another package may raise anything  # noqa: BLE001
                 error = raised
             else:
                 break
@@ -189,18 +189,18 @@ def _refused(solver: ScikitLearnMethod) -> list[str]:
 def _check_is_no_regressor(name: str, estimator: Any) -> None:
     kind = get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None
     if kind not in (None, "classifier", "transformer"):
-        raise ConfigError(f"solver.name: {name} is a {kind}; name a classifier or a selector.")
+        raise ConfigError(f"solver.name: {name} is a {kind}; use a classifier or a selector.")
 
 
 def _few(y: LabelArray) -> IntArray:
-    """Positions of the first samples of each class, or with and without each label."""
+    """Indices of the first samples of each class, or with and without each label."""
     groups = [y == label for label in np.unique(y)] if y.ndim == 1 else [c == v for c in y.T for v in np.unique(c)]
     found: IntArray = np.unique(np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups]))
     return found
 
 
 def _of_each_kind(solvers: Sequence[tuple[str, ScikitLearnMethod]]) -> list[tuple[str, ScikitLearnMethod]]:
-    """The first configuration of each combination of parameters that are words, truth values or None."""
+    """First configuration of each combination of parameters that are strings, booleans or None."""
     found: dict[tuple[tuple[str, str], ...], tuple[str, ScikitLearnMethod]] = {}
     for key, solver in solvers:
         params: Mapping[str, Any] = solver.estimator.get_params(deep=False)
@@ -216,18 +216,20 @@ def check_configurations(
     train: IntArray,
     scaler: TransformerMixin,
 ) -> Findings:
-    """Refuse configurations that the data or the smallest training set cannot serve, and find out about the method.
+    """Check configurations against the data and the smallest training set, and determine properties of the method.
 
     Parameters
     ----------
     config : StudyConfig
+        Configuration of the study.
     dataset : Dataset
+        Data set of the study.
     solvers : sequence of (str, Estimator)
-        Configurations that stand for all, with their names; not fitted.
+        Names and unfitted solvers of representative configurations.
     train : ndarray of int
-        The smallest training set.
+        Indices of the smallest training set.
     scaler : transformer
-        Scaler of the study, not fitted.
+        Unfitted scaler.
 
     Returns
     -------
@@ -257,7 +259,7 @@ def check_configurations(
 
 
 def _check_path(solvers: Sequence[Estimator]) -> None:
-    """Refuse configurations that cannot share a path."""
+    """Check that the configurations can share a path."""
     cls = type(solvers[0])
     for parameter in sorted(cls.capabilities.prepare_parameters):
         if len({repr(getattr(solver, parameter)) for solver in solvers}) > 1:

@@ -1,4 +1,4 @@
-"""A study with everything decided and checked, before any compute is spent."""
+"""Definition of a study: data, folds and configurations, checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ class Study:
     Parameters
     ----------
     config : StudyConfig
+        Configuration of the study.
     dataset : Dataset
+        Data set of the study.
     plan : NestedPlan
+        Outer and inner folds.
     configurations : tuple of Configuration
-        Those that are tried; none where the search finds them itself.
+        Configurations to try; empty if the search proposes them.
     findings : Findings
-        Whether the method ranks features, and whether its model can be saved.
+        Properties of the method: whether it ranks features, and whether its model can be saved.
     """
 
     config: StudyConfig
@@ -52,22 +55,29 @@ class Study:
 
     @classmethod
     def prepare(cls, config: StudyConfig, plan: Path | None = None) -> Study:
-        """Load the data, draw the folds, list the configurations, and check that all of it fits.
+        """Load the data, draw the folds, list the configurations, and check them against each other.
 
         Parameters
         ----------
         config : StudyConfig
+            Configuration of the study.
         plan : Path, optional
-            The ``plan.json`` of a study that goes on; its folds are taken whatever the configuration says.
+            The ``plan.json`` of a resumed study, whose folds are used. By default the folds are drawn, or read from
+            ``cv.plan``.
 
         Returns
         -------
         Study
+            The checked study.
 
         Raises
         ------
-        ConfigError, DataError
-            Naming the culprit and the mend.
+        ConfigError
+            If a value of the configuration is invalid; names the value and how to fix it.
+        DataError
+            If the data cannot be read or used; names the defect and how to fix it.
+        DirectoryError
+            If the folds of a resumed study cannot be used.
         """
         dataset = _load_data(config)
         check_settings(config, dataset)
@@ -80,20 +90,20 @@ class Study:
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
-        """Configurations that stand for all: the list, or the space's corners where the search finds them itself."""
+        """Representative configurations: the list, or the corners of the space if the search proposes them."""
         return self.configurations or corners(self.config.solver.params, self.config.solver.space)
 
     @cached_property
     def training_sets(self) -> list[tuple[OuterFold, int]]:
-        """Every inner training set, as its outer fold and its number there."""
+        """Inner training sets, each as its outer fold and the number of its inner fold."""
         return [(fold, i) for fold in self.plan.folds for i in range(len(fold.inner))]
 
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
-        """A solver of the study's kind for the study's data."""
+        """Return an unfitted solver with the given parameters, for the layout of the study's data."""
         return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
 
     def complexity_key(self, records: Iterable[TrialRecord]) -> dict[str, tuple[float, ...]]:
-        """Each trial's place in the solver's order of simplicity, by id."""
+        """Return the complexity sort key of each trial's configuration, by the trial's id."""
         return {record.id: self.solver(record.params).complexity_key() for record in records}
 
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
@@ -101,27 +111,27 @@ class Study:
         return Configuration(params, tuple(self.config.solver.space))
 
     def halving(self) -> SuccessiveHalving:
-        """Return the successive halving of one outer fold, without any score."""
+        """Return a new successive halving for one outer fold."""
         search = self.config.search
         max_iter = max(self.solver(c.params).max_steps for c in self.examples)
         batch = search.batch_size if search.synchronous else None
         return SuccessiveHalving(search.grace_period, search.reduction_factor, max_iter, batch)
 
     def scaler(self) -> TransformerMixin:
-        """A scaler of the study's kind, not fitted."""
+        """Return an unfitted scaler as the configuration names it."""
         return make_scaler(self.config.dataset.scaling, self.dataset.layout)
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """How fitted selectors are scored."""
+        """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
         tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
         return Evaluation(settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks)
 
     def prepare_key(self, params: Mapping[str, Any]) -> str:
-        """The values of those parameters that a method's preparation depends on, as JSON.
+        """Return the values of the parameters that the method's preparation depends on, as JSON.
 
-        Configurations of one key share what is prepared of a training set.
+        Configurations with the same key share the preparation of a training set.
         """
         chosen = {name: params.get(name) for name in sorted(self._prepare_parameters)}
         return json.dumps(chosen)
@@ -132,14 +142,14 @@ class Study:
 
     @cached_property
     def prepared_examples(self) -> dict[str, Mapping[str, Any]]:
-        """Parameters of the first example of each key that `prepare_key` gives the examples."""
+        """Parameters of the first example with each `prepare_key`, by key."""
         found: dict[str, Mapping[str, Any]] = {}
         for example in self.examples if self._prepare_parameters else self.examples[:1]:
             found.setdefault(self.prepare_key(example.params), example.params)
         return found
 
     def fold_data(self, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-        """Scale and prepare one inner training set for configurations that share a `prepare_key` with these params."""
+        """Scale and prepare one inner fold for all configurations with the same `prepare_key` as these parameters."""
         return make_fold_data(
             self.dataset.X,
             self.dataset.y,
@@ -151,12 +161,12 @@ class Study:
 
     @property
     def n_configurations(self) -> int:
-        """How many are tried, on each outer fold; a search that learns finds them as it goes."""
+        """Number of configurations to try on each outer fold."""
         return len(self.configurations) or self.config.search.num_samples or 0
 
     @property
     def n_trials(self) -> int:
-        """Number of Ray Tune trials: a training set each on a path, else a configuration each, or each on a fold."""
+        """Number of trials: inner training sets on a path, else configurations, times outer folds if adaptive."""
         if self.config.search.method == "path":
             return self.n_inner
         return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
@@ -168,12 +178,12 @@ class Study:
 
     @property
     def largest(self) -> tuple[OuterFold, int]:
-        """The inner training set with the most samples, as its outer fold and its number there."""
+        """Inner training set with the most samples, as its outer fold and the number of its inner fold."""
         return max(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
 
     @property
     def n_largest(self) -> float:
-        """All inner training sets' samples, in units of the largest one's."""
+        """Number of samples of all inner training sets together, relative to the largest one."""
         fold, number = self.largest
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
 
@@ -217,7 +227,7 @@ def _draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nes
 
 
 def _list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
-    """List the configurations that a study tries; none where its sampler finds them."""
+    """List the configurations that a study tries; none if its sampler proposes them."""
     solver, search = config.solver, config.search
     found = configurations(
         solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed

@@ -15,22 +15,22 @@ from raysel.study.result import StudyResult
 
 
 def export_result(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:
-    """Write what a study found into a folder.
+    """Write the result of a study into a folder.
 
     Parameters
     ----------
     result : StudyResult
-        Of a finished study.
+        Result of a finished study.
     folder : str or Path
-        Created if it does not exist; files of an earlier export are replaced.
+        Folder to write to; created if it does not exist. Files of an earlier export are replaced.
     top : int, optional
         Number of features that count as selected; `StudyResult.default_top` by default.
 
     Returns
     -------
     list of Path
-        The files: ranking.csv, ranking.parquet and ranking.png (not where the method ranks no features), model.skops
-        (not where the model's class is not trusted) and manifest.json.
+        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features),
+        model.skops (only if the model was saved) and manifest.json.
 
     Raises
     ------
@@ -76,13 +76,37 @@ def _write_picture(result: StudyResult, folder: Path, top: int | None) -> Path:
 
 
 def tasks_in_words(result: StudyResult) -> str:
-    """Return each task's mean test score with its standard deviation in one line."""
+    """Return each task's mean test score with its standard deviation as one line.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        Empty if the data are one task.
+    """
     pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in result.task_scores.items())
     return ", ".join(f"{name} {mean:.3f} ± {spread:.3f} (SD)" for name, mean, spread in pairs)
 
 
 def stability_in_words(result: StudyResult, top: int | None = None) -> str:
-    """Return the stability of the selected features with what it is of, in one line."""
+    """Return the stability of the selected features as one line, with the numbers of features and folds.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study that has a ranking.
+    top : int, optional
+        Number of features that count as selected; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    str
+        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"``.
+    """
     ranking = result.ranking(top)
     return f"of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
 
@@ -93,11 +117,12 @@ def markdown(result: StudyResult) -> str:
     Parameters
     ----------
     result : StudyResult
-        Of a finished study.
+        Result of a finished study.
 
     Returns
     -------
     str
+        Text of several lines.
     """
     metric, n_scored, d = result.metric, result.n_scored, len(result.feature_names)
     inner, test = float(np.mean(result.inner_scores)), f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
@@ -122,25 +147,25 @@ def markdown(result: StudyResult) -> str:
 
 
 def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
-    """Return what re-creates a study and what it found.
+    """Return the manifest of a study: its configuration, versions and hashes, and its results.
 
     Parameters
     ----------
     result : StudyResult
-        Of a finished study.
+        Result of a finished study.
     top : int, optional
         Number of features that count as selected; `StudyResult.default_top` by default.
 
     Returns
     -------
     dict
-        Ready for JSON.
+        Data that `write_manifest` can write.
     """
     study, search = result.stored.study, result.stored.search
     command: str | None = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
     if result.cut:
         again = f"{command} --set search.time_budget=null --set search.configurations=ranking/manifest.json"
-        command = again if _is_listed(result) else None  # what a sampler has learnt by then depends on the clock
+        command = again if _is_listed(result) else None  # proposals up to a time limit cannot be repeated
     scores: dict[str, Any] = {
         "test_mean": result.test_mean,
         "test_std": result.test_sd,
@@ -186,16 +211,17 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
 
 
 def figures(result: StudyResult) -> dict[str, Any]:
-    """Return the figures of a finished study that its last journal record keeps.
+    """Return the figures of a finished study for the last record of its journal.
 
     Parameters
     ----------
     result : StudyResult
+        Result of a finished study.
 
     Returns
     -------
     dict
-        See `EndRecord`.
+        Values of ``EndRecord.result``.
     """
     found: dict[str, Any] = {
         "test_mean": result.test_mean,
@@ -214,7 +240,7 @@ def figures(result: StudyResult) -> dict[str, Any]:
 
 
 def _is_listed(result: StudyResult) -> bool:
-    """Whether the search tries a fixed list, whose tried part can be tried again."""
+    """Return whether the search tries a fixed list of configurations, so that a part of it can be repeated."""
     search = result.config["search"]
     return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
 

@@ -1,4 +1,4 @@
-"""Identity of the code that a study's numbers depend on: two runs with the same identity give the same numbers."""
+"""Versions of the code that a study's numbers depend on; runs with the same versions give the same numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from raysel.version import __version__
 
-#: Modules that every study's numbers pass through, besides the solver's.
+#: Modules that compute the numbers of every study, besides the module of the solver.
 _ROOTS = (
     "raysel.cv.lockstep",
     "raysel.cv.plan",
@@ -28,7 +28,7 @@ _ROOTS = (
     "raysel.search.nested",
     "raysel.search.samplers",
 )
-#: Packages of raysel whose code can change a number; imports are not followed through others.
+#: Packages of raysel whose code can change a number; imports of other packages are not followed.
 _COUNTED = ("base", "baselines", "cv", "data", "linalg", "metrics", "search", "solvers")
 
 #: Libraries whose version can change the last bits of a number.
@@ -36,9 +36,9 @@ _NUMERICAL = ("numpy", "scipy", "scikit-learn")
 #: Libraries whose version is recorded for information.
 _INFORMATIVE = ("ray", "mlflow", "pyarrow")
 
-#: ``numbers`` of earlier versions, a hash of all source files, whose studies have the same numbers as this one's.
-#: 0.1.0+bde55731 is the last commit of raysel 0.1. Empty this set once a number changes:
-#: tests/study/test_schema1.py resumes such a study, compares it with a fresh one, and fails then.
+#: Values of ``numbers`` in earlier versions that give the same numbers as this one. 0.1.0+bde55731, a hash of all
+#: source files, is the last commit of raysel 0.1. Empty this set once a number changes: tests/study/test_schema1.py
+#: resumes a study of that version, compares it with a new one, and fails then.
 SAME_NUMBERS = frozenset({"0.1.0+bde55731"})
 
 
@@ -48,15 +48,15 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
     Parameters
     ----------
     code : sequence of type or function
-        The solver's class first, then what else fits it.
+        Class of the solver, then other classes or functions that fit it.
     uses_optuna : bool
-        Whether optuna proposes the configurations.
+        Whether Optuna proposes the configurations.
 
     Returns
     -------
     dict of str to str
-        ``raysel``, ``numbers`` and ``python``, then libraries. Those that `changed_versions` compares must agree for
-        a study to be resumed.
+        Versions by name: ``raysel``, ``numbers`` (see `numbers_hash`), ``python``, then libraries. A study can be
+        resumed only if `changed_versions` finds no difference.
     """
     names = [*_NUMERICAL, *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
     own = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
@@ -64,17 +64,17 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
 
 
 def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Name the versions whose change can change a study's numbers.
+    """List the versions that differ and can change a study's numbers.
 
     Parameters
     ----------
     before, now : mapping of str to str
-        As `versions` gives them.
+        Results of `versions` when the study was started and now.
 
     Yields
     ------
     str
-        A line for each.
+        Name with the old and the new version, one line for each.
 
     Examples
     --------
@@ -87,21 +87,21 @@ def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
     had, has = before.get("numbers"), now.get("numbers")
     if had != has and had not in SAME_NUMBERS:
         yield (
-            "numbers: the source of the solver, or of the validation, search or data code that its scores pass "
-            f"through, has changed ({had} by raysel {before.get('raysel')} -> {has} by raysel {now.get('raysel')})"
+            "numbers: the source code of the solver, or of the validation, search or data modules, has changed "
+            f"({had} by raysel {before.get('raysel')} -> {has} by raysel {now.get('raysel')})"
         )
 
 
 def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
-    """Hash the source of all modules that a study's numbers pass through.
+    """Hash the source code of all modules that compute a study's numbers.
 
-    Comments, docstrings and formatting do not count, nor does where the package is installed. A solver of another
-    distribution counts with that distribution's name and version; where it has none, with its module's source.
+    Comments, docstrings, formatting and the path of the installation do not change the hash. For a solver of another
+    distribution the name and version of that distribution are hashed; if it has none, the source of its module.
 
     Parameters
     ----------
     code : sequence of type or function
-        The solver's class first, then what else fits it.
+        Class of the solver, then other classes or functions that fit it.
 
     Returns
     -------
@@ -118,17 +118,17 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
 
 
 def source_modules(roots: Sequence[str]) -> set[str]:
-    """Return modules of raysel with all that they import, directly or not, from packages that can change a number.
+    """Return modules of raysel and the modules that they import from packages that can change a number.
 
     Parameters
     ----------
     roots : sequence of str
-        Full names of modules.
+        Full names of modules of raysel.
 
     Returns
     -------
     set of str
-        Full names, the roots among them.
+        Full names of the roots and of all modules that they import directly or indirectly.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def source_modules(roots: Sequence[str]) -> set[str]:
 
 @cache
 def _imports(name: str) -> tuple[str, ...]:
-    """The counted modules of raysel that a module imports, in functions too."""
+    """Modules in the counted packages that a module imports, at its top or inside functions."""
     path = _own_modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     targets: set[str] = set()
@@ -164,13 +164,13 @@ def _imports(name: str) -> tuple[str, ...]:
 
 
 def _package() -> Path:
-    """The folder of raysel's source."""
+    """Folder of raysel's source."""
     return Path(__file__).resolve().parent.parent
 
 
 @cache
 def _own_modules() -> dict[str, Path]:
-    """Every module of raysel by its full name."""
+    """Paths of all modules of raysel by full name."""
     root = _package()
     found = {}
     for path in root.rglob("*.py"):
@@ -180,7 +180,7 @@ def _own_modules() -> dict[str, Path]:
 
 
 def _foreign_identity(name: str) -> str:
-    """Distribution and version of a module that is not raysel's; the hash of its source where it has none."""
+    """Distribution and version of a module outside raysel; the hash of its source if it has no distribution."""
     distributions = packages_distributions().get(name.partition(".")[0], [])
     if distributions:
         return " ".join(f"{distribution}=={version(distribution)}" for distribution in sorted(distributions))
@@ -189,7 +189,7 @@ def _foreign_identity(name: str) -> str:
 
 
 def _source_hash(path: Path) -> str:
-    """A hash of a module's code without comments, docstrings and formatting."""
+    """Hash of a module's code without comments, docstrings and formatting."""
     tree = _tree(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""The journal's records of a study's start and end."""
+"""Journal records of the start and the end of a study."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from raysel.tracking.uri import absolute_uri
 
 
 def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRecord:
-    """Describe a study for the journal: its first record, and another one whenever it is resumed.
+    """Return the record of a study, which the journal gets first and again whenever the study is resumed.
 
     Parameters
     ----------
     study : Study
         The study.
     id_ : str
-        Identifies the study's runs in MLflow.
+        Id of the study's runs in MLflow.
     uri : str
-        MLflow's address.
+        Tracking URI of MLflow.
     started : float
-        Seconds since the epoch, of the first start.
+        Time of the first start, in seconds since the epoch.
 
     Returns
     -------
     StudyRecord
-        Its fields are plain data, as they are read back from the journal.
+        Record whose fields are plain data.
     """
     config, data = study.config, study.dataset
-    # The class that is named and the one that is fitted, which may wrap it.
+    # The class that the configuration names and the one that is fitted, which may wrap it.
     code = [solver_class(config.solver.name), type(study.solver(study.examples[0].params))]
     return StudyRecord(
         id=id_,
@@ -63,18 +63,19 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
 
 
 def resumed_record(study: Study, before: StudyRecord) -> StudyRecord:
-    """Describe a study that is resumed: with the id, the start and, unless it was changed, the MLflow it had.
+    """Return the record of a resumed study: the id and start, and the tracking URI unless the configuration changed it.
 
     Parameters
     ----------
     study : Study
-        The study as it is now.
+        The study as it is resumed.
     before : StudyRecord
-        Its record when it was last started.
+        Record from when the study was last started.
 
     Returns
     -------
     StudyRecord
+        Record of the resumed study.
     """
     same = study.config.tracking.uri == before.config.get("tracking", {}).get("uri")
     return study_record(
@@ -83,40 +84,45 @@ def resumed_record(study: Study, before: StudyRecord) -> StudyRecord:
 
 
 def mlflow_uri(config: StudyConfig) -> str:
-    """Return a study's MLflow address: configured, else ``$MLFLOW_TRACKING_URI``, else a file in the working directory.
+    """Return the tracking URI of a study's MLflow.
+
+    It is ``tracking.uri``, else the environment variable ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in the working
+    directory.
 
     Parameters
     ----------
     config : StudyConfig
+        Configuration of the study.
 
     Returns
     -------
     str
+        URI with an absolute path if it is a file.
 
     Raises
     ------
     ConfigError
-        If the address is of no kind that MLflow knows.
+        If MLflow does not support the scheme of the URI.
     """
     return absolute_uri(config.tracking.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
 
 
 def end_record(status: str, started: float, result: StudyResult | None = None) -> EndRecord:
-    """Describe a study's end for the journal.
+    """Return the record of the end of a run.
 
     Parameters
     ----------
     status : {"finished", "failed", "interrupted"}
-        How the run ended.
+        State in which the run ended.
     started : float
-        Seconds since the epoch, of the study's first start.
+        Time of the study's first start, in seconds since the epoch.
     result : StudyResult, optional
-        The result of a finished study.
+        Result of a finished study.
 
     Returns
     -------
     EndRecord
-        With the result's figures and its summary where there is one.
+        Record with the figures and the summary of the result, if there is one.
     """
     if result is None:
         return EndRecord(status, started, time.time())

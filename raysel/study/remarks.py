@@ -1,4 +1,4 @@
-"""What limits a study's result, in sentences that stand wherever the result is shown."""
+"""Remarks on the limitations of a study's result, which are shown with the result."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from raysel.tracking.records import SearchRecord
 
 
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[str]:
-    """Yield whether the search was cut, and how many trials failed.
+    """Remark on a search that its time budget ended, and on failed trials.
 
     Parameters
     ----------
     trials : sequence of TrialRecord
+        Records of all trials.
     search : SearchRecord or None
-        None where the journal does not say how the search ended.
+        Record of the end of the search; None if the journal has none.
 
     Yields
     ------
     str
+        One sentence for each limitation.
     """
     if search is not None and search.cut:
         yield f"search.time_budget ended the search: {search.n_tried} of {search.n_planned} trials were made."
@@ -33,18 +35,19 @@ def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -
 
 
 def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[str]:
-    """Yield that there is no ranking where a winner gives no feature scores.
+    """Remark on a missing ranking, because a winner gives no feature scores.
 
     Parameters
     ----------
     unranked_folds : sequence of str
-        Folds whose winner gives none.
+        Names of the folds whose winner gives no feature scores.
     n_refits : int
-        Number of winners, the final one among them.
+        Number of winners, including that of the final fold.
 
     Yields
     ------
     str
+        One sentence if there is no ranking.
     """
     if len(unranked_folds) == n_refits:
         yield "There is no ranking of the features: the method gives no feature scores."
@@ -78,18 +81,19 @@ def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
 
 
 def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
-    """Which winners select nothing, or fewer features than asked for.
+    """Remark on winners that select no feature, or fewer than ``top``.
 
     Parameters
     ----------
     n_scored : mapping of str to int
-        Number of features with a score in each fold's winner, the final one among them; empty without a ranking.
+        Number of features with a score in each fold's winner, including the final fold; empty without a ranking.
     top : int
-        How many features count as selected at most.
+        Largest number of features that count as selected.
 
     Yields
     ------
     str
+        One sentence for each limitation.
     """
     if not n_scored:
         return
@@ -104,17 +108,19 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
 
 
 def convergence_remarks(trials: Sequence[TrialRecord], refits: Sequence[RefitRecord]) -> Iterator[str]:
-    """Which winners, and how many inner fits, did not reach ``tol``.
+    """Remark on winners and inner fits that did not reach ``tol``.
 
     Parameters
     ----------
     trials : sequence of TrialRecord
-        Those that were stopped early are not counted.
+        Records of all trials; those that were stopped early are not counted.
     refits : sequence of RefitRecord
+        Records of the winners' refits.
 
     Yields
     ------
     str
+        One sentence for each limitation.
     """
     missed = [refit for refit in refits if refit.converged is False]
     if missed:
@@ -131,15 +137,17 @@ def convergence_remarks(trials: Sequence[TrialRecord], refits: Sequence[RefitRec
 
 
 def fit_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
-    """What the winners' fits warned of, with the folds.
+    """Remark on warnings that the winners' fits issued.
 
     Parameters
     ----------
     refits : sequence of RefitRecord
+        Records of the winners' refits.
 
     Yields
     ------
     str
+        One sentence for each distinct warning, with the names of the folds.
     """
     folds: dict[str, list[str]] = {}
     for refit in refits:

@@ -1,4 +1,4 @@
-"""The result of a study, read from its directory: finished or as far as it has come."""
+"""Result of a study, finished or not, read from its directory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StudyResult:
     Parameters
     ----------
     stored : StoredStudy
-        All that the study's journal holds.
+        The study as restored from its journal.
     """
 
     stored: StoredStudy
@@ -54,11 +54,12 @@ class StudyResult:
         Parameters
         ----------
         path : str or Path
-            The study's directory.
+            Directory of the study.
 
         Returns
         -------
         StudyResult
+            Result of the study as far as it has run.
 
         Raises
         ------
@@ -67,31 +68,31 @@ class StudyResult:
         """
         return cls(StoredStudy.read(StudyDirectory(Path(path))))
 
-    # --- what the study is -------------------------------------------------------------------
+    # --- definition --------------------------------------------------------------------------
 
     @property
     def directory(self) -> StudyDirectory:
-        """The study's files."""
+        """Directory of the study with the paths of its files."""
         return self.stored.directory
 
     @property
     def path(self) -> Path:
-        """The study's directory."""
+        """Path of the study's directory."""
         return self.stored.directory.path
 
     @property
     def name(self) -> str:
-        """The study's name."""
+        """Name of the study."""
         return self.stored.study.name
 
     @property
     def status(self) -> str:
-        """State of the study: ``finished``, ``failed``, ``interrupted``, or ``killed`` where no end was recorded."""
+        """State of the study: ``finished``, ``failed``, ``interrupted``, or ``killed`` if no end was recorded."""
         return self.stored.status
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The study's configuration as plain data."""
+        """Configuration of the study as plain data."""
         return self.stored.study.config
 
     @property
@@ -159,7 +160,7 @@ class StudyResult:
 
     @property
     def test_mean(self) -> float:
-        """Mean of the test scores over the outer folds: the honest estimate."""
+        """Mean of the test scores over the outer folds, which estimates the score on new samples."""
         return float(np.mean(self.test_scores))
 
     @property
@@ -169,7 +170,7 @@ class StudyResult:
 
     @cached_property
     def task_scores(self) -> dict[str, list[float]]:
-        """Test scores of each task on each outer fold; empty where the data are one task."""
+        """Test scores of each task on each outer fold; empty if the data are one task."""
         if not isinstance(self.layout, Tasks):
             return {}
         by_task = zip(*(refit.test_scores for refit in self.outer), strict=True)
@@ -195,7 +196,7 @@ class StudyResult:
 
     @cached_property
     def winner_convergence(self) -> Convergence:
-        """Number of the winners' refits, the model's among them, that met their ``tol``."""
+        """Counts of the winners' refits, including the final one, and of those that met their ``tol``."""
         return Convergence.of(self.refits)
 
     def summary(self) -> pd.DataFrame:
@@ -215,9 +216,9 @@ class StudyResult:
         Returns
         -------
         DataFrame
-            One row a configuration: ``trial`` (its id), ``param_*``, ``status``, ``val_<metric>`` (mean over the
-            outer folds, which picks no winner), one ``val_<metric>/<fold>`` an outer fold, ``objective``,
-            ``converged`` (share of the inner fits that met ``tol``), ``seconds`` and ``error``.
+            One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
+            ``val_<metric>`` (mean over the outer folds, for display only), one ``val_<metric>/<fold>`` an outer fold,
+            ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds`` and ``error``.
         """
         return tables.trial_frame(self.stored)
 
@@ -236,7 +237,7 @@ class StudyResult:
 
     @cached_property
     def unranked_folds(self) -> list[str]:
-        """Names of the folds whose winner gives no feature scores; all folds for a method that ranks nothing."""
+        """Names of the folds whose winner gives no feature scores; all folds if the method does not rank features."""
         return [refit.fold for refit in self.refits if refit.feature_scores is None]
 
     @property
@@ -246,7 +247,7 @@ class StudyResult:
 
     @cached_property
     def n_scored(self) -> dict[str, int]:
-        """Number of features with a score above 0 in each fold's winner, the model's among them, by fold."""
+        """Number of features with a score above 0 in each fold's winner, by fold, including the final fold."""
         if not self.is_ranked:
             return {}
         ranking = self.ranking()
@@ -256,13 +257,13 @@ class StudyResult:
     def default_top(self) -> int:
         """Number of features that count as selected by default.
 
-        The middle one of ``evaluation.n_features``, else a tenth of all features.
+        The middle value of ``evaluation.n_features``, else a tenth of all features.
         """
         scored = self.config["evaluation"].get("n_features") or []
         return int(scored[len(scored) // 2]) if scored else max(1, len(self.feature_names) // 10)
 
     def ranking(self, top: int | None = None) -> FeatureRanking:
-        """Return the model's ranking of the features, with the outer folds' ranks.
+        """Return the final model's ranking of the features, with the ranks of the outer folds' winners.
 
         Parameters
         ----------
@@ -272,6 +273,7 @@ class StudyResult:
         Returns
         -------
         FeatureRanking
+            Ranking of all features.
 
         Raises
         ------
@@ -280,10 +282,12 @@ class StudyResult:
         UnfinishedStudyError
             If the study has not finished.
         StudyError
-            If the study's method ranks no features.
+            If the study's method does not rank features.
         """
         if not self.is_ranked:
-            raise StudyError(f"the study {self.name} has no ranking: its method gives no feature scores.")
+            raise StudyError(
+                f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
+            )
         if top is not None and not 1 <= top <= len(self.feature_names):
             raise ConfigError(f"top={top} must lie between 1 and the {len(self.feature_names)} features of the study.")
         return FeatureRanking.from_folds(
@@ -297,7 +301,7 @@ class StudyResult:
         )
 
     def remarks(self, top: int | None = None) -> list[str]:
-        """Return what limits the result, a sentence each.
+        """Return remarks on the limitations of the result.
 
         Parameters
         ----------
@@ -307,7 +311,7 @@ class StudyResult:
         Returns
         -------
         list of str
-            Empty where nothing limits it.
+            One sentence for each limitation.
         """
         return [
             *search_remarks(self.records, self.stored.search),
@@ -322,7 +326,7 @@ class StudyResult:
 
     @property
     def model(self) -> Any:
-        """The fitted pipeline of scaler and solver, read from ``model.skops`` without unpickling anything.
+        """Fitted pipeline of scaler and solver, read from ``model.skops`` without unpickling.
 
         Raises
         ------
@@ -335,7 +339,7 @@ class StudyResult:
         return load_model(self.directory.model)
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
-        """Draw the scores of the final model: a map of matrix-shaped samples, else bars of the best features.
+        """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.
 
         Parameters
         ----------
@@ -347,13 +351,14 @@ class StudyResult:
         Returns
         -------
         matplotlib Axes
+            The axes with the plot.
         """
         from raysel.report.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
 
         return plot_ranking(self.ranking(top), self.layout, ax)
 
     def plot_convergence(self, ax: Any = None) -> Any:
-        """Draw the mean objective of each configuration by iteration, the model's in colour.
+        """Draw the mean objective of each configuration by iteration, the final model's in colour.
 
         Parameters
         ----------
@@ -363,6 +368,7 @@ class StudyResult:
         Returns
         -------
         matplotlib Axes
+            The axes with the plot.
         """
         from raysel.report.plots import plot_convergence  # noqa: PLC0415
 

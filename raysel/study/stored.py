@@ -1,4 +1,4 @@
-"""A study restored from its journal, and the check that it may be resumed."""
+"""Study restored from its journal, and the check that it can be resumed."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from raysel.tracking.records import SearchRecord, StudyRecord
 
 @dataclass(frozen=True)
 class StoredStudy:
-    """A study as its journal tells it.
+    """State of a study as recorded in its journal.
 
     Parameters
     ----------
     directory : StudyDirectory
-        Holds the journal.
+        Directory of the study.
     study : StudyRecord
-        The study when it was last started.
+        Record of the study from when it was last started.
     trials : list of TrialRecord
-        Trials that ended, oldest first.
+        Records of the trials that have ended, oldest first.
     paths : list of PathRecord
-        Paths that ended, oldest first; empty where the study has none.
+        Records of the paths that have ended, oldest first; empty unless the search is along a path.
     refits : dict of str to RefitRecord
-        The last refit of each outer fold.
+        Record of the last refit of each outer fold, by its name.
     search : SearchRecord or None
-        The end of the last search; None where no search has ended.
-    status : str
-        How the last run ended: ``finished``, ``failed``, ``interrupted``, or ``killed`` where no end was recorded.
+        End of the last search; None if no search has ended.
+    status : {"finished", "failed", "interrupted", "killed"}
+        State in which the last run ended; ``killed`` if no end was recorded.
     """
 
     directory: StudyDirectory
@@ -49,22 +49,22 @@ class StoredStudy:
 
     @classmethod
     def read(cls, directory: StudyDirectory) -> StoredStudy:
-        """Read a study's journal, of this or an earlier version of raysel.
+        """Read the journal of a study, written by this or an earlier version of raysel.
 
         Parameters
         ----------
         directory : StudyDirectory
-            The study's.
+            Directory of the study.
 
         Returns
         -------
         StoredStudy
-            All that the journal holds.
+            State of the study.
 
         Raises
         ------
         DirectoryError
-            If there is no journal, it is damaged, or it holds no study.
+            If there is no journal, it is damaged, or it has no record of a study.
         """
         study: StudyRecord | None = None
         trials: list[TrialRecord] = []
@@ -86,7 +86,9 @@ class StoredStudy:
             else:
                 status = record.status
         if study is None:
-            raise DirectoryError(f"{directory.journal} is not the journal of a study: it has no record of one.")
+            raise DirectoryError(
+                f"{directory.journal} has no record of a study; restore the file from a copy, or use another directory."
+            )
         return cls(directory, study, trials, paths, refits, search, status)
 
     @property
@@ -96,34 +98,34 @@ class StoredStudy:
         return len(paths) or len(self.trials)
 
     def is_of(self, study: Study) -> bool:
-        """Whether this is the same study: configuration and data."""
+        """Return whether the configuration and the data are those of the given study."""
         before = self.study.config_hash, self.study.data_hash
         return before == (study.config.hash, study.dataset.content_hash)
 
     def check(self, study: Study, now: StudyRecord) -> None:
-        """Raise an error where the results so far would not be those of the study now.
+        """Check that the study can be resumed: its results so far must be valid for the study as it is now.
 
-        More samples or a larger grid are allowed, and so is a change of code that cannot change a number.
+        A larger grid or more random samples are allowed, and so is a change of code that cannot change a number.
 
         Parameters
         ----------
         study : Study
-            The study as it is to be resumed.
+            The study to be resumed.
         now : StudyRecord
-            Its record as it would be written now.
+            Record that would be written for it now.
 
         Raises
         ------
         DirectoryError
-            If the data, the configuration or the code that computes numbers has changed; names all changes.
+            If the data, the configuration or the code that computes numbers has changed; lists all changes.
         """
         changes = [*self._changed_config(study.config), *self._changed_trials(study)]
         if self.study.data_hash != now.data_hash:
-            changes.append(f"the data of {study.dataset.name}: their content is not what it was")
+            changes.append(f"the data of {study.dataset.name}: their content has changed")
         changes += changed_versions(self.study.versions, now.versions)
         if changes:
             raise DirectoryError(
-                f"{self.directory.path} cannot be resumed, for what has changed would make it another study:\n"
+                f"{self.directory.path} cannot be resumed, because these changes invalidate its results:\n"
                 + "".join(f"  {change}\n" for change in changes)
                 + "Undo the change, or start a new study in another directory."
             )
@@ -133,13 +135,13 @@ class StoredStudy:
         now = dict(flat(config.identity()))
         for key in sorted(before.keys() | now.keys()):
             grows = key.startswith("solver.space") and config.search.method != "tpe"  # see _changed_trials
-            # `solver.params` stands for itself where it is empty.
+            # `flat` yields `solver.params` itself if it is empty.
             if before.get(key) == now.get(key) or grows or key in ("search.num_samples", "solver.params"):
                 continue
             yield f"{key}: {before.get(key, 'not set')} -> {now.get(key, 'not set')}"
 
     def _changed_trials(self, study: Study) -> Iterator[str]:
-        """A search may grow, but what was tried must be part of it."""
+        """Yield a line if configurations that were tried are no longer part of the search."""
         before = self.study.config["search"].get("num_samples")
         if not study.configurations:
             if before is not None and study.n_configurations < before:
@@ -153,24 +155,27 @@ class StoredStudy:
 
 
 def newest_unfinished(study: Study, below: Path) -> StoredStudy | None:
-    """The newest interrupted run of this very study in a folder of studies.
+    """Find the newest unfinished run of a study in a folder of studies.
 
     Parameters
     ----------
     study : Study
+        Study to look for, by configuration and data.
     below : Path
+        Folder whose subfolders are study directories.
 
     Returns
     -------
     StoredStudy or None
+        The newest one that is not running; None if there is none.
     """
     folders = sorted(below.glob(f"{study.config.name}-*/journal.jsonl"), key=lambda path: path.stat().st_mtime)
     for journal in reversed(folders):
         directory = StudyDirectory(journal.parent)
         try:
-            kept = StoredStudy.read(directory)
+            stored = StoredStudy.read(directory)
         except DirectoryError:
             continue
-        if kept.is_of(study) and kept.status != "finished" and not directory.is_running():
-            return kept
+        if stored.is_of(study) and stored.status != "finished" and not directory.is_running():
+            return stored
     return None

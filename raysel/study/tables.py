@@ -1,4 +1,4 @@
-"""Tables of a study for people and programs, as pandas data frames."""
+"""Tables of a study as pandas data frames."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def summary_table(stored: StoredStudy) -> pd.DataFrame:
     Parameters
     ----------
     stored : StoredStudy
+        State of the study.
 
     Returns
     -------
     DataFrame
         Columns ``outer_fold``, ``winner``, ``inner_<metric>``, ``test_<metric>``, ``features_with_score`` (missing
-        where the method ranks nothing) and ``converged``.
+        if the method does not rank features) and ``converged``.
     """
-    import pandas as pd  # noqa: PLC0415 - half a second to import, for those who look at a table
+    import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
     metric, constant = stored.study.metric, list(stored.study.constant)
     rows = []
@@ -55,11 +56,12 @@ def trial_frame(stored: StoredStudy) -> pd.DataFrame:
     Parameters
     ----------
     stored : StoredStudy
+        State of the study.
 
     Returns
     -------
     DataFrame
-        See `StudyResult.trials`.
+        Columns of `StudyResult.trials`.
     """
     import pandas as pd  # noqa: PLC0415
 
@@ -95,10 +97,11 @@ def trace_frame(stored: StoredStudy) -> pd.DataFrame:
     Parameters
     ----------
     stored : StoredStudy
+        State of the study.
 
     Returns
     -------
     DataFrame
-        See `trace_table`.
+        Columns of `trace_table`.
     """
     return trace_table(stored.trials, stored.study.labels).to_pandas()

@@ -1,4 +1,4 @@
-"""Every inner fit's objective and scores, iteration by iteration, as one table."""
+"""Table of the objective and scores of all inner fits by iteration."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from raysel.cv.records import TrialRecord
 
 
 def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Table:
-    """One row an iteration of an inner fit.
+    """Return the objective and scores of all inner fits, one row an iteration.
 
     Parameters
     ----------
     records : iterable of TrialRecord
+        Records of the trials.
     labels : sequence of str
-        A name for each score, e.g. ``["n10", "n20"]``; empty where there is one.
+        Name of each score, e.g. ``["n10", "n20"]``; empty if there is one score.
 
     Returns
     -------
     pyarrow.Table
-        Columns trial, configuration, fold, inner, iteration, objective and a score for each label;
-        scores are null at iterations that were not scored.
+        Columns ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective`` and ``score``, or one
+        ``score_<label>`` for each label; scores are null at iterations that were not scored.
     """
     names = [f"score_{label}" for label in labels] or ["score"]
     columns: dict[str, list[object]] = {

@@ -1,4 +1,4 @@
-"""A study's directory: made before Ray starts, held by one running study, never written over."""
+"""Directory of a study: created before anything is computed, locked by one running study, never overwritten."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import IO
 from raysel.errors import DirectoryError, StudyError
 from raysel.tracking.locks import take_lock
 
-#: The files of an exported ranking.
+#: Names of the files of an exported result.
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
 
 
 @dataclass(frozen=True)
 class StudyDirectory:
-    """Where the files of a study lie.
+    """Paths of the files of a study.
 
     Parameters
     ----------
     path : Path
+        Directory of the study.
 
     Examples
     --------
@@ -34,116 +35,118 @@ class StudyDirectory:
 
     @property
     def config(self) -> Path:
-        """The validated configuration, YAML."""
+        """Validated configuration, YAML."""
         return self.path / "config.yaml"
 
     @property
     def plan(self) -> Path:
-        """Every fold's sample indices, JSON."""
+        """Sample indices of all folds, JSON."""
         return self.path / "plan.json"
 
     @property
     def journal(self) -> Path:
-        """One record a finished trial or refit, JSON lines."""
+        """Journal, JSON lines: one record for the study, each trial, each refit and each end."""
         return self.path / "journal.jsonl"
 
     @property
     def progress(self) -> Path:
-        """Counts of trials, JSON, renewed atomically."""
+        """Counts of the trials, JSON, replaced atomically."""
         return self.path / "progress.json"
 
     @property
     def tracking(self) -> Path:
-        """How far MLflow has been told, JSON, renewed atomically."""
+        """State of the upload to MLflow, JSON, replaced atomically."""
         return self.path / "tracking.json"
 
     @property
     def traces(self) -> Path:
-        """Every inner fit's objective and scores by iteration, Parquet."""
+        """Objective and scores of all inner fits by iteration, Parquet."""
         return self.path / "traces.parquet"
 
     @property
     def folds(self) -> Path:
-        """The folder of each fold's own ranking, CSV."""
+        """Folder of the outer folds' rankings."""
         return self.path / "folds"
 
     def fold_table(self, fold: str) -> Path:
-        """A fold's own ranking, CSV."""
+        """Return the path of the ranking of an outer fold's winner, CSV."""
         return self.folds / f"{fold}.csv"
 
     @property
     def model(self) -> Path:
-        """The model, skops."""
+        """Fitted pipeline of the final model, in skops format."""
         return self.path / "model.skops"
 
     @property
     def ranking(self) -> Path:
-        """The exported ranking's folder."""
+        """Folder of the exported result."""
         return self.path / "ranking"
 
     @property
-    def beginning(self) -> Path:
-        """There while the first files are written: a study killed meanwhile has left nothing to keep."""
+    def incomplete(self) -> Path:
+        """Marker that exists while the first files are written; if it is left, they may be overwritten."""
         return self.path / ".beginning"
 
     @property
     def lock(self) -> Path:
-        """Held while the study runs."""
+        """Lock file of the running study."""
         return self.path / ".lock"
 
     @property
     def tracking_lock(self) -> Path:
-        """Held while MLflow is told."""
+        """Lock file of the process that uploads to MLflow."""
         return self.path / ".tracking.lock"
 
     @classmethod
     def create(cls, path: Path, needed_bytes: int) -> tuple[StudyDirectory, IO[str]]:
-        """Make a new study's directory and hold it.
+        """Create the directory of a new study and lock it.
 
         Parameters
         ----------
         path : Path
+            Directory; may exist if it holds no study.
         needed_bytes : int
-            Room that the study's files may take.
+            Bytes that the study's files may take.
 
         Returns
         -------
         directory : StudyDirectory
-        hold : file
-            Keep it open while the study runs.
+            The directory.
+        lock : file
+            Lock file; closing it releases the lock.
 
         Raises
         ------
         DirectoryError
-            If a study is running there or has left its files, or nothing can be written.
+            If a study is running there or its files exist, or nothing can be written.
         """
         directory = cls(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _unwritable(path, error) from error
-        hold = directory.open(needed_bytes)
+        lock = directory.open(needed_bytes)
         files = (directory.config, directory.plan, directory.journal, directory.model, directory.ranking)
-        if any(file.exists() for file in files) and not directory.beginning.exists():
-            hold.close()
+        if any(file.exists() for file in files) and not directory.incomplete.exists():
+            lock.close()
             raise DirectoryError(
-                f"{path} already holds a study, or files named like one's; nothing was written over. "
-                f"Go on with it by --resume {path}, or choose another directory with --output."
+                f"{path} already holds a study, or files of the same names; nothing was overwritten. "
+                "Resume that study, or choose another output directory."
             )
-        return directory, hold
+        return directory, lock
 
     def open(self, needed_bytes: int) -> IO[str]:
-        """Hold the directory for as long as the study runs.
+        """Lock the directory for a study that is to run.
 
         Parameters
         ----------
         needed_bytes : int
-            Room that the study's files may take.
+            Bytes that the study's files may take.
 
         Returns
         -------
         file
-            Keep it open while the study runs.
+            Lock file; closing it releases the lock.
 
         Raises
         ------
@@ -154,59 +157,60 @@ class StudyDirectory:
             stat = os.statvfs(self.path)
             if stat.f_bavail * stat.f_frsize < needed_bytes:
                 raise OSError(errno.ENOSPC, f"{needed_bytes / 2**20:.0f} MiB are needed")
-            hold = self.lock.open("a+")
+            lock = self.lock.open("a+")
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        if not take_lock(hold, wait=False):
-            hold.close()
+        if not take_lock(lock, wait=False):
+            lock.close()
             raise DirectoryError(
-                f"a study is running in {self.path}; let it end, or choose another directory with --output."
+                f"a study is running in {self.path}; wait until it ends, or choose another output directory."
             )
-        return hold
+        return lock
 
     def is_running(self) -> bool:
-        """Whether a study holds the directory now."""
+        """Return whether a study is running in the directory, or its lock file cannot be opened."""
         try:
-            with self.lock.open("a+") as hold:
-                return not take_lock(hold, wait=False)
+            with self.lock.open("a+") as lock:
+                return not take_lock(lock, wait=False)
         except OSError:
             return True
 
     @staticmethod
     def default(name: str) -> Path:
-        """``raysel-studies/<name>-<time>`` below the working directory."""
+        """Return the default directory of a new study, ``raysel-studies/<name>-<time>`` below the working directory."""
         return Path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _unwritable(path: Path, error: OSError) -> DirectoryError:
     room = f" ({error.strerror})" if error.errno == errno.ENOSPC else ""
     return DirectoryError(
-        f"nothing can be written to {path}: {os.strerror(error.errno or 0)}{room}. "
-        "Choose another directory with --output."
+        f"nothing can be written to {path}: {os.strerror(error.errno or 0)}{room}. Choose another output directory."
     )
 
 
 def newest_study(below: Path) -> Path:
-    """The study directory last written to at or below a folder.
+    """Find the study directory with the newest journal in a folder and its subfolders.
 
     Parameters
     ----------
     below : Path
+        Folder to search, two levels deep.
 
     Returns
     -------
     Path
+        Directory of the study.
 
     Raises
     ------
     StudyError
-        If there is none.
+        If there is no study.
     """
     journals = [
         path for pattern in ("journal.jsonl", "*/journal.jsonl", "*/*/journal.jsonl") for path in below.glob(pattern)
     ]
     if not journals:
         raise StudyError(
-            f"there is no study at or below {below.resolve()}; name one, or run `python -m raysel.tune` first."
+            f"there is no study at or below {below.resolve()}; give the directory of one, or run a study first."
         )
     return max(journals, key=lambda path: (path.stat().st_mtime, str(path))).parent

@@ -15,12 +15,12 @@ from raysel.tracking.upgrade import Upgrader
 
 
 class Journal:
-    """An append-only file of records.
+    """Append-only file of records.
 
     Parameters
     ----------
     path : Path
-        The file; made if need be, and a half line at its end is dropped.
+        The file; created if it does not exist, and an incomplete last line is removed.
 
     Examples
     --------
@@ -36,25 +36,25 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            # Unbuffered: what the disk had no room for must not turn up after a later record.
+            # Unbuffered: a record that failed because the disk was full must not be written after a later one.
             self._file = path.open("a+b", buffering=0)
             self._cut_half_line()
         except OSError as error:
             raise StudyError(f"the journal {path} cannot be written: {error.strerror}.") from error
 
     def _cut_half_line(self) -> None:
-        """Drop a last line that a crash or a power cut has left without its end."""
+        """Remove an incomplete last line, as a crash or a power cut leaves it."""
         size = self._file.seek(0, os.SEEK_END)
-        kept = size
-        while kept:
-            start = max(0, kept - 2**16)
+        end = size
+        while end:
+            start = max(0, end - 2**16)
             self._file.seek(start)
-            found = self._file.read(kept - start).rfind(b"\n")
-            kept = start if found < 0 else start + found + 1
+            found = self._file.read(end - start).rfind(b"\n")
+            end = start if found < 0 else start + found + 1
             if found >= 0:
                 break
-        if kept < size:
-            os.ftruncate(self._file.fileno(), kept)
+        if end < size:
+            os.ftruncate(self._file.fileno(), end)
 
     def append(self, record: Record) -> None:
         """Write a record and flush it to disk before returning.
@@ -62,12 +62,14 @@ class Journal:
         Parameters
         ----------
         record : Record
-            Its figures must be finite.
+            Record to write; its numbers must be finite.
 
         Raises
         ------
         StudyError
-            If it cannot be written, e.g. because the disk is full; earlier records stay whole.
+            If it cannot be written, e.g. because the disk is full; earlier records are not affected.
+        ValueError
+            If a number is not finite.
         """
         rest = memoryview(json.dumps(journal_line(record), allow_nan=False, separators=(",", ":")).encode() + b"\n")
         size = self._file.seek(0, os.SEEK_END)
@@ -76,10 +78,10 @@ class Journal:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            with contextlib.suppress(OSError):  # a reader drops a half line
+            with contextlib.suppress(OSError):  # readers ignore an incomplete last line
                 os.ftruncate(self._file.fileno(), size)
             raise StudyError(
-                f"the journal {self.path} cannot be written: {error.strerror}. What it held before is kept."
+                f"the journal {self.path} cannot be written: {error.strerror}. Its earlier records are kept."
             ) from error
 
     def close(self) -> None:
@@ -94,7 +96,7 @@ class Journal:
 
 
 class RecordReader:
-    """Turns the lines of one journal, of any schema so far, into records."""
+    """Reader that converts the lines of one journal, of this or an earlier schema, to records."""
 
     def __init__(self) -> None:
         self._upgrader = Upgrader()
@@ -105,23 +107,23 @@ class RecordReader:
         Parameters
         ----------
         line : mapping
-            As it was written.
+            The parsed line.
 
         Returns
         -------
         Record or None
-            None where its kind is unknown.
+            The record; None if its kind is unknown.
 
         Raises
         ------
         DirectoryError
-            If something needed is missing or damaged, or a newer version of raysel wrote it.
+            If a field is missing or damaged, or a newer version of raysel wrote the line.
         """
         return record_from_line(self._upgrader.upgrade(line))
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds passed over.
+    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds are skipped.
 
     Parameters
     ----------
@@ -131,12 +133,12 @@ def read_records(path: Path) -> Iterator[Record]:
     Yields
     ------
     Record
-        One for each line of a known kind.
+        One record for each line of a known kind.
 
     Raises
     ------
     DirectoryError
-        If there is no journal, a line is damaged or lacks something, or a newer version of raysel wrote it.
+        If there is no journal, a line is damaged or lacks a field, or a newer version of raysel wrote it.
     """
     reader = RecordReader()
     for number, line in enumerate(read_journal(path), start=1):
@@ -149,7 +151,7 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the lines of a journal as they were written, oldest first; a last line cut short by a crash is dropped.
+    """Read the lines of a journal without converting them, oldest first; an incomplete last line is ignored.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     Yields
     ------
     dict
-        One for each line.
+        Content of each line.
 
     Raises
     ------

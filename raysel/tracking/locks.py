@@ -1,4 +1,4 @@
-"""Locks on files: they end with the process that holds them, however it ends."""
+"""File locks, which the operating system releases when the process that holds them ends."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def take_lock(file: IO[str], *, wait: bool) -> bool:
     Parameters
     ----------
     file : file
-        Open for writing.
+        File that is open for writing.
     wait : bool
-        Whether to wait for another process to release it.
+        Whether to wait until another process releases the lock.
 
     Returns
     -------
     bool
-        Whether the lock was taken.
+        Whether the lock was taken; False also if the file system has no locks.
 
     Examples
     --------
@@ -41,27 +41,27 @@ def take_lock(file: IO[str], *, wait: bool) -> bool:
 
 @contextlib.contextmanager
 def schema_lock(uri: str) -> Iterator[None]:
-    """Let one process at a time create the tables of a sqlite store; two at once would corrupt them.
+    """Let one process at a time create the tables of a sqlite store, because two at once would corrupt them.
 
     Parameters
     ----------
     uri : str
-        MLflow's address; nothing is locked for other kinds of stores.
+        Tracking URI of MLflow; only sqlite stores are locked.
 
     Yields
     ------
     None
-        While the lock is held; without one on a file system that has none.
+        While the lock is held; without a lock if the file system has none.
     """
     if not uri.startswith("sqlite:///"):
         yield
         return
     folder = Path(uri.removeprefix("sqlite:///")).parent
     folder.mkdir(parents=True, exist_ok=True)
-    held = os.open(folder, os.O_RDONLY)  # the folder itself, so that no lock file is left
+    descriptor = os.open(folder, os.O_RDONLY)  # the folder itself, so that no lock file is left
     try:
         with contextlib.suppress(OSError):
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The event log of a running study: it owns the journal and the progress, and tells the listeners."""
+"""Event log of a running study: it writes the journal, counts the trials and notifies listeners."""
 
 from __future__ import annotations
 
@@ -15,33 +15,46 @@ from raysel.tracking.progress import Progress
 
 
 class Listener(Protocol):
-    """Something that shows the events of a running study; entered while the study runs."""
+    """Interface of objects that show the events of a running study; used as a context manager while it runs."""
 
     def show(self, progress: Progress) -> None:
-        """Show the progress; called whenever it may have changed."""
+        """Show the progress; called whenever it may have changed.
+
+        Parameters
+        ----------
+        progress : Progress
+            Counts of the trials; the same object at every call.
+        """
 
     def message(self, text: str) -> None:
-        """Show a sentence."""
+        """Show a message.
+
+        Parameters
+        ----------
+        text : str
+            One sentence.
+        """
 
     def __enter__(self) -> Any:
-        """Start to listen."""
+        """Start listening."""
 
     def __exit__(self, kind: Any, error: Any, trace: Any, /) -> Any:
         """Stop listening."""
 
 
 class StudyLog:
-    """The one object that a running study reports to.
+    """Receiver of all events of a running study.
 
     Parameters
     ----------
     journal : Journal
-        Receives every record.
+        Journal that every record is appended to.
     progress : Progress
-        Counts of the study's trials.
+        Counts of the study's trials, which are updated.
     progress_file : Path
-        JSON file that is replaced by the counts whenever they change.
+        JSON file that the counts are written to whenever they change.
     listeners : sequence of Listener, default=()
+        Objects that are notified of every event.
     """
 
     def __init__(
@@ -60,12 +73,18 @@ class StudyLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.running = 0  # whatever ran has ended with the study
+        self._progress.running = 0  # trials end with the study
         self._stack.close()
         self._write_counts()
 
     def begin(self, records: Sequence[TrialRecord | PathRecord]) -> None:
-        """Count the trials that an earlier run of the study has finished."""
+        """Count the trials that an earlier run of the study has finished.
+
+        Parameters
+        ----------
+        records : sequence of TrialRecord or PathRecord
+            Records of those trials.
+        """
         self._progress.begin(records)
         self._changed()
 
@@ -75,6 +94,7 @@ class StudyLog:
         Parameters
         ----------
         record : StudyRecord, TrialRecord, PathRecord, RefitRecord, SearchRecord or EndRecord
+            Record to write.
 
         Raises
         ------
@@ -84,17 +104,29 @@ class StudyLog:
         self._journal.append(record)
 
     def enter_phase(self, phase: str) -> None:
-        """Report what is being done now; an empty text while trials run."""
+        """Report the current phase of the study.
+
+        Parameters
+        ----------
+        phase : str
+            Description of the phase, e.g. ``"refitting the winners"``; empty while trials run.
+        """
         self._progress.phase = phase
         self._show()
 
     def message(self, text: str) -> None:
-        """Report a sentence."""
+        """Pass a message to the listeners.
+
+        Parameters
+        ----------
+        text : str
+            One sentence.
+        """
         for listener in self._listeners:
             listener.message(text)
 
     def trial_started(self) -> None:
-        """Count a trial that runs."""
+        """Count a trial that has started."""
         self._progress.running += 1
         self._changed()
 
@@ -104,9 +136,9 @@ class StudyLog:
         Parameters
         ----------
         failed : bool
-            Whether a fit of it failed.
+            Whether a fit of the trial failed.
         score : float, optional
-            Its mean validation score.
+            Mean validation score of the trial; None if it has none.
         """
         progress = self._progress
         progress.running -= 1
@@ -117,7 +149,7 @@ class StudyLog:
         self._changed()
 
     def refresh(self) -> None:
-        """Show the progress again: a trial goes on."""
+        """Show the progress again while a trial runs."""
         self._show()
 
     def _changed(self) -> None:
@@ -129,5 +161,5 @@ class StudyLog:
             listener.show(self._progress)
 
     def _write_counts(self) -> None:
-        with suppress(OSError):  # a full disk shows in the journal; the counts are not worth a study
+        with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal
             write_json_atomically(self._progress_file, self._progress.counts())

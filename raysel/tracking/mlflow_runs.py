@@ -1,4 +1,4 @@
-"""Logs a study's records to MLflow; the only module that imports it."""
+"""Logging of a study's records to MLflow; the only module that imports MLflow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # a slow server is waited for: nobody waits for us
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # long, because the upload runs in the background
 
 from mlflow import MlflowException
 from mlflow.entities import Metric, Param, RunTag, ViewType
@@ -29,14 +29,21 @@ _NAME_LENGTH = 250
 
 
 class MLflowRuns:
-    """The runs of one study; each is found again by its tag, so that logging a record twice changes nothing.
+    """MLflow runs of one study; they are found by their tags, so that logging a record twice changes nothing.
 
     Parameters
     ----------
     directory : StudyDirectory
-        Holds the files that become artifacts.
+        Directory of the study, whose files become artifacts.
     study : StudyRecord
-        The journal's last one, with the address of MLflow.
+        Last record of the study in its journal, with the tracking URI to use.
+
+    Attributes
+    ----------
+    experiment_id : str
+        Id of the MLflow experiment.
+    study_run_id : str
+        Id of the study's own run.
     """
 
     def __init__(self, directory: StudyDirectory, study: StudyRecord) -> None:
@@ -56,7 +63,7 @@ class MLflowRuns:
         Parameters
         ----------
         record : Record
-            Paths and searches have no run.
+            Record to log; path and search records are ignored, because they have no run.
         """
         if isinstance(record, StudyRecord):
             self._begin(record)
@@ -79,18 +86,18 @@ class MLflowRuns:
             self._close_run(view.key, view.status, view.ended)
 
     def refresh(self) -> None:
-        """Search the study's runs again: a call that failed may have created one after all."""
+        """Search the study's runs again, because a call that failed may have created one."""
         self._runs, self._done = {}, set()
         self._find_runs()
 
     def _begin(self, study: StudyRecord) -> None:
-        """Log the study's parameters; reopen its run where an earlier one has ended."""
-        there = self._client.get_run(self.study_run_id)
-        if there.info.status != "RUNNING":
+        """Log the study's parameters; reopen its run if an earlier run of the study has ended."""
+        run = self._client.get_run(self.study_run_id)
+        if run.info.status != "RUNNING":
             self._client.update_run(self.study_run_id, status="RUNNING")
             self._done.discard("study")
-        known, params = there.data.params, study_params(study)
-        # MLflow refuses to overwrite a parameter: what a grown study has changed is kept in a tag.
+        known, params = run.data.params, study_params(study)
+        # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
         grown = [f"{k}: {known[k]} -> {v}" for k, v in params.items() if known.get(k, _param(v)) != _param(v)]
         view = RunView(
             key="study",
@@ -105,14 +112,14 @@ class MLflowRuns:
     def _end(self, record: EndRecord) -> None:
         view = end_view(self._study, self._directory, record)
         self._log(self.study_run_id, view)
-        self.refresh()  # finds runs that a slow server made twice
+        self.refresh()  # finds runs that were created twice because a request was repeated
         for model in self._winners.values():
             if model.stays_open and record.status == "finished":
                 self._log_artifacts(self._runs[model.key], model_artifacts(self._directory))
                 self._close_run(model.key, "FINISHED", record.ended)
         winners = {winner.key for winner in self._winners.values()}
         for key in [key for key in self._runs if key.startswith("refit:") and key not in winners]:
-            # A winner from before the study grew.
+            # A winner from before the study was extended.
             self._client.set_tag(self._runs[key], "raysel.status", "superseded")
             self._close_run(key, "FINISHED", record.ended)
         self._close_run(view.key, view.status, view.ended)
@@ -121,10 +128,10 @@ class MLflowRuns:
         found = self._client.get_experiment_by_name(name)
         if found is None:
             try:
-                # The kind opens the pages for training runs rather than those for language models.
+                # Makes MLflow show the pages for training runs instead of those for language models.
                 tags = {"mlflow.experimentKind": "custom_model_development"}
                 return self._client.create_experiment(name, tags=tags)
-            except MlflowException:  # another study made it just now
+            except MlflowException:  # another study may have created it meanwhile
                 found = self._client.get_experiment_by_name(name)
                 if found is None:
                     raise
@@ -144,10 +151,10 @@ class MLflowRuns:
             )
             for run in page:
                 key = run.data.tags["raysel.key"]
-                if key in self._runs:  # made twice, because an answer was lost: the one that is done stays
-                    spare = run.info.run_id if key in self._done else self._runs[key]
-                    self._client.delete_run(spare)
-                    if spare == run.info.run_id:
+                if key in self._runs:  # created twice because a response was lost; keep the one that is finished
+                    duplicate = run.info.run_id if key in self._done else self._runs[key]
+                    self._client.delete_run(duplicate)
+                    if duplicate == run.info.run_id:
                         continue
                 self._runs[key] = run.info.run_id
                 if run.info.status in ("FINISHED", "FAILED"):
@@ -185,7 +192,7 @@ class MLflowRuns:
             points += [Metric(key, value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
         params = [Param(key, _param(value)) for key, value in view.params.items()]
         tags = [RunTag(key, value[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
-        # As much as possible in one call: a call costs far more than what it carries.
+        # As much as possible in one request: requests are slow whatever their size.
         room = _BATCH - len(params) - len(tags)
         self._client.log_batch(run_id, points[:room], params, tags, synchronous=True)
         for start in range(room, len(points), _BATCH):
@@ -204,5 +211,5 @@ def _param(value: Any) -> str:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
+    except (KeyError, OSError):  # a user without a name, e.g. in a container
         return str(os.getuid())

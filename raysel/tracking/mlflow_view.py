@@ -1,4 +1,4 @@
-"""MLflow's view of a study, derived from the journal's records: one run for the study, each trial and each refit."""
+"""MLflow runs of a study, derived from the journal's records: one for the study, each trial and each refit."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class RunView:
     Parameters
     ----------
     key : str
-        Identifies the run within its study.
+        Identifier of the run within its study.
     name : str
-        The run's name.
+        Name of the run.
     started, ended : float
         Seconds since the epoch.
-    status : {"FINISHED", "FAILED", "KILLED"}
-        MLflow's.
-    params : mapping
-        Logged as text.
+    status : {"FINISHED", "FAILED", "KILLED"}, default="FINISHED"
+        Final status of the run in MLflow.
+    params : mapping of str to object
+        Parameters, logged as text; empty by default.
     metrics : mapping of str to float or None
-        Single values; None replaces an earlier value by NaN.
+        Metrics with a single value; None replaces an earlier value by NaN. Empty by default.
     curves : mapping of str to sequence of float
-        Metrics with a value for each iteration.
+        Metrics with a value for each iteration; empty by default.
     tags : mapping of str to str
-        Besides those that every run has.
-    artifacts : sequence of Path
+        Tags besides those of every run; empty by default.
+    artifacts : sequence of Path, default=()
         Files to upload.
-    fold : str
-        The outer fold of a refit, which has one valid run for each; empty for other runs.
-    stays_open : bool
+    fold : str, default=""
+        Outer fold of a refit, of which only the last run is valid; empty for other runs.
+    stays_open : bool, default=False
         Whether the run gets more artifacts when the study ends.
     """
 
@@ -64,12 +64,12 @@ def study_params(study: StudyRecord) -> dict[str, Any]:
     Parameters
     ----------
     study : StudyRecord
-        The study.
+        Record of the study.
 
     Returns
     -------
-    dict
-        By dotted key.
+    dict of str to object
+        Values by dotted key.
     """
     hashes = {"config_hash": study.config_hash, "data_hash": study.data_hash}
     return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
@@ -81,14 +81,14 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
     Parameters
     ----------
     study : StudyRecord
-        The trial's study.
+        Record of the study.
     record : TrialRecord
-        The trial.
+        Record of the trial.
 
     Returns
     -------
     RunView
-        With the curves of its objective and scores.
+        Run with the objective and scores by iteration.
     """
     tags = {"raysel.status": record.status}
     if record.inferred:
@@ -117,21 +117,21 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
 
 
 def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecord) -> RunView:
-    """Return the run of an outer fold's winner, or of the model.
+    """Return the run of the refit of an outer fold's winner.
 
     Parameters
     ----------
     study : StudyRecord
-        The refit's study.
+        Record of the study.
     directory : StudyDirectory
-        Holds the fold's own ranking.
+        Directory with the ranking of the outer fold.
     record : RefitRecord
-        The refit.
+        Record of the refit.
 
     Returns
     -------
     RunView
-        The model's stays open until the study ends.
+        Run of the refit; that of the final fold stays open until the study ends.
     """
     metrics: dict[str, float | None] = {f"inner_{study.metric}": record.inner_score}
     if record.feature_scores is not None:
@@ -162,21 +162,21 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
 
 
 def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
-    """Return what the study's own run gets when the study ends.
+    """Return the content that is added to the study's own run when the study ends.
 
     Parameters
     ----------
     study : StudyRecord
-        The study.
+        Record of the study.
     directory : StudyDirectory
-        Holds the study's files.
+        Directory with the files of the study.
     record : EndRecord
-        The study's end.
+        Record of the study's end.
 
     Returns
     -------
     RunView
-        Its note is the page that MLflow shows first.
+        Figures, files and the summary, which MLflow shows as the description of the run.
     """
     metric, result = study.metric, record.result
     names = {
@@ -204,17 +204,17 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
 
 
 def model_artifacts(directory: StudyDirectory) -> list[Path]:
-    """Return the files that the model's run gets when the study is finished.
+    """Return the files that are added to the run of the final refit when the study is finished.
 
     Parameters
     ----------
     directory : StudyDirectory
-        Holds the exported ranking.
+        Directory with the exported result.
 
     Returns
     -------
     list of Path
-        Those that exist; a study without feature scores has no ranking.
+        Files that exist; there is no ranking if the method does not rank features.
     """
     return _existing(*(directory.ranking / name for name in EXPORTED))
 

@@ -17,13 +17,13 @@ class Progress:
     total : int
         Number of trials of the study.
     metric : str
-        Name of the score that ``best`` is.
+        Name of the metric of ``best``.
     finished, running, failed : int, default=0
-        Number of trials in each state; ``finished`` counts those without an error.
+        Number of trials in each state; ``finished`` counts those that ended without an error.
     best : float, optional
         Best mean validation score of a configuration so far; None while there is none.
     phase : str, default=""
-        What is being done before the first trial and after the last; empty while trials run.
+        Phase of the study before the first trial and after the last; empty while trials run.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Progress:
     best: float | None = None
     phase: str = ""
     _n_before: int = 0
-    _begun: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=time.monotonic)
 
     def begin(self, records: Sequence[Any]) -> None:
         """Count the trials that an earlier run of the study has finished.
@@ -48,13 +48,14 @@ class Progress:
         Parameters
         ----------
         records : sequence of TrialRecord or PathRecord
+            Records of those trials.
         """
         self.failed = sum(record.status == "failed" for record in records)
         self.finished = len(records) - self.failed
-        self._n_before, self._begun = len(records), time.monotonic()
+        self._n_before, self._started = len(records), time.monotonic()
 
     def counts(self) -> dict[str, int]:
-        """Return the counts, ready for JSON."""
+        """Return the counts as plain data."""
         return {"finished": self.finished, "running": self.running, "failed": self.failed, "total": self.total}
 
     @property
@@ -64,11 +65,11 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds until all trials have ended, from the mean time of a trial in this run.
+        """Estimated seconds until all trials have ended, from the mean time per trial in this run.
 
         None before the first trial of this run has ended and after the last.
         """
         now = self.n_ended - self._n_before
         if not now or self.n_ended >= self.total:
             return None
-        return (time.monotonic() - self._begun) / now * (self.total - self.n_ended)
+        return (time.monotonic() - self._started) / now * (self.total - self.n_ended)

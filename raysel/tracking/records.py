@@ -1,4 +1,4 @@
-"""Records of a study's journal besides its trials and refits, and the reading of all of them."""
+"""Journal records of a study, its search and its end, and conversion of all records to and from journal lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class _PlainRecord:
-    """A record whose fields are plain data."""
+    """Base class of the records whose fields are plain data."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
@@ -23,17 +23,17 @@ class _PlainRecord:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Any:
-        """Read what `to_json` wrote; other keys are ignored.
+        """Restore a record from the data of `to_json`; unknown keys are ignored.
 
         Parameters
         ----------
-        raw : mapping
-            The record's fields; those with a default may be missing.
+        raw : mapping of str to object
+            Fields of the record; those with a default may be missing.
 
         Returns
         -------
         StudyRecord, SearchRecord or EndRecord
-            A record of the class.
+            Record of the class.
 
         Raises
         ------
@@ -54,16 +54,16 @@ class StudyRecord(_PlainRecord):
     Parameters
     ----------
     id : str
-        Identifies the study's runs in MLflow.
+        Id of the study's runs in MLflow.
     name : str
-        The configuration's name.
+        Name of the study.
     experiment : str
         Name of the MLflow experiment.
     uri : str
-        MLflow's address.
+        Tracking URI of MLflow.
     started : float
-        Seconds since the epoch, of the first start.
-    config : mapping
+        Time of the first start, in seconds since the epoch.
+    config : mapping of str to object
         The whole configuration as plain data.
     config_hash : str
         Hash of the configuration's identity.
@@ -73,21 +73,21 @@ class StudyRecord(_PlainRecord):
         Versions of ``raysel``, of the libraries that it uses and of Python, and ``numbers``, a hash of the source
         that the study's numbers depend on.
     metric : str
-        Name of the score, e.g. ``"accuracy"``.
+        Name of the metric, e.g. ``"accuracy"``.
     labels : sequence of str
-        A name for each score of a fit, e.g. ``["n10", "n20"]``; empty where there is one.
+        Name of each score of a fit, e.g. ``["n10", "n20"]``; empty if there is one score.
     folds : sequence of str
         Names of the outer folds, the final one last.
     n_samples : int
         Number of samples.
     n_trials : int
-        Number of trials that the search makes at most.
-    layout : mapping
-        The data's layout as `Layout.to_json` gives it.
+        Largest number of trials of the search.
+    layout : mapping of str to object
+        Layout of the data as `Layout.to_json` returns it.
     feature_names : sequence of str
-        One for each feature.
+        Name of each feature.
     constant : sequence of int
-        Positions of the features that have the same value in all samples.
+        Indices of the features that have the same value in all samples.
     untrusted : sequence of str, default=[]
         Types in the method's models that a model file must not name, so that none is written.
 
@@ -128,7 +128,7 @@ class SearchRecord(_PlainRecord):
     n_tried : int
         Number of trials that ended.
     n_planned : int
-        Number of trials that the search makes at most.
+        Largest number of trials of the search.
     cut : bool
         Whether ``search.time_budget`` ended the search before all trials were made.
     """
@@ -145,15 +145,15 @@ class EndRecord(_PlainRecord):
     Parameters
     ----------
     status : {"finished", "failed", "interrupted"}
-        How the run ended.
+        State in which the run ended.
     started, ended : float
-        Seconds since the epoch, of the study's first start and of this end.
-    result : mapping
-        Figures of a finished study, empty otherwise: ``test_mean`` and ``test_std`` over the outer folds,
-        ``test_by_task`` (a mapping), ``inner_mean``, ``stability`` (None where undefined), ``winners_converged``
-        (a share) and ``cut`` (by the time budget). A figure that the study does not have is missing.
-    summary : str
-        The result of a finished study in Markdown, empty otherwise.
+        Times of the study's first start and of this end, in seconds since the epoch.
+    result : mapping of str to object
+        Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
+        ``test_by_task`` (a mapping), ``inner_mean``, ``stability`` (None if undefined), ``winners_converged``
+        (a share) and ``cut`` (by the time budget). Figures that the study does not have are missing.
+    summary : str, default=""
+        Result of a finished study in Markdown; empty otherwise.
     """
 
     status: str
@@ -178,17 +178,17 @@ _KIND_OF = {record_class: kind for kind, record_class in KINDS.items()}
 
 
 def journal_line(record: Record) -> dict[str, Any]:
-    """Return a record as the journal stores it: its kind, then its fields.
+    """Return a record as a line of the journal: its kind and its fields.
 
     Parameters
     ----------
     record : Record
-        Any record of the journal.
+        Record of any kind.
 
     Returns
     -------
-    dict
-        Plain data; a study's record also carries the journal's ``schema``.
+    dict of str to object
+        Plain data; the record of a study also has the ``schema`` of the journal.
 
     Examples
     --------
@@ -200,22 +200,22 @@ def journal_line(record: Record) -> dict[str, Any]:
 
 
 def record_from_line(raw: Mapping[str, Any]) -> Record | None:
-    """Read what `journal_line` gave.
+    """Restore a record from a line that `journal_line` returned.
 
     Parameters
     ----------
-    raw : mapping
-        A line of the journal, of the present schema.
+    raw : mapping of str to object
+        Line of the journal in the current schema.
 
     Returns
     -------
     Record or None
-        None where the kind is unknown.
+        The record; None if its kind is unknown.
 
     Raises
     ------
     DirectoryError
-        If the kind or a field is missing, or a field's value has the wrong form.
+        If the kind or a field is missing, or the value of a field has the wrong type.
     """
     try:
         record_class = KINDS.get(raw["kind"])

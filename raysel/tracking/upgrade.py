@@ -1,4 +1,4 @@
-"""Conversion of journals of earlier versions of raysel to the present records."""
+"""Conversion of journals of earlier versions of raysel to the current schema."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from raysel.tracking.records import SCHEMA
 
 
 class Upgrader:
-    """Converts the lines of one journal to the present schema.
+    """Converter of the lines of one journal to the current schema.
 
-    Each study line sets the schema of the lines that follow it: a study of an earlier version that was resumed by
-    this one holds both.
+    Each study line sets the schema of the lines that follow it, because a journal that was started by an earlier
+    version and resumed by this one has lines of both.
 
     Examples
     --------
@@ -32,18 +32,18 @@ class Upgrader:
 
         Parameters
         ----------
-        line : mapping
-            As it was written.
+        line : mapping of str to object
+            The parsed line.
 
         Returns
         -------
-        mapping
-            The line in the present schema; the given one where it already is.
+        mapping of str to object
+            The line in the current schema; the same object if it is already.
 
         Raises
         ------
         DirectoryError
-            If the schema is newer than this version of raysel, or the line lacks what the conversion needs.
+            If the schema is newer than that of this version of raysel, or the line lacks a field.
         """
         if line.get("kind") == "study":
             schema = line.get("schema", 1)
@@ -61,10 +61,10 @@ class Upgrader:
 
 
 def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a line of raysel 0.1: it held MLflow's view beside the records, and no ``schema``."""
+    """Convert a line of raysel 0.1, which has no ``schema`` and stores MLflow's params and metrics with the records."""
     if line.get("kind") == "study":
         release = line["versions"]["raysel"].partition("+")[0]
-        # A hash of all source files; `raysel.study.identity` knows which of them gave the present numbers.
+        # The hash of all source files; `raysel.study.identity` lists the hashes whose numbers are still the same.
         versions = {**line["versions"], "raysel": release, "numbers": line["versions"]["raysel"]}
         return {**line, "schema": SCHEMA, "versions": versions, "labels": _labels(line)}
     if line.get("kind") == "end":

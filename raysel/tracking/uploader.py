@@ -1,4 +1,4 @@
-"""Background process that uploads a journal's records to MLflow, so that no trial waits for a server."""
+"""Background process that uploads journal records to MLflow, so that no trial waits for a server."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class MLflowUploader:
     Parameters
     ----------
     directory : StudyDirectory
-        The study's; its journal may not exist yet.
+        Directory of the study; its journal may not exist yet.
     """
 
     def __init__(self, directory: StudyDirectory) -> None:
         self._directory = directory
-        directory.tracking.unlink(missing_ok=True)  # the state of an earlier run
+        directory.tracking.unlink(missing_ok=True)  # state of an earlier run
         self._process = subprocess.Popen(
             [sys.executable, "-m", "raysel.tracking.uploader", str(directory.path), str(os.getpid())],
             stdin=subprocess.DEVNULL,
@@ -45,18 +45,18 @@ class MLflowUploader:
         )
 
     def finish(self, patience: float = 20.0) -> dict[str, Any]:
-        """Wait until everything is uploaded, or nothing has been for a while; Ctrl-C ends the wait.
+        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
 
         Parameters
         ----------
         patience : float, default=20.0
-            Seconds without a newly uploaded record after which the process is stopped; at most 5 where MLflow
-            last answered with an error.
+            Seconds without a newly uploaded record after which the process is stopped; at most 5 if MLflow last
+            returned an error.
 
         Returns
         -------
-        dict
-            ``complete``, ``error``, ``logged``, ``experiment_id`` and ``study_run_id``, as far as known.
+        dict of str to object
+            State of the upload as `tracking_status` returns it.
         """
         moved, last = time.monotonic(), -1
         try:
@@ -73,7 +73,7 @@ class MLflowUploader:
         return tracking_status(self._directory)
 
     def stop(self) -> None:
-        """End the process; what it has not uploaded stays in the journal."""
+        """Stop the process; records that are not uploaded remain in the journal."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -84,18 +84,18 @@ class MLflowUploader:
 
 
 def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
-    """Return how far a study's journal has been uploaded to MLflow.
+    """Return the state of the upload of a study's journal to MLflow.
 
     Parameters
     ----------
     directory : StudyDirectory
-        The study's.
+        Directory of the study.
 
     Returns
     -------
-    dict
-        ``complete``, ``error``, ``logged`` (number of records) and, once known, ``experiment_id`` and
-        ``study_run_id``.
+    dict of str to object
+        ``complete`` (bool), ``error`` (text of the last error, else empty), ``logged`` (number of records) and, once
+        known, ``experiment_id`` and ``study_run_id``.
     """
     try:
         status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
@@ -105,22 +105,22 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
 
 
 def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None) -> bool:
-    """Upload a journal to MLflow as it grows, retrying as long as the study runs.
+    """Upload a journal to MLflow as it grows, and retry after errors as long as the study runs.
 
     Parameters
     ----------
     directory : StudyDirectory
-        The study's.
+        Directory of the study.
     driver : int or None
-        Process id of the study's driver; once it has ended, the rest of the journal is uploaded without waiting
-        for more. None uploads the journal of a study that has ended.
+        Process id of the process that runs the study; once it has ended, the rest of the journal is uploaded. None
+        uploads the journal of a study that has ended.
     uri : str, optional
-        MLflow's address; the study's own if not given.
+        Tracking URI of MLflow; that of the study by default.
 
     Returns
     -------
     bool
-        Whether everything was uploaded.
+        Whether records were uploaded and none failed.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
     from raysel.tracking.mlflow_runs import MLflowRuns  # noqa: PLC0415 - takes seconds to import
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
-    with directory.tracking_lock.open("a") as held:
-        take_lock(held, wait=True)  # the uploader of a driver that was killed may still be running
+    with directory.tracking_lock.open("a") as lock:
+        take_lock(lock, wait=True)  # the uploader of a run that was killed may still be running
         write_json_atomically(directory.tracking, status)
         runs: MLflowRuns | None = None
         for record in _tail(directory.journal, driver):
@@ -146,7 +146,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                         runs.refresh()
                     runs.log(record)
                     break
-                except Exception as error:  # whatever a server or a database can answer  # noqa: BLE001
+                except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
                     status["error"] = f"{type(error).__name__}: {error}"[:500]
                     write_json_atomically(directory.tracking, status)
                     if driver is None or not _is_alive(driver):
@@ -164,14 +164,14 @@ def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
     Parameters
     ----------
     directory : StudyDirectory
-        The study's.
+        Directory of the study.
     uri : str
-        MLflow's address; it may be another one than the study's.
+        Tracking URI of MLflow; may differ from that of the study.
 
     Returns
     -------
-    dict
-        As `MLflowUploader.finish`.
+    dict of str to object
+        State of the upload as `tracking_status` returns it.
     """
     follow(directory, None, uri)
     status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
@@ -179,23 +179,23 @@ def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
 
 
 def last_study(journal: Path) -> StudyRecord:
-    """Read the study's record from when it was last started.
+    """Read the last record of the study itself from a journal.
 
     Parameters
     ----------
     journal : Path
-        The study's journal.
+        Journal of the study.
 
     Returns
     -------
     StudyRecord
-        The last one.
+        Record from when the study was last started.
     """
     return [record for record in read_records(journal) if isinstance(record, StudyRecord)][-1]
 
 
 def _tail(journal: Path, driver: int | None) -> Iterator[Record]:
-    """Yield records as they are written, until the study's last end or its driver's."""
+    """Yield records as they are written, until the record of the last end or the end of the driver."""
     offset, reader = 0, RecordReader()
     while True:
         watched = driver is not None and _is_alive(driver)
@@ -222,12 +222,12 @@ def _is_alive(driver: int) -> bool:
 
 
 def main() -> int:
-    """Upload a study's journal for as long as its driver, the parent process, lives."""
+    """Upload a study's journal while its driver, the parent process, runs."""
     parser = argparse.ArgumentParser(prog="python -m raysel.tracking.uploader", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(10)  # solvers first
+    os.nice(10)  # leave the CPUs to the solvers
     arguments = parser.parse_args()
     return 0 if follow(StudyDirectory(arguments.directory), arguments.driver) else 1
 

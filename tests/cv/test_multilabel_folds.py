@@ -48,7 +48,7 @@ def test_groups_stay_whole(seed):
 
 
 def test_too_few_groups_are_counted():
-    with pytest.raises(DataError, match=r"2 groups where cv\.outer=3"):
+    with pytest.raises(DataError, match=r"2 groups, too few for cv\.outer=3"):
         split(indicator(0), 3, groups=np.arange(60) % 2, random_state=0, where="cv.outer")
 
 

@@ -100,9 +100,9 @@ def test_every_task_has_every_class_in_every_training_set():
         for label in set(y):
             share = (y[held_out] == label).sum() / (y == label)[[*train, *held_out]].sum()
             assert abs(share - 0.5) <= 0.5 / (y == label)[[*train, *held_out]].sum() + 1e-12
-    with pytest.raises(DataError, match=r"class small/1 has 4 samples where cv\.outer=5"):
+    with pytest.raises(DataError, match=r"class small/1 has 4 samples, too few for cv\.outer=5"):
         NestedPlan.make(y, outer=5, inner=2, repeats=1, groups=None, seed=0)
-    with pytest.raises(DataError, match=r"class small/[01] has [123] samples where .* outer0: cv\.inner"):
+    with pytest.raises(DataError, match=r"class small/[01] has [123] samples, too few for .* outer0: cv\.inner"):
         NestedPlan.make(y, outer=2, inner=4, repeats=1, groups=None, seed=0)
 
 
@@ -150,7 +150,7 @@ def test_random_states_come_from_seed_repeat_outer_and_inner_only(seed):
 
 def test_a_class_too_rare_for_the_inner_folds_is_named_with_its_fold():
     y = np.array([0] * 20 + [1] * 4)
-    with pytest.raises(DataError, match=r"class 1 has 2 samples where the inner folds of outer0: cv\.inner=3"):
+    with pytest.raises(DataError, match=r"class 1 has 2 samples, too few for the inner folds of outer0: cv\.inner=3"):
         NestedPlan.make(y, outer=2, inner=3, repeats=1, groups=None, seed=0)
 
 
@@ -199,7 +199,7 @@ def test_a_test_sample_in_an_inner_fold_is_a_leak(tmp_path, where, number):
 
 def test_a_test_sample_in_the_training_set_is_a_leak(tmp_path):
     leaked = int(PLAN.folds[1].test[0])
-    with pytest.raises(ConfigError, match=r"outer1: it holds a sample twice, or out and in at once"):
+    with pytest.raises(ConfigError, match=r"outer1: a sample is listed twice, or is on both sides"):
         loaded(tmp_path, mutate(lambda raw: raw["folds"][1]["train"].append(leaked)))
 
 
@@ -255,26 +255,26 @@ def test_an_index_out_of_range_is_refused(tmp_path, bad):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_at("n_samples", 21), "made for 21 samples and the data set has 20"),
+        (set_at("n_samples", 21), "made for 21 samples, but the data set has 20"),
         (lambda raw: raw["folds"].pop(), "the fold `final`"),
-        (lambda raw: raw["folds"].pop(0), "two or more distinct outer folds"),
+        (lambda raw: raw["folds"].pop(0), "two or more outer folds"),
         (lambda raw: raw["folds"].reverse(), "the fold `final`"),
-        (set_at("folds", 0, "name", "outer1"), "distinct"),
-        (set_at("folds", 0, "index", 1), "share their repeat and index"),
+        (set_at("folds", 0, "name", "outer1"), "distinct names"),
+        (set_at("folds", 0, "index", 1), "have the same repeat and index"),
         (set_at("folds", 0, "repeat", -1), "whole numbers"),
-        (set_at("folds", 0, "name", "../../outer0"), "names its files"),
-        (set_at("folds", 0, "name", 3), "names its files"),
+        (set_at("folds", 0, "name", "../../outer0"), "must consist of letters"),
+        (set_at("folds", 0, "name", 3), "must consist of letters"),
         (set_at("folds", 0, "test", []), "outer0 has no test samples"),
-        (lambda raw: raw["folds"][-1]["train"].pop(), "must train on everything"),
-        (lambda raw: raw["folds"][-1]["test"].append(raw["folds"][-1]["train"].pop()), "must train on everything"),
+        (lambda raw: raw["folds"][-1]["train"].pop(), "must train on all samples"),
+        (lambda raw: raw["folds"][-1]["test"].append(raw["folds"][-1]["train"].pop()), "must train on all samples"),
         (lambda raw: raw["folds"][0]["inner"].pop(), "at least two inner folds"),
         (set_at("folds", 0, "inner", 0, "validation", []), "each with validation samples"),
         (set_at("folds", 0, "inner", 0, "train", []), "no training samples"),
-        (lambda raw: raw["folds"][0]["test"].append(raw["folds"][0]["test"][0]), "a sample twice"),
-        (lambda raw: raw["folds"][0].pop("inner"), "no plan.json"),
-        (set_at("folds", {"outer0": []}), "no plan.json"),
-        (set_at("folds", 7), "no plan.json"),
-        (set_at("folds", 0, "inner", {"a": 1}), "no plan.json"),
+        (lambda raw: raw["folds"][0]["test"].append(raw["folds"][0]["test"][0]), "a sample is listed twice"),
+        (lambda raw: raw["folds"][0].pop("inner"), "cannot be read as the plan.json"),
+        (set_at("folds", {"outer0": []}), "cannot be read as the plan.json"),
+        (set_at("folds", 7), "cannot be read as the plan.json"),
+        (set_at("folds", 0, "inner", {"a": 1}), "cannot be read as the plan.json"),
     ],
 )
 def test_a_tampered_plan_is_refused(tmp_path, change, message):

@@ -118,7 +118,7 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
     with pytest.raises(StudyError) as ended:
         compute(ray_executor.RayExecutor(study, None), study, log)
     assert str(ended.value) == (
-        "the journal /dev/full cannot be written: No space left on device. What it held before is kept."
+        "the journal /dev/full cannot be written: No space left on device. Its earlier records are kept."
     )
 
 

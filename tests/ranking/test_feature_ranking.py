@@ -216,7 +216,7 @@ def test_parts_that_do_not_fit_are_refused(changes, error, message):
 def test_scores_that_are_no_numbers_are_refused_with_the_fold_and_the_feature():
     scores = np.ones((3, 3))
     scores[2, 1] = np.nan
-    with pytest.raises(DataError, match="outer1 hold NaN or infinity, first for feature 'f1'"):
+    with pytest.raises(DataError, match="outer1 contain NaN or infinity, first for feature 'f1'"):
         make(scores)
 
 

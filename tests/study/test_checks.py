@@ -60,14 +60,18 @@ def own_module(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("solver", "changes", "message"),
     [
-        ("sklearn.feature_selection.SelectKBest", {"evaluation": NATIVE}, "does not predict; take knn or linear_svm"),
-        ("own_methods.Variance", {"evaluation": NATIVE}, "native: own_methods.Variance does not predict; take knn"),
-        ("sklearn.neighbors.KNeighborsClassifier", {"evaluation": KNN}, "knn: .* ranks no features; take native"),
-        ("sklearn.neighbors.KNeighborsClassifier", {"evaluation": SVM}, "linear_svm: .* ranks no features; take nativ"),
+        ("sklearn.feature_selection.SelectKBest", {"evaluation": NATIVE}, "does not predict; use knn or linear_svm"),
+        ("own_methods.Variance", {"evaluation": NATIVE}, "native: own_methods.Variance does not predict; use knn"),
+        ("sklearn.neighbors.KNeighborsClassifier", {"evaluation": KNN}, "knn: .* does not rank features; use native"),
+        (
+            "sklearn.neighbors.KNeighborsClassifier",
+            {"evaluation": SVM},
+            "linear_svm: .* does not rank features",
+        ),
         ("sklearn.feature_selection.VarianceThreshold", {"evaluation": KNN}, "neither predicts nor ranks features"),
         ("own_methods.Nothing", {"evaluation": KNN}, "neither predicts nor ranks features"),
-        ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; name a classifier or a selector"),
-        ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*take one of smr, smml"),
+        ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; use a classifier or a selector"),
+        ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*use one of smr, smml"),
         ("sklearn.svm.LinearSVC", {"search": {"early_stopping": "asha"}}, "solved in one step"),
         ("lda", {"search": {"method": "path"}}, r"lda has no path \(smml has\)"),
         ("sklearn.svm.LinearSVC", {"search": {"method": "path"}}, r"LinearSVC has no path \(smml has\)"),
@@ -92,7 +96,7 @@ def test_what_the_method_cannot_do_is_refused_with_the_remedy(solver, changes, m
 
 def test_whether_a_wrapped_class_ranks_can_depend_on_its_words(digits):
     solver = {"name": "sklearn.svm.SVC", "space": {"kernel": ["linear", "rbf"], "C": [0.1, 1.0]}}
-    with pytest.raises(ConfigError, match=r"knn: sklearn.svm.SVC \(kernel=rbf .*\) ranks no features; take native"):
+    with pytest.raises(ConfigError, match=r"knn: sklearn.svm.SVC \(kernel=rbf .*\) does not rank features; use native"):
         make_study(digits, solver=solver, evaluation=KNN)
     assert not make_study(digits, solver=solver, evaluation=NATIVE).findings.ranks
     solver["space"]["kernel"] = ["linear"]
@@ -116,7 +120,7 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
 def test_a_method_for_one_label_says_which_take_several(name, tmp_path):
     X = np.random.default_rng(0).random((40, 6))
     np.savez(tmp_path / "labels.npz", X=X, Y=(X[:, :3] > 0.5).astype(int))
-    with pytest.raises(ConfigError, match=f"{name} takes one label a sample.*smml, linear_svm take several"):
+    with pytest.raises(ConfigError, match=f"{name} takes one label per sample.*smml, linear_svm take several"):
         make_study(tmp_path / "labels.npz", solver={"name": name}, evaluation=NATIVE)
 
 
@@ -131,7 +135,7 @@ def test_rare_classes_and_labels_are_among_the_samples_tried(tmp_path):
         evaluation={"classifier": "native", "metric": "micro_f1"},
     )
     assert study.findings.ranks
-    with pytest.raises(ConfigError, match=r"LinearSVC takes one label a sample.*smml, linear_svm take several"):
+    with pytest.raises(ConfigError, match=r"LinearSVC takes one label per sample.*smml, linear_svm take several"):
         make_study(tmp_path / "labels.npz", solver={"name": "sklearn.svm.LinearSVC"}, evaluation=NATIVE)
 
 

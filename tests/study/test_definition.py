@@ -92,7 +92,7 @@ assert not {{"ray", "mlflow"}} & set(sys.modules)
 
 def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monkeypatch):
     """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that is timed."""
-    monkeypatch.setattr(cost, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(cost, "_PILOT_SECONDS", 0.0)
     solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
     found = cost.estimate_cost(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
     assert not found.at_most

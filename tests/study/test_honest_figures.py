@@ -124,9 +124,9 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "missing.json is no manifest.json of a study"),
-        ("{}", "is no manifest.json of a study"),
-        ('{"tried": []}', "it lists no configuration"),
+        (None, "missing.json cannot be read as the manifest.json"),
+        ("{}", "cannot be read as the manifest.json"),
+        ('{"tried": []}', "no configuration is listed"),
         ('{"tried": [{"id": "0123456789abcdef"}]}', "1 of its 1 configurations are not in solver.space"),
     ],
 )

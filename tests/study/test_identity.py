@@ -132,4 +132,4 @@ def test_optuna_counts_only_where_it_proposes():
     (line,) = changed_versions({**tpe, "optuna": "0.1", "ray": "0.1", "raysel": "0.0.1"}, tpe)
     assert line == f"optuna: 0.1 -> {tpe['optuna']}"
     (line,) = changed_versions({**tpe, "numbers": "00"}, tpe)
-    assert line.startswith("numbers: the source of the solver")
+    assert line.startswith("numbers: the source code of the solver")

@@ -137,5 +137,5 @@ def test_a_study_of_another_0_1_is_refused(here, capsys):
     assert tune.main(["--resume", "interrupted"]) == 2
     said = capsys.readouterr().err
     assert "cannot be resumed" in said
-    assert "numbers: the source of the solver" in said
+    assert "numbers: the source code of the solver" in said
     assert "0.1.0+00000000 by raysel 0.1.0" in said

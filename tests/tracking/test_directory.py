@@ -38,7 +38,7 @@ def test_a_directory_that_holds_a_study_is_refused_and_not_changed(tmp_path, nam
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("what a study left")
     before = contents(tmp_path)
-    with pytest.raises(StudyError, match=r"already holds a study.*--output"):
+    with pytest.raises(StudyError, match=r"already holds a study.*output directory"):
         StudyDirectory.create(tmp_path, 1)
     assert contents(tmp_path) == before
 
@@ -59,7 +59,7 @@ def test_a_directory_in_use_by_another_process_is_refused_until_that_process_end
         try:
             assert holder.stdout.readline() == b"held\n"
             before = contents(tmp_path)
-            with pytest.raises(StudyError, match=f"a study is running in {re.escape(str(tmp_path))}.*--output"):
+            with pytest.raises(StudyError, match=f"a study is running in {re.escape(str(tmp_path))}.*output directory"):
                 StudyDirectory.create(tmp_path, 1)
             assert contents(tmp_path) == before
         finally:
@@ -69,7 +69,7 @@ def test_a_directory_in_use_by_another_process_is_refused_until_that_process_end
 
 
 def test_no_room_is_told_before_anything_is_written(tmp_path):
-    with pytest.raises(StudyError, match=r"No space left on device .*MiB are needed.*--output"):
+    with pytest.raises(StudyError, match=r"No space left on device .*MiB are needed.*output directory"):
         StudyDirectory.create(tmp_path / "study", 2**62)
     assert contents(tmp_path) == {}
 
@@ -92,7 +92,7 @@ def test_a_directory_without_permission_is_named(tmp_path):
 
 
 def test_the_newest_study_is_found_here_and_below(tmp_path):
-    with pytest.raises(StudyError, match=f"no study at or below {re.escape(str(tmp_path))}.*raysel.tune"):
+    with pytest.raises(StudyError, match=f"no study at or below {re.escape(str(tmp_path))}; give the directory"):
         newest_study(tmp_path)
     now = time.time()
     for age, name in enumerate(["new", "raysel-studies/middle", ".", "raysel-studies/old"]):

@@ -86,7 +86,7 @@ def test_not_a_number_is_never_written(tmp_path):
 def test_a_full_disk_is_reported(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.symlink_to("/dev/full")
-    with Journal(path) as journal, pytest.raises(StudyError, match=r"No space left on device.*is kept"):
+    with Journal(path) as journal, pytest.raises(StudyError, match=r"No space left on device.*are kept"):
         journal.append(numbered(1))
 
 

@@ -191,7 +191,7 @@ def test_a_study_whose_server_is_not_there_ends_with_the_same_numbers(finished_s
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
     assert main(["few.yaml", "--output", str(tmp_path / "study")]) == 0
     said = capsys.readouterr()
-    assert "not all runs are there: " in said.out
+    assert "not all runs are uploaded: " in said.out
     assert "Connection" in said.out
     assert f"To upload the journal again: python -m raysel.tune --replay {tmp_path / 'study'}\n" in said.out
     assert (tmp_path / "study" / "ranking" / "ranking.csv").read_bytes() == (
