@@ -334,7 +334,7 @@ CONFIGURATION = [
     Fault("a value for a section", few("cv=3"), 2, "cv: give its keys (outer, inner,...), not 3"),
     Fault("keys for a value", few("seed.first=3"), 2, "override seed.first=3: `seed` is set to a value"),
     Fault(
-        "a setting without a value", few("cv.outer"), 2, "override cv.outer: an override must have the form key=value"
+        "a setting without a value", few("cv.outer"), 2, "override cv.outer: ...must have the form key=value"
     ),
     Fault("path and source", few("dataset.source=digits"), 2, "dataset: give exactly one of `source`"),
     Fault("neither path nor source", few("dataset.path=null"), 2, "dataset: give exactly one of `source`"),
