@@ -124,7 +124,7 @@ def load_dataset(
         raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
 
 
-def _declared(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
+def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
     layout, n_features = Modalities(modalities), math.prod(sides)
     if layout.n_features != n_features:
         raise DataError(
