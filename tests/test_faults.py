@@ -380,8 +380,8 @@ def of_every_format() -> Iterator[Fault]:
         typed = few(f"dataset.path={bad}")
         yield Fault(f"no {suffix}", typed, 2, f"there is no data file {bad}. Looked at ...A data file is")
         yield Fault(f"an empty {suffix}", typed, 2, f"{bad} is empty (0 bytes); write or copy it", write(bad, ""))
-        yield Fault(f"a {suffix} cut short", typed, 2, f"{bad} ...cut short...write", cut(suffix))
-        yield Fault(f"a {suffix} of another kind", typed, 2, f"{bad} ...of another kind; write", other)
+        yield Fault(f"a {suffix} cut short", typed, 2, f"{bad} ...truncated...write", cut(suffix))
+        yield Fault(f"a {suffix} of another kind", typed, 2, f"{bad} ...of another format; write", other)
 
 
 DATA = [
@@ -400,9 +400,9 @@ DATA = [
     Fault("one image", BAD, 2, "X is of shape (64,); give (n, d)", archive(X=np.arange(64.0))),
     Fault("no images", BAD, 2, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
     Fault("a label missing", BAD, 2, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
-    Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is no label; give", archive(y=lambda y: y / 2)),
+    Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is not a valid label; give", archive(y=lambda y: y / 2)),
     Fault("images larger than memory", BAD, 2, "bad.npz is too large for the memory...256. MiB", larger_than_memory),
-    Fault("one class", BAD, 2, "y holds one class only (0); a ranking needs two", archive(y=lambda y: 0 * y)),
+    Fault("one class", BAD, 2, "y holds one class only (0); at least two are needed", archive(y=lambda y: 0 * y)),
     Fault("a class of one sample", BAD, 2, "class 7 has 1 samples ...at most 1 fold", archive(y=lambda y: [7, *y[1:]])),
     Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),
     Fault("groups that are not there", few("cv.groups=writer"), 2, "few.npz has no array writer for the groups"),
@@ -441,7 +441,7 @@ DATA = [
     Fault("a label without positives", VIEWS, 2, "same value of label cow; leave it out", multimodal(without_cow)),
     Fault("no such label", views("dataset.exclude_labels=[sly]"), 2, "exclude_labels: ...sly; did you mean sky?"),
     Fault("one label left", views("dataset.exclude_labels=[sky, cow]"), 2, "give ...two labels at least"),
-    Fault("widths that do not add up", few("dataset.modalities={a: 60, b: 6}"), 2, "66 columns ...must add up to 64"),
+    Fault("widths that do not add up", few("dataset.modalities={a: 60, b: 6}"), 2, "66 columns ...must sum to 64"),
     Fault("a modality without columns", few("dataset.modalities={a: 64, b: 0}"), 2, "dataset.modalities.b: ...not 0"),
     Fault(
         "a task without file", tasks("dataset.tasks=[{name: a, path: a.npz}, {name: b, source: iris}]"), 2, "file a.npz"
@@ -478,7 +478,7 @@ SOLVERS = [
         "three weights", tasks("solver.params.task_weights=[1, 1, 1]"), 2, "task_weights=(1, 1, 1) must be 2 ...numbers"
     ),
     Fault("neighbours of tasks", tasks("evaluation={n_features: [2]}"), 2, "classifier knn ...take `native`"),
-    Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "scaling 'row_unit' knows no tasks"),
+    Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "scaling 'row_unit' does not support several tasks"),
     Fault(
         "a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm is for one task; mtda, aligned_mtda"
     ),

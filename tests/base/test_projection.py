@@ -263,9 +263,9 @@ def test_samples_of_no_task_or_of_several_are_refused(method, mixed):
     X, y, owners = mixed
     first, second = np.flatnonzero(owners == 0)[0], np.flatnonzero(owners == 1)[0]
     for sample, columns, value, message in (
-        (first, slice(12, 21), 0.0, rf"sample {first} fills the columns of 2 tasks \['t0', 't1'\]"),
-        (first, slice(0, 12), np.nan, rf"sample {first} fills the columns of 0 tasks"),
-        (second, slice(14, 15), np.nan, rf"sample {second} of task 't1' has NaN in its own columns"),
+        (first, slice(12, 21), 0.0, rf"sample {first} has values in the columns of 2 tasks \['t0', 't1'\]"),
+        (first, slice(0, 12), np.nan, rf"sample {first} has values in the columns of 0 tasks"),
+        (second, slice(14, 15), np.nan, rf"sample {second} of task 't1' has NaN in the columns of its own task"),
     ):
         spoilt = X.copy()
         spoilt[sample, columns] = value
@@ -290,7 +290,7 @@ def test_samples_of_no_task_or_of_several_are_refused(method, mixed):
         ({"t0": 12, "t1": 0, "t2": 23}, "task 't1' has 0 columns"),
         (
             {"t0": 9, "t1": 12, "t2": 14},
-            r"fills the columns of 2 tasks \['t0', 't1'\]",
+            r"has values in the columns of 2 tasks \['t0', 't1'\]",
         ),  # the right number of columns, wrongly parted
     ],
 )
