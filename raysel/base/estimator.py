@@ -101,9 +101,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             raise ConfigError(str(error)) from error
         n_selected = getattr(self, "n_features_to_select", None)
         if n_selected is not None and n_selected > n_features:
-            raise ConfigError(
-                f"n_features_to_select={n_selected} exceeds the number of features; give at most {n_features}."
-            )
+            raise ConfigError(f"n_features_to_select={n_selected} exceeds the {n_features} features of the data.")
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Check that the parameters are valid for a training set with these labels.
