@@ -167,15 +167,15 @@ def test_every_task_has_every_class_in_its_share_in_every_training_set(tmp_path,
         ),
         (
             {"solver": {"name": "mtda", "space": {"n_components": [2, 5]}}},
-            "n_components=5 does not fit task 'iris' of 4 features: the largest possible there is 4",
+            "n_components=5 does not fit task 'iris' of 4 features: give at most 4",
         ),
         (
             {"solver": {"name": "mtda", "params": {"n_components": [2, 13]}}, "cv": {"train_per_class": 4, **TWICE}},
-            "task 'wine', of which a training set has 6 samples of 3 classes: the largest possible there is 5",
+            "task 'wine', of which a training set has 6 samples of 3 classes: give at most 5",
         ),
         (
             {"solver": {"name": "lda", "params": {"n_components": 3}}},
-            "task 'iris', of which a training set has 30 samples of 3 classes: the largest possible there is 2",
+            "task 'iris', of which a training set has 30 samples of 3 classes: give at most 2",
         ),
         ({"solver": {"name": "mtda", "params": {"n_components": [2, 2, 2]}}}, "has 3 entries for 2 tasks"),
         (
