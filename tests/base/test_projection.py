@@ -142,7 +142,7 @@ def test_blocks_of_other_tasks_are_refused(mixed):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MTDA(tasks=WIDTHS).fit(blocks, y[:-1])
     alone = MTDA().fit(np.nan_to_num(X), y)
-    with pytest.raises(DataError, match="MTDA was fitted on one task; X holds 3"):
+    with pytest.raises(DataError, match="MTDA was fitted on one task, but X holds 3"):
         alone.predict(blocks)
     with pytest.raises(ValueError, match="expecting 35 features"):
         MTDA(tasks=WIDTHS).fit(blocks, y).predict(TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2]))
@@ -284,8 +284,11 @@ def test_samples_of_no_task_or_of_several_are_refused(method, mixed):
     ("columns", "message"),
     [
         ({"t0": 12, "t1": 9, "t2": 15}, r"t0: 12, t1: 9, t2: 15\) have 36 columns in total, but X has 35"),  # overlap
-        ({"t0": 12, "t1": 9}, r"have 21 columns in total, but X has 35: every column must belong to exactly one task"),  # gap
-        ({"all": 35}, "one task: leave tasks out for one, or name at least two"),
+        (
+            {"t0": 12, "t1": 9},
+            r"21 columns in total, but X has 35: every column must belong to exactly one task",
+        ),  # gap
+        ({"all": 35}, "one task: give tasks=None for one task, or name at least two"),
         ({}, "name each task with its number of columns"),
         ({"t0": 12, "t1": 0, "t2": 23}, "task 't1' has 0 columns"),
         (
@@ -315,19 +318,19 @@ def test_a_task_without_samples_or_with_one_class_is_refused(method, mixed):
 def test_what_is_no_list_of_tasks_is_refused(method, mixed):
     one, other, _ = apart(*mixed)
     for given, message in (
-        ([], r"given 0 task\(s\): it needs at least two"),
-        ([one], r"given 1 task\(s\): it needs at least two; fit\(X, y\) does for one"),
+        ([], r"got 0 task\(s\) and needs at least two"),
+        ([one], r"got 1 task\(s\) and needs at least two; use fit\(X, y\) for one"),
         ([one, other[0]], r"task 'task1': fit_tasks needs a pair \(X, y\) for each task, but got ndarray"),
         ({"a": one, "b": other}, r"task 'task0': fit_tasks needs a pair"),
         ([one, (other[0], other[1][:5])], r"task 'task1': .*inconsistent numbers of samples"),
         ([one, (other[0][:, 0], other[1])], r"task 'task1': Expected 2D array"),
         ([one, (np.where(other[0] > 0, np.nan, 1.0), other[1])], r"task 'task1': .*NaN"),
-        ([one, (np.ones((4, 2)), [0, 1, 0, 1])], r"task 'task1': no feature varies"),
+        ([one, (np.ones((4, 2)), [0, 1, 0, 1])], r"task 'task1': all features are constant"),
     ):
         with pytest.raises((ConfigError, DataError), match=message) as refused:
             method().fit_tasks(given)
         assert "\n" not in str(refused.value)
-    with pytest.raises(ConfigError, match=r"given 2 tasks, the parameter tasks names 3: \['t0', 't1', 't2'\]"):
+    with pytest.raises(ConfigError, match=r"got 2 tasks, but the parameter tasks names 3: \['t0', 't1', 't2'\]"):
         method(tasks=WIDTHS).fit_tasks([one, other])
     with pytest.raises(ConfigError, match="task 't1' has 9 features, but the parameter tasks gives 8"):
         method(tasks={"t0": 12, "t1": 8}).fit_tasks([one, other])
@@ -340,7 +343,7 @@ def test_a_task_that_is_not_there_is_refused(task, mixed):
     X, y, _ = mixed
     fitted = MTDA(tasks=WIDTHS).fit(X, y)
     for ask in (fitted.transform_task, fitted.predict_task):
-        with pytest.raises(ConfigError, match=r"is not one of the fitted tasks: give 0 for task 't0', 1 for task 't1', 2"):
+        with pytest.raises(ConfigError, match=r"not one of the fitted tasks: give 0 for task 't0', 1 for task 't1'"):
             ask(task, np.zeros((1, 12)))
     with pytest.raises(DataError, match="task 't0' has 12 features, but X has 9"):
         fitted.transform_task(0, np.zeros((1, 9)))

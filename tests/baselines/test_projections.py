@@ -129,7 +129,7 @@ def test_each_rival_learns_and_speaks_clearly(method):
     assert rival.scores_.min() >= 0
     with pytest.raises(ConfigError, match="give at most"):
         method(n_components=30).fit_tasks(tasks)
-    with pytest.raises(DataError, match="task 'task1': no feature varies"):
+    with pytest.raises(DataError, match="task 'task1': all features are constant"):
         method().fit_tasks([tasks[0], (np.ones((6, 3)), [0, 1, 0, 1, 0, 1])])
 
 
