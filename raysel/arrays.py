@@ -1,4 +1,4 @@
-"""The array types that raysel's signatures speak in."""
+"""Type aliases of NumPy arrays for raysel's signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors raysel raises on purpose: one message that names the culprit and the mend."""
+"""Exceptions of raysel; each message names the invalid value and how to fix it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,40 @@ from pathlib import Path
 
 
 class RayselError(Exception):
-    """Base of every error that raysel raises on purpose."""
+    """Base class of all of raysel's exceptions."""
 
 
 class ConfigError(RayselError, ValueError):
-    """A setting is unknown, of the wrong type, out of range, or does not fit the data."""
+    """A parameter is unknown, of the wrong type, out of range, or does not fit the data."""
 
 
 class DataError(RayselError, ValueError):
-    """A data set cannot be read, or what it holds cannot be used."""
+    """A data set or file cannot be read, or its content is invalid."""
 
 
 class StudyError(RayselError):
-    """A study cannot start, go on or be read: its directory, the disk, or its trials."""
+    """A study cannot be started, resumed or read."""
 
 
 class DirectoryError(StudyError):
-    """A study's directory cannot be used: another runs or ran there, it is damaged, or nothing can be written."""
+    """A study's directory is in use by another study, damaged, or not writable."""
 
 
 class UnfinishedStudyError(StudyError):
-    """A result is asked of a study that has not finished.
+    """A result was requested from a study that has not finished.
 
     Parameters
     ----------
     path : Path
-        The study's directory.
-    n_done, n_trials : int
-        Number of trials that have ended, and of all.
+        Directory of the study.
+    n_done : int
+        Number of trials that have ended.
+    n_trials : int
+        Number of all trials of the study.
     """
 
     def __init__(self, path: Path, n_done: int, n_trials: int) -> None:
         super().__init__(
-            f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or name another."
+            f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or open another"
+            " study."
         )

@@ -1,6 +1,6 @@
-"""What other packages register for raysel by entry points: estimators, metrics and readers of files.
+"""Entry points by which other packages register estimators, metrics and file readers.
 
-Nothing of a package is imported before its name is asked for.
+A package is imported only when one of its names is used.
 """
 
 from __future__ import annotations
@@ -16,61 +16,65 @@ from raysel.errors import ConfigError
 
 
 def plugin_names(group: str) -> list[str]:
-    """The names that other packages register in a group.
+    """List the names that other packages register in an entry point group.
 
     Parameters
     ----------
     group : str
-        E.g. ``"raysel.estimators"``.
+        Name of the entry point group, e.g. ``"raysel.estimators"``.
 
     Returns
     -------
     list of str
-        Sorted.
+        Registered names, sorted.
     """
-    return sorted(_found(group, tuple(sys.path)))
+    return sorted(_entry_points(group, tuple(sys.path)))
 
 
 def plugin_targets(group: str) -> list[str]:
-    """The dotted names that other packages register in a group, e.g. ``package.module.Class``; nothing is imported.
+    """List the objects that other packages register in an entry point group, without importing them.
 
     Parameters
     ----------
     group : str
+        Name of the entry point group.
 
     Returns
     -------
     list of str
+        Dotted names, e.g. ``package.module.Class``, sorted.
     """
-    registered = _found(group, tuple(sys.path)).values()
+    registered = _entry_points(group, tuple(sys.path)).values()
     return sorted({point.value.replace(":", ".") for points in registered for point in points})
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """Import what a package registers under a name.
+    """Import the object that another package registers under a name.
 
     Parameters
     ----------
     group : str
+        Name of the entry point group.
     name : str
-        One of `plugin_names`.
+        Registered name, one of those that `plugin_names` returns.
 
     Returns
     -------
     object
+        The imported object.
 
     Raises
     ------
     ConfigError
-        If two packages register the name, or what is registered cannot be imported.
+        If two packages register the name, or the object cannot be imported.
     """
-    points = _found(group, tuple(sys.path))[name]
+    points = _entry_points(group, tuple(sys.path))[name]
     if len({point.value for point in points}) > 1:
-        both = " and ".join(f"{_package(point)} ({point.value})" for point in points)
-        raise ConfigError(f"{group}: {both} register the name {name!r}; uninstall one of them.")
+        packages = " and ".join(f"{_package(point)} ({point.value})" for point in points)
+        raise ConfigError(f"{group}: {packages} register the name {name!r}; uninstall one of them.")
     try:
         return points[0].load()
-    except Exception as error:  # a foreign module may raise anything as it is imported
+    except Exception as error:  # importing a third-party module may raise any exception
         raise ConfigError(
             f"{group}: {name} of {_package(points[0])} ({points[0].value}) cannot be imported: "
             f"{type(error).__name__}: {error}"
@@ -78,32 +82,34 @@ def load_plugin(group: str, name: str) -> Any:
 
 
 def warn_of_clash(group: str, name: str, own: Collection[str]) -> None:
-    """Warn where another package registers a name that raysel itself has; raysel's is used.
+    """Warn if another package registers one of raysel's own names; raysel's object is used.
 
     Parameters
     ----------
     group : str
+        Name of the entry point group.
     name : str
+        Name to look up.
     own : collection of str
-        raysel's names.
+        raysel's own names in this group.
 
     Warns
     -----
     UserWarning
-        Naming the package.
+        If another package registers ``name`` and ``name`` is in ``own``; the message names the package.
     """
-    if name in own and (points := _found(group, tuple(sys.path)).get(name)):
+    if name in own and (points := _entry_points(group, tuple(sys.path)).get(name)):
         warnings.warn(
-            f"{group}: {_package(points[0])} registers {name!r} ({points[0].value}), which is raysel's own name: "
-            "raysel's is used; the package must register another name.",
+            f"{group}: {_package(points[0])} registers {name!r} ({points[0].value}), a name that raysel already uses; "
+            "raysel's own object is used. Register the package's object under another name.",
             UserWarning,
             stacklevel=3,
         )
 
 
 @cache
-def _found(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:  # noqa: ARG001 - part of the key
-    """The group's entry points by name; read anew where ``sys.path`` has changed."""
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:  # noqa: ARG001
+    """Entry points of a group by name; ``path`` is only part of the cache's key, as ``sys.path`` may change."""
     points = entry_points(group=group)
     return {name: tuple(points.select(name=name)) for name in points.names}
 

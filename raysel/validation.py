@@ -1,6 +1,6 @@
-"""What raysel takes from scikit-learn's private modules and experimental API, in one place.
+"""Imports from scikit-learn's private modules and experimental API.
 
-A new version of scikit-learn may move these names; then this module alone has to follow.
+They are collected here because a new version of scikit-learn may move or rename them.
 """
 
 from typing import Any
@@ -13,16 +13,17 @@ __all__ = ["CallbackSupportMixin", "Interval", "StrOptions", "fit_context", "val
 
 
 def validate_params(estimator: Any) -> None:
-    """Check the parameters of an estimator of scikit-learn's by its own constraints; without effect where it has none.
+    """Validate the parameters of a scikit-learn estimator against its own constraints.
 
     Parameters
     ----------
     estimator : estimator
+        Estimator to validate. One that declares no constraints is not checked.
 
     Raises
     ------
     ValueError
-        Naming the parameter, its value and what would do.
+        If a parameter is invalid; the message names the parameter, its value and the valid values.
     """
     if hasattr(estimator, "_parameter_constraints") and hasattr(estimator, "_validate_params"):
         estimator._validate_params()  # noqa: SLF001 - scikit-learn has no public name for it

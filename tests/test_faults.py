@@ -333,9 +333,7 @@ CONFIGURATION = [
     Fault("a needed key unset", few("solver.name=null"), 2, "solver.name: this key is required"),
     Fault("a value for a section", few("cv=3"), 2, "cv: give its keys (outer, inner,...), not 3"),
     Fault("keys for a value", few("seed.first=3"), 2, "override seed.first=3: `seed` is set to a value"),
-    Fault(
-        "a setting without a value", few("cv.outer"), 2, "override cv.outer: ...must have the form key=value"
-    ),
+    Fault("a setting without a value", few("cv.outer"), 2, "override cv.outer: ...must have the form key=value"),
     Fault("path and source", few("dataset.source=digits"), 2, "dataset: give exactly one of `source`"),
     Fault("neither path nor source", few("dataset.path=null"), 2, "dataset: give exactly one of `source`"),
     Fault("an unknown scaling", few("dataset.scaling=minimax"), 2, "dataset.scaling: ...'minmax'...not 'minimax'"),
@@ -387,13 +385,13 @@ def of_every_format() -> Iterator[Fault]:
         typed = few(f"dataset.path={bad}")
         yield Fault(f"no {suffix}", typed, 2, f"there is no data file {bad}. Looked at ...A data file is")
         yield Fault(f"an empty {suffix}", typed, 2, f"{bad} is empty (0 bytes); write or copy it", write(bad, ""))
-        yield Fault(f"a {suffix} cut short", typed, 2, f"{bad} ...cut short...write", cut(suffix))
-        yield Fault(f"a {suffix} of another kind", typed, 2, f"{bad} ...of another kind; write", other)
+        yield Fault(f"a {suffix} cut short", typed, 2, f"{bad} ...truncated...write", cut(suffix))
+        yield Fault(f"a {suffix} of another kind", typed, 2, f"{bad} ...of another format; write", other)
 
 
 DATA = [
     *of_every_format(),
-    Fault("an unknown suffix", few("dataset.path=few.h5"), 2, "few.h5 is neither ...nor a file that ...(.npz"),
+    Fault("an unknown suffix", few("dataset.path=few.h5"), 2, "few.h5 is neither ...nor a file of a known ...(.npz"),
     Fault("an unknown built-in set", few("dataset={source: digist}"), 2, "digist is neither ... Did you mean digits?"),
     Fault("a data set with a recipe", "orl-smr", 2, "there is no data file ORL.npz. ...np.savez"),
     Fault("no X", BAD, 2, "bad.npz has no array X; it holds y. A data file is", archive(X=None)),
@@ -404,12 +402,12 @@ DATA = [
     Fault("pickled images", BAD, 2, "bad.npz: the array X holds pickled ...", archive(X=np.array([{}]))),
     Fault("images of text", BAD, 2, "data set 'bad': X has dtype <U32; give", archive(X=lambda X: X.astype(str))),
     Fault("complex images", BAD, 2, "data set 'bad': X has dtype complex128; give", archive(X=lambda X: X + 1j)),
-    Fault("one image", BAD, 2, "X is of shape (64,); give (n, d)", archive(X=np.arange(64.0))),
+    Fault("one image", BAD, 2, "X is of shape (64,); give a non-empty array", archive(X=np.arange(64.0))),
     Fault("no images", BAD, 2, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
     Fault("a label missing", BAD, 2, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
-    Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is no label; give", archive(y=lambda y: y / 2)),
+    Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is not ...label; give", archive(y=lambda y: y / 2)),
     Fault("images larger than memory", BAD, 2, "bad.npz is too large for the memory...256. MiB", larger_than_memory),
-    Fault("one class", BAD, 2, "y holds one class only (0); a ranking needs two", archive(y=lambda y: 0 * y)),
+    Fault("one class", BAD, 2, "y holds one class only (0); at least two are needed", archive(y=lambda y: 0 * y)),
     Fault("a class of one sample", BAD, 2, "class 7 has 1 samples...at most 1 fold", archive(y=lambda y: [7, *y[1:]])),
     Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),
     Fault("groups that are not there", few("cv.groups=writer"), 2, "few.npz has no array writer for the groups"),
@@ -422,7 +420,7 @@ DATA = [
         archive(g=np.ones((80, 2))),
     ),
     Fault("a group a class", few("cv.groups=y"), 2, "cv.outer, fold 0: class ...is missing from its training set"),
-    Fault("labels to leave out of none", few("dataset.exclude_labels=[a]"), 2, "exclude_labels: ...no indicator"),
+    Fault("labels to leave out of none", few("dataset.exclude_labels=[a]"), 2, "exclude_labels requires an indicator"),
     Fault("no variable X in .mat", MAT, 2, "bad.mat has no array X; it holds Z", mat(Z=np.eye(3))),
     Fault("a cell array", MAT, 2, "bad.mat: y is a cell array", mat(X=np.eye(2), y=[["a"], {}])),
     Fault("MATLAB 7.3", MAT, 2, "7.3 (HDF5)...'-v7'", write("bad.mat", "MATLAB 7.3 MAT-file")),
@@ -433,7 +431,7 @@ DATA = [
     Fault("no header", CSV, 2, "bad.csv has no column y", write("bad.csv", "1,2,0\n3,4,1\n")),
     Fault("numbers as text", few("dataset.path=bad.parquet"), 2, "column 'a' holds '1' in row 0", parquet(["1", "2"])),
     Fault("views of unequal length", VIEWS, 2, "view_1 has shape", multimodal(lambda d: {"view_1": d["view_1"][1:]})),
-    Fault("two views of a name", VIEWS, 2, "view_names names image twice", multimodal({"view_names": ["image"] * 2})),
+    Fault("two views of a name", VIEWS, 2, "view_names holds image twice", multimodal({"view_names": ["image"] * 2})),
     Fault("a name without view", VIEWS, 2, "view_names holds 3 names for 2 ", multimodal({"view_names": list("abc")})),
     Fault("no view", VIEWS, 2, "bad.npz has no array X", multimodal({"view_0": None, "view_1": None})),
     Fault("counts for labels", VIEWS, 2, "give ...a 0/1 indicator", multimodal(lambda d: {"Y": 3 * d["Y"]})),
@@ -442,13 +440,13 @@ DATA = [
         "a label of all",
         VIEWS,
         2,
-        "same value of label car; leave it out",
+        "same value of label car; exclude it",
         multimodal(lambda d: {"Y": d["Y"] | [0, 0, 1]}),
     ),
-    Fault("a label without positives", VIEWS, 2, "same value of label cow; leave it out", multimodal(without_cow)),
+    Fault("a label without positives", VIEWS, 2, "same value of label cow; exclude it", multimodal(without_cow)),
     Fault("no such label", views("dataset.exclude_labels=[sly]"), 2, "exclude_labels: ...sly; did you mean sky?"),
-    Fault("one label left", views("dataset.exclude_labels=[sky, cow]"), 2, "give ...two labels at least"),
-    Fault("widths that do not add up", few("dataset.modalities={a: 60, b: 6}"), 2, "66 columns ...must add up to 64"),
+    Fault("one label left", views("dataset.exclude_labels=[sky, cow]"), 2, "give ...at least two labels"),
+    Fault("widths that do not add up", few("dataset.modalities={a: 60, b: 6}"), 2, "66 columns ...must sum to 64"),
     Fault("a modality without columns", few("dataset.modalities={a: 64, b: 0}"), 2, "dataset.modalities.b: ...not 0"),
     Fault(
         "a task without file", tasks("dataset.tasks=[{name: a, path: a.npz}, {name: b, source: iris}]"), 2, "file a.npz"
@@ -458,8 +456,8 @@ DATA = [
 SOLVERS = [
     Fault("an unknown solver", few("solver.name=smrr"), 2, "solver.name: unknown solver 'smrr'; did you mean `smr`?"),
     Fault("an unknown parameter", few("solver.space.alhpa=[1]"), 2, "no parameter `alhpa`; did you mean `alpha`?"),
-    Fault("the data's parameter", few("solver.params.shape=[8, 8]"), 2, "`shape` comes from the data...leave it out"),
-    Fault("a seed of its own", few("solver.params.random_state=1"), 2, "`random_state` comes from the study's seed"),
+    Fault("the data's parameter", few("solver.params.shape=[8, 8]"), 2, "`shape` is set from the data...remove it"),
+    Fault("a seed of its own", few("solver.params.random_state=1"), 2, "`random_state` is set from the study's seed"),
     Fault("a rank too high", few("solver.space.rank=[1, 9]"), 2, "rank=9 exceeds ...8 x 8: take at most 8"),
     Fault("half a rank", few("solver.space.rank=[1.5]"), 2, "'rank' parameter of SMR must be an int"),
     Fault("alpha of zero", few("solver.space.alpha=[0.1, 0]"), 2, "configuration alpha=0 rank=1: ...'alpha' parameter"),
@@ -485,7 +483,7 @@ SOLVERS = [
         "three weights", tasks("solver.params.task_weights=[1, 1, 1]"), 2, "task_weights=(1, 1, 1) must be 2 ...numbers"
     ),
     Fault("neighbours of tasks", tasks("evaluation={n_features: [2]}"), 2, "classifier knn ...take `native`"),
-    Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "scaling 'row_unit' knows no tasks"),
+    Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "'row_unit' does not support several"),
     Fault(
         "a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm is for one task; mtda, aligned_mtda"
     ),

@@ -1,4 +1,4 @@
-"""Any classifier or feature selector in scikit-learn's style as a method of raysel."""
+"""Adapter of classifiers and feature selectors in scikit-learn's style to raysel's estimator interface."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from raysel.validation import validate_params
 
 def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:
     def has(adapter: ScikitLearnMethod) -> bool:
-        getattr(getattr(adapter, "estimator_", adapter.estimator), method)  # AttributeError says what is missing
+        getattr(getattr(adapter, "estimator_", adapter.estimator), method)  # AttributeError names the missing method
         return True
 
     return has
 
 
 class ScikitLearnMethod(OneShotEstimator):
-    """A classifier or selector in scikit-learn's style, fitted in one step; its features are ranked where it can.
+    """Adapter of a classifier or selector in scikit-learn's style, fitted in one step.
 
-    The score of a feature is the Euclidean norm over classes of its ``coef_``; where there is none, its
-    ``feature_importances_``; else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature
-    that is constant in the training set has score 0. What has neither ranks nothing, and ``scores_`` is not set.
+    The score of a feature is the Euclidean norm over classes of its ``coef_``, or else its ``feature_importances_``,
+    or else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature that is constant in the
+    training set has score 0. If the estimator has none of these attributes, ``scores_`` is not set.
 
     Parameters
     ----------
     estimator : estimator
-        With ``fit`` and ``get_params``; left as it is.
+        Classifier or selector with ``fit`` and ``get_params``. It is cloned, not modified.
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted clone.
+        Fitted clone of ``estimator``.
     scores_ : ndarray of shape (n_features,)
-        Only where the estimator ranks features.
+        Score of each feature, larger is better; only if the estimator ranks features.
     classes_ : ndarray of shape (n_classes,)
-        Only where the estimator has it.
+        Class labels; only if the estimator has this attribute.
     objective_path_ : ndarray of shape (1,)
-        scikit-learn tells no objective: the share of training samples that are predicted wrongly stands for it, and 0
-        where the estimator does not predict.
+        Share of misclassified training samples, as scikit-learn's interface has no objective; 0 if the estimator has
+        no ``predict``.
     converged_ : bool
-        Whether the estimator warned of no ConvergenceWarning.
+        Whether the estimator was fitted without a ConvergenceWarning.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class ScikitLearnMethod(OneShotEstimator):
     array([3, 4, 1, 2])
     """
 
-    # What a class of scikit-learn's can do at most; the registry and the study look closer.
+    # Upper bound for all wrapped classes; the registry and the study check the actual class.
     capabilities: ClassVar[Capabilities] = Capabilities(predicts=True, multilabel=True)
 
     estimator_: Any
@@ -74,14 +74,38 @@ class ScikitLearnMethod(OneShotEstimator):
         self.estimator = estimator
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that the estimator refuses."""
+        """Check the parameters by the estimator's own constraints.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features; not used.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid.
+        """
         try:
             validate_params(self.estimator)
         except ValueError as error:
             raise ConfigError(str(error)) from error
 
     def prepare(self, X: FloatArray, y: LabelArray) -> tuple[()]:
-        """Nothing is shared by configurations."""
+        """Return an empty tuple: configurations have no computation in common.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Training samples; not used.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels; not used.
+
+        Returns
+        -------
+        tuple
+            Empty.
+        """
         return ()
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
@@ -100,10 +124,10 @@ class ScikitLearnMethod(OneShotEstimator):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted.fit(X, y)
-        self._ended = not any(issubclass(told.category, ConvergenceWarning) for told in caught)
-        for told in caught:
-            if not issubclass(told.category, ConvergenceWarning):  # converged_ says that
-                warnings.warn_explicit(told.message, told.category, told.filename, told.lineno)
+        self._ended = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        for warning in caught:
+            if not issubclass(warning.category, ConvergenceWarning):  # reported by converged_
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         self.estimator_ = fitted
         if hasattr(fitted, "classes_"):
             self.classes_ = fitted.classes_
@@ -114,11 +138,11 @@ class ScikitLearnMethod(OneShotEstimator):
         yield float(np.mean(wrong))
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Whether the estimator warned of no lack of convergence."""
+        """Return whether the estimator was fitted without a ConvergenceWarning."""
         return self._ended
 
     def _not_converged(self) -> str:
-        return f"{type(self.estimator).__name__} did not converge: raise its number of iterations or its tolerance."
+        return f"{type(self.estimator).__name__} did not converge: increase its number of iterations or its tolerance."
 
     def _checked(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
@@ -127,15 +151,17 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("predict"))
     def predict(self, X: ArrayLike) -> LabelArray:
-        """The estimator's own prediction.
+        """Predict by the wrapped estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Predicted labels, or an indicator.
         """
         features = self._checked(X)
         predicted: LabelArray = self.estimator_.predict(features)
@@ -143,15 +169,17 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """The estimator's own probabilities.
+        """Predict class probabilities by the wrapped estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            Probability of each class.
         """
         features = self._checked(X)
         probabilities: FloatArray = self.estimator_.predict_proba(features)
@@ -159,15 +187,17 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """The estimator's own scores of the classes.
+        """Compute the decision function of the wrapped estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Score of each class.
         """
         features = self._checked(X)
         values: FloatArray = self.estimator_.decision_function(features)
@@ -175,30 +205,35 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """The estimator's own score.
+        """Compute the score of the wrapped estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            True labels.
 
         Returns
         -------
         float
+            Value of the estimator's own ``score``, e.g. the accuracy of a classifier.
         """
         return float(self.estimator_.score(self._checked(X), y))
 
     @available_if(_wrapped_has("transform"))
     def transform(self, X: ArrayLike) -> FloatArray:
-        """The estimator's own transformation.
+        """Transform samples by the wrapped estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
+            Transformed samples.
         """
         features = self._checked(X)
         transformed: FloatArray = self.estimator_.transform(features)
@@ -206,16 +241,19 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Fit, then transform.
+        """Fit the estimator, then transform the same samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features_out)
+            Transformed samples.
         """
         transformed: FloatArray = self.fit(X, y).transform(X)
         return transformed
@@ -232,17 +270,19 @@ class ScikitLearnMethod(OneShotEstimator):
 
 
 def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
-    """The scores that a fitted estimator gives its features, or None where it ranks nothing.
+    """Return the feature scores of a fitted estimator in scikit-learn's style.
 
     Parameters
     ----------
     fitted : estimator
+        Fitted estimator.
     constant : ndarray of bool, shape (n_features,)
-        Features of one value in the training set.
+        Mask of the features that are constant in the training set; their score is 0.
 
     Returns
     -------
     ndarray of shape (n_features,) or None
+        Scores, larger is better; None if the estimator has no attribute with a value for each feature.
     """
     for name in ("coef_", "feature_importances_", "scores_"):
         values = getattr(fitted, name, None)
@@ -251,7 +291,7 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
         try:
             values = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
         except (TypeError, ValueError):
-            continue  # e.g. scores_ of LogisticRegressionCV, which are those of its own folds
+            continue  # e.g. scores_ of LogisticRegressionCV, a dict of the scores of its folds
         if values.ndim == 0 or values.shape[-1] != len(constant):
             continue
         scores = np.linalg.norm(values.reshape(-1, len(constant)), axis=0) if name == "coef_" else values
@@ -263,20 +303,21 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
 
 
 def wrapped_capabilities(cls: type) -> Capabilities:
-    """What a class in scikit-learn's style can do, as far as it is known before a fit.
+    """Determine the capabilities of a class in scikit-learn's style before it is fitted.
 
     Parameters
     ----------
     cls : type
+        Class of classifiers or selectors.
 
     Returns
     -------
     Capabilities
-        ``ranks`` is True where it may rank: what a fitted estimator has can depend on its parameters.
+        ``ranks`` is always True, because the attributes of a fitted estimator may depend on its parameters.
     """
     try:
         tags = get_tags(cls())
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
-    except Exception:  # a class that cannot be made without parameters, or has no tags  # noqa: BLE001
+    except Exception:  # the class needs parameters or has no tags  # noqa: BLE001
         multilabel = False
     return Capabilities(predicts=hasattr(cls, "predict"), iterates=False, multilabel=multilabel)

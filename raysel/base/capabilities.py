@@ -1,36 +1,36 @@
-"""What a method can do, declared by its class and asked before anything runs."""
+"""Capabilities of a method, declared by its class and checked before a study runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: The arrangements of columns, as a layout's ``to_json`` names them.
+#: Kinds of layouts, as in the description by ``Layout.to_json``.
 TENSOR, MODALITIES, TASKS = "tensor", "modalities", "tasks"
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a method can do.
+    """Capabilities of a method.
 
     Parameters
     ----------
     ranks : bool, default=True
-        Whether it gives each feature a score, ``scores_``.
+        Whether the method computes a score for each feature, ``scores_``.
     predicts : bool, default=False
-        Whether it has ``predict``.
+        Whether the method has ``predict``.
     iterates : bool, default=True
-        Whether it approaches its solution in iterations, which early stopping can judge; else it is solved in one step.
+        Whether the method iterates, so that early stopping can be applied; otherwise it is solved in one step.
     multilabel : bool, default=False
-        Whether y may be an indicator, (n_samples, n_labels).
+        Whether y may be an indicator of shape (n_samples, n_labels).
     transductive : bool, default=False
-        Whether what it predicts for a sample depends on the samples that are predicted with it.
+        Whether the prediction for a sample depends on the other samples passed to ``predict``.
     path : bool, default=False
-        Whether it has ``fit_path``, which fits many configurations on one training set.
+        Whether the method has ``fit_path``, which fits many configurations on one training set.
     layouts : frozenset of {"tensor", "modalities", "tasks"}, default={"tensor", "modalities"}
-        The arrangements of columns that it takes. Plain columns are a tensor of one axis.
+        Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
     prepare_parameters : frozenset of str, default=frozenset()
-        The constructor's parameters that ``prepare`` depends on. Configurations that agree in them share what is
-        prepared of a training set.
+        Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
+        prepared training sets.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The contract of every method of raysel: what is prepared once, one generator that fits, what it declares."""
+"""Base class of raysel's estimators: capabilities, shared preparation and fitting by iterations."""
 
 from __future__ import annotations
 
@@ -25,33 +25,35 @@ from raysel.validation import CallbackSupportMixin, fit_context, with_callbacks
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base of all methods: an estimator that is fitted by one generator, `iterate`.
+    """Base class of all methods, fitted by the generator `iterate`.
 
-    A method derives from `IterativeEstimator` or `OneShotEstimator`, declares its ``capabilities`` and writes
-    ``__init__``, ``prepare`` and ``_updates``; everything else follows. It never writes into the ``X`` it is given:
-    inside a study that array is shared by all workers.
+    A method derives from `IterativeEstimator` or `OneShotEstimator`, declares its ``capabilities`` and implements
+    ``__init__``, ``prepare`` and ``_updates``. It must not write into ``X``, because all workers of a study share
+    that array.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Larger is better; of methods that rank features.
+        Score of each feature, larger is better; only of methods that rank features.
     ranking_ : ndarray of int64, shape (n_features,)
-        1 is best; ties go to the lower index.
+        Rank of each feature, 1 is best; of equal scores the lower index comes first.
     objective_path_ : ndarray of shape (n_iter_,)
-        The objective after each iteration.
+        Objective after each iteration.
     n_iter_ : int
-        Iterations done.
+        Number of iterations done.
     converged_ : bool
-        Whether the fit came to its end: for an iterative method, whether the last iteration met ``tol``.
+        Whether the fit converged; for an iterative method, whether the last iteration met ``tol``.
+    n_features_in_ : int
+        Number of features of the training set.
     """
 
-    #: What the method can do. A class declares what differs from its base's by ``dataclasses.replace``.
+    #: Capabilities of the method. A subclass changes those of its base class by ``dataclasses.replace``.
     capabilities: ClassVar[Capabilities] = Capabilities()
 
-    #: Parameters that a data set's layout supplies, e.g. ``{"shape"}``; a configuration must not set them.
+    #: Parameters that are set from a data set's layout, e.g. ``{"shape"}``; a configuration must not set them.
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
-    #: Where a class declares none, its parameters are not checked.
+    #: scikit-learn's constraints of the parameters; parameters without an entry are not checked.
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     scores_: FloatArray
@@ -59,99 +61,147 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Build the method for data of this layout; methods with structure override it."""
+        """Make an estimator for data of a layout; methods that use the layout override it.
+
+        Parameters
+        ----------
+        layout : Layout
+            Layout of the data.
+        **params
+            Parameters of the constructor that do not depend on the layout.
+
+        Returns
+        -------
+        Estimator
+            The unfitted estimator.
+        """
         return cls(**params)
 
     @property
     @abstractmethod
     def max_steps(self) -> int:
-        """The most iterations that `iterate` yields."""
+        """Maximum number of iterations of `iterate`."""
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width.
+        """Check that the parameters are valid for data of this number of features.
 
         Parameters
         ----------
         n_features : int
+            Number of features.
 
         Raises
         ------
         ConfigError
-            Names the parameter, its value and what would do.
+            If a parameter is invalid; the message names the parameter, its value and the valid values.
         """
         try:
             self._validate_params()
         except ValueError as error:
             raise ConfigError(str(error)) from error
-        wanted = getattr(self, "n_features_to_select", None)
-        if wanted is not None and wanted > n_features:
-            raise ConfigError(f"n_features_to_select={wanted} exceeds the {n_features} features there are.")
+        n_selected = getattr(self, "n_features_to_select", None)
+        if n_selected is not None and n_selected > n_features:
+            raise ConfigError(f"n_features_to_select={n_selected} exceeds the {n_features} features of the data.")
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Refuse parameters that no training set with these labels could serve.
+        """Check that the parameters are valid for a training set with these labels.
 
         Parameters
         ----------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels of the training set.
         tasks : ndarray of int, shape (n_samples,), default=None
-            The task of each sample, where there are several.
+            Task of each sample; None for data of one task.
 
         Raises
         ------
         ConfigError
-            Names the parameter, its value and what would do.
+            If a parameter is invalid; the message names the parameter, its value and the valid values.
         """
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Sort key among equally good configurations: the smallest is the simplest."""
+        """Return the sort key among equally good configurations, of which the smallest is selected.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for simpler models.
+        """
         return ()
 
     def is_zero_solution(self, prepared: Any) -> bool:
-        """Whether it is proved, before any iteration, that the solution is zero."""
+        """Return whether the solution is proved to be zero before the first iteration.
+
+        Parameters
+        ----------
+        prepared : object
+            Result of ``prepare`` for the training set.
+
+        Returns
+        -------
+        bool
+            True only if the zero solution is optimal.
+        """
         return False
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: Any) -> None:
-        """Set the fitted attributes to the zero solution; needed where `is_zero_solution` may hold.
+        """Set the fitted attributes to the zero solution; required if `is_zero_solution` can return True.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
+            Training samples.
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
         prepared : object
-            What ``prepare(X, y)`` returned.
+            Result of ``prepare(X, y)``.
         """
 
     def labelled(self, y: LabelArray) -> BoolArray:
-        """Which samples have a label, and so can be scored: shape (n_samples,)."""
+        """Mask of the samples that have a label and can be scored.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            True for labelled samples.
+        """
         return np.ones(len(y), dtype=bool)
 
     @abstractmethod
     def prepare(self, X: FloatArray, y: LabelArray) -> Any:
-        """Compute what all configurations need of a training set; done once and shared by them.
+        """Compute the quantities of a training set that all configurations share.
 
-        It depends on no parameter but those in ``capabilities.prepare_parameters``.
+        The result may depend only on the parameters in ``capabilities.prepare_parameters``.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), C-contiguous, finite
+        X : ndarray of shape (n_samples, n_features)
+            Training samples, C-contiguous and finite.
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
 
         Returns
         -------
-        A dataclass of contiguous arrays, or a tuple of such, never written to afterwards; not None.
+        object
+            A dataclass of contiguous arrays, or a tuple of such; not None. It must not be modified afterwards.
         """
 
     @abstractmethod
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
-        """Yield the objective after each iteration, the fitted attributes set; endless unless exhausted."""
+        """Yield the objective after each iteration, with the fitted attributes set; need not terminate by itself."""
 
     @abstractmethod
     def _has_converged(self, path: FloatArray) -> bool:
-        """Whether the fit has come to its end, given the objectives so far."""
+        """Return whether the fit has converged, given the objectives so far."""
 
     @abstractmethod
     def _not_converged(self) -> str:
-        """The warning of a fit that ended without having converged."""
+        """Return the warning message of a fit that ended without convergence."""
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, LabelArray]:
         features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
@@ -159,23 +209,24 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return features, target
 
     def iterate(self, X: Any, y: ArrayLike, prepared: Any = None) -> Iterator[float]:
-        """Fit one iteration at a time.
+        """Fit the estimator, one iteration for each yielded value.
 
-        After each yield the estimator is usable as if ``fit`` had stopped there.
+        After each yield the fitted attributes are set as if ``fit`` had stopped there.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks where the estimator takes tasks
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Training samples; TaskBlocks only for estimators that support tasks.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
         prepared : object, default=None
-            What ``prepare(X, y)`` returned, by this or by any other instance for data of the same
-            layout that agrees in ``capabilities.prepare_parameters``. With it, X and y are taken as
-            they are, without validation.
+            Result of ``prepare(X, y)`` by this estimator, or by another one for the same layout with equal
+            ``capabilities.prepare_parameters``. If given, X and y are not validated. None: computed here.
 
         Yields
         ------
         float
-            The objective after the iteration.
+            Objective after the iteration.
         """
         if prepared is None:
             X, y = self._validate_data(X, y)
@@ -190,7 +241,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         yield from self._follow(self._updates(X, y, prepared))
 
     def _follow(self, updates: Iterator[float]) -> Iterator[float]:
-        """Pass the objectives on, recording their path, until convergence or ``max_steps``."""
+        """Yield the objectives and record their path, until convergence or ``max_steps``."""
         path: list[float] = []
         for objective in updates:
             path.append(objective)
@@ -204,21 +255,24 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Iterate to the end, telling scikit-learn's callbacks of each iteration.
+        """Fit the estimator, calling scikit-learn's callbacks after each iteration.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
 
         Returns
         -------
         self
+            The fitted estimator.
 
         Warns
         -----
         ConvergenceWarning
-            If the fit ended without having converged.
+            If the fit ended without convergence.
         """
         context = self._init_callback_context(max_subtasks=self.max_steps)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -241,47 +295,49 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @classmethod
     def check_path(cls, models: Sequence[Self]) -> None:
-        """Refuse configurations that cannot be fitted together; see `fit_path`.
+        """Check that configurations can be fitted together by `fit_path`.
 
         Parameters
         ----------
         models : sequence of estimators of this class
+            Unfitted estimators, one for each configuration.
 
         Raises
         ------
         ConfigError
-            Naming the parameter in which they must not differ.
+            If they differ in a parameter that must be equal; the message names the parameter.
         """
 
     @classmethod
     def fit_path(cls, models: Sequence[Self], X: FloatArray, prepared: Any) -> Iterator[tuple[int, str]]:
-        """Fit many configurations on one training set, passing on what one tells of another.
+        """Fit many configurations on one training set, using the solution of one for the next.
 
-        Methods that have it declare ``capabilities.path``.
+        Methods that implement it declare ``capabilities.path``.
 
         Parameters
         ----------
         models : sequence of estimators of this class
-            Fitted here.
+            Estimators to fit, one for each configuration.
         X : ndarray of shape (n_samples, n_features)
+            Training samples.
         prepared : object
-            Of X and its labels.
+            Result of ``prepare`` for the training set.
 
         Yields
         ------
         position : int
-            Of the model that has just been fitted.
+            Position in ``models`` of the estimator that has just been fitted.
         source : str
-            How it was found: "solved", or by which certificate.
+            "solved", or the name of the certificate by which the solution was obtained.
         """
-        raise NotImplementedError(f"{cls.__name__} has no path of configurations.")
+        raise NotImplementedError(f"{cls.__name__} does not implement fit_path.")
 
     def _fitted_attributes(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_")}
 
     @property
     def ranking_(self) -> IntArray:
-        """Rank of each feature, 1 for the largest of ``scores_``."""
+        """Rank of each feature, 1 for the largest score."""
         return ranks(self.scores_)
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,4 +1,4 @@
-"""Model files of earlier versions: they name classes at the modules where these stood then."""
+"""Conversion of model files of earlier versions, whose classes have moved to other modules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import zipfile
 from typing import Any
 
-#: Where version 0.1 had the classes of its model files, and where they are now.
+#: Module and name of each class in model files of version 0.1, and its present module.
 _MOVED = {
     ("raysel.solvers.smr", "SMR"): "raysel.solvers.smr.smr",
     ("raysel.solvers.smml", "SMML"): "raysel.solvers.smml.smml",
@@ -22,17 +22,17 @@ _SCHEMA = "schema.json"
 
 
 def with_present_names(content: bytes) -> bytes:
-    """A model file with the classes that have moved named at their present modules.
+    """Replace the modules of moved classes in a model file by their present modules.
 
     Parameters
     ----------
     content : bytes
-        A file in skops' format. What cannot be read as one is returned as it is.
+        Content of a file in skops' format. Any other content is returned unchanged.
 
     Returns
     -------
     bytes
-        The same object where no class has moved.
+        Content of the converted file; ``content`` itself if no class has moved.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
@@ -44,20 +44,20 @@ def with_present_names(content: bytes) -> bytes:
                 for item in file.infolist():
                     data = json.dumps(schema).encode() if item.filename == _SCHEMA else file.read(item)
                     copy.writestr(item.filename, data)
-    except Exception:  # skops says what is wrong with it  # noqa: BLE001
+    except Exception:  # skops reports the error when it reads the file  # noqa: BLE001
         return content
     return renamed.getvalue()
 
 
 def _rename(node: Any) -> int:
-    """Rename the modules of the moved classes in a schema, in place; how many there were."""
+    """Replace the modules of moved classes in a schema in place; return the number of replacements."""
     if isinstance(node, list):
         return sum(_rename(item) for item in node)
     if not isinstance(node, dict):
         return 0
-    found = sum(_rename(value) for value in node.values())
+    count = sum(_rename(value) for value in node.values())
     name = node.get("__module__"), node.get("__class__")
     if all(isinstance(part, str) for part in name) and name in _MOVED:
         node["__module__"] = _MOVED[name]
-        found += 1
-    return found
+        count += 1
+    return count

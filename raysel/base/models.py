@@ -1,4 +1,4 @@
-"""Models as files, read back without running anything that the file brings along."""
+"""Saving and loading of fitted models, without executing code from the file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from raysel.errors import DataError
 from raysel.files import write_result
 from raysel.plugins import plugin_targets
 
-#: raysel's own besides the registered methods.
+#: raysel's own classes in model files besides the registered methods.
 _PARTS = (
     "raysel.base.adapter.ScikitLearnMethod",
     "raysel.data.scaling.UnitScaler",
     "raysel.data.modality_scaler.ModalityScaler",
     "raysel.data.task_scaler.TaskScaler",
 )
-#: Parts of scikit-learn's classifiers and selectors that skops leaves to its callers: numbers, functions without state,
-#: and trees, which `check_trees` looks at.
+#: Parts of scikit-learn's classifiers and selectors that skops does not trust by default. They hold numbers or are
+#: functions without state; `check_trees` validates trees.
 _SKLEARN_PARTS = (
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
@@ -39,16 +39,16 @@ _SKLEARN_PARTS = (
 
 
 def trusted_types() -> frozenset[str]:
-    """The types that a model file may name besides what skops trusts by itself; none is imported for it.
+    """List the types that a model file may contain besides those that skops trusts by default.
 
     They are raysel's registered methods and scalers, the classes that other packages register under the entry point
-    ``raysel.estimators``, and some parts of scikit-learn's estimators. skops itself trusts scikit-learn's estimators,
-    arrays, numbers and strings.
+    ``raysel.estimators``, and some parts of scikit-learn's estimators; none is imported. skops itself trusts
+    scikit-learn's estimators, arrays, numbers and strings.
 
     Returns
     -------
     frozenset of str
-        Dotted names.
+        Dotted names of the types.
 
     Examples
     --------
@@ -60,16 +60,17 @@ def trusted_types() -> frozenset[str]:
 
 
 def untrusted_types(model: BaseEstimator) -> list[str]:
-    """The types in a model for which `save_model` and `load_model` would refuse it.
+    """List the types in a model that `save_model` and `load_model` do not accept.
 
     Parameters
     ----------
     model : estimator
+        Model to examine; it need not be fitted.
 
     Returns
     -------
     list of str
-        Dotted names, sorted; empty where the model can be saved.
+        Dotted names of the types, sorted; empty if the model can be saved.
 
     Examples
     --------
@@ -77,9 +78,9 @@ def untrusted_types(model: BaseEstimator) -> list[str]:
     >>> untrusted_types(UnitScaler())
     []
     """
-    import skops.io  # noqa: PLC0415 - takes a second, and most commands need it late or never
+    import skops.io  # noqa: PLC0415 - importing takes a second, and most commands do not need it
 
-    return _strangers(skops.io.dumps(_without_callbacks(model)), "the model")
+    return _untrusted(skops.io.dumps(_without_callbacks(model)), "the model")
 
 
 def save_model(model: BaseEstimator, path: str | Path) -> Path:
@@ -88,45 +89,47 @@ def save_model(model: BaseEstimator, path: str | Path) -> Path:
     Parameters
     ----------
     model : estimator
-        One of raysel's, or a scikit-learn pipeline of such; left as it is.
+        One of raysel's estimators, or a scikit-learn pipeline of such. It is not modified.
     path : str or Path
-        E.g. ``model.skops``.
+        Path of the file, e.g. ``model.skops``.
 
     Returns
     -------
     Path
+        Path of the written file.
 
     Raises
     ------
     DataError
-        If `load_model` would refuse the file.
+        If the model contains types that `load_model` does not accept.
     StudyError
         If the file cannot be written.
     """
     import skops.io  # noqa: PLC0415
 
     content = skops.io.dumps(_without_callbacks(model))
-    _refuse_strangers(content, "the model")
+    _check_types(content, "the model")
     return write_result(path, content)
 
 
 def load_model(path: str | Path) -> Any:
-    """Read a model that `save_model` wrote; nothing is unpickled.
+    """Read a model that `save_model` wrote, without unpickling.
 
     Parameters
     ----------
     path : str or Path
+        Path of the file.
 
     Returns
     -------
     estimator
-        Fitted, as it was saved.
+        The fitted model.
 
     Raises
     ------
     DataError
-        If there is no such file, it is cut short or no model at all, or it names a type that is
-        none of `trusted_types` nor one that skops trusts.
+        If the file does not exist, is damaged or does not hold a model, or contains a type that is neither in
+        `trusted_types` nor trusted by skops.
 
     Examples
     --------
@@ -140,12 +143,12 @@ def load_model(path: str | Path) -> Any:
         content = with_present_names(Path(path).read_bytes())
     except OSError as error:
         raise DataError(f"the model {path} cannot be read: {error.strerror}.") from error
-    _refuse_strangers(content, str(path))
+    _check_types(content, str(path))
     import skops.io  # noqa: PLC0415
 
     try:
         model = skops.io.loads(content, trusted=sorted(trusted_types()))
-    except Exception as error:  # a damaged array may raise anything
+    except Exception as error:  # a damaged array may raise any exception
         raise DataError(_damaged(str(path), error)) from error
     if not isinstance(model, BaseEstimator):
         raise DataError(f"{path} holds a {type(model).__name__}, not a model.")
@@ -153,32 +156,33 @@ def load_model(path: str | Path) -> Any:
     return model
 
 
-def _strangers(content: bytes, what: str) -> list[str]:
+def _untrusted(content: bytes, what: str) -> list[str]:
     import skops.io  # noqa: PLC0415
 
     try:
-        named = skops.io.get_untrusted_types(data=content)
-    except Exception as error:  # what is no skops file may raise anything
+        types = skops.io.get_untrusted_types(data=content)
+    except Exception as error:  # a file of another format may raise any exception
         raise DataError(_damaged(what, error)) from error
-    return sorted(set(named) - trusted_types())
+    return sorted(set(types) - trusted_types())
 
 
-def _refuse_strangers(content: bytes, what: str) -> None:
-    if strangers := _strangers(content, what):
+def _check_types(content: bytes, what: str) -> None:
+    if untrusted := _untrusted(content, what):
         raise DataError(
-            f"{what} names {', '.join(strangers)}: neither raysel's or registered under {GROUP}, nor what skops trusts,"
-            " so it may run code of its own. Only models of raysel's, scikit-learn's and registered classes are read."
+            f"{what} contains {', '.join(untrusted)}, which may execute arbitrary code: neither raysel nor skops trusts"
+            f" it, and it is not registered under {GROUP}. Use only estimators of raysel, scikit-learn and registered"
+            " packages."
         )
 
 
 def _damaged(what: str, error: Exception) -> str:
-    return f"{what} is no skops file, or it is cut short or damaged ({type(error).__name__}); export the model again."
+    return f"{what} is not a skops file, truncated or damaged ({type(error).__name__}); export the model again."
 
 
 def _without_callbacks(model: BaseEstimator) -> BaseEstimator:
-    """A copy of a model and of the estimators within it, without scikit-learn's callbacks."""
+    """Copy a model and its nested estimators without scikit-learn's callbacks."""
     attached = [vars(part)["_skl_callbacks"] for part in _parts(model) if "_skl_callbacks" in vars(part)]
-    # What stands in the memo is taken for the copy: callbacks hold locks and handles that cannot be copied.
+    # Callbacks hold locks and handles that cannot be copied; deepcopy replaces objects by their entry in the memo.
     copied = copy.deepcopy(model, {id(callbacks): None for callbacks in attached})
     for part in _parts(copied):
         vars(part).pop("_skl_callbacks", None)

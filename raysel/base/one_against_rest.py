@@ -1,4 +1,4 @@
-"""Linear classifiers that pose one two-class problem a class, or one a label."""
+"""Linear classifiers by one binary problem for each class or label."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from raysel.errors import DataError
 
 @dataclass(frozen=True)
 class SignedTarget:
-    """A target as two-class problems.
+    """Target of one binary problem for each class or label.
 
     Attributes
     ----------
     signs : ndarray of shape (n_problems, n_samples)
-        1 for the class or label, -1 for the rest; one row, that of the second class, for two classes.
+        1 for samples of the class or label, -1 for the others. For two classes one row, that of the second class.
     classes : ndarray of shape (n_classes,)
-        The classes, or 0, 1, ... for labels.
+        Class labels, or 0, 1, ... for a multi-label target.
     multilabel : bool
+        Whether the target is multi-label.
     """
 
     signs: FloatArray
@@ -36,7 +37,7 @@ class SignedTarget:
 
     @property
     def counts(self) -> IntArray:
-        """Samples of each class, (n_classes,), or without and with each label, (n_labels, 2)."""
+        """Number of samples of each class, (n_classes,), or without and with each label, (n_labels, 2)."""
         above = np.count_nonzero(self.signs > 0, axis=1)
         if len(self.classes) > 2 and not self.multilabel:
             return above
@@ -45,15 +46,17 @@ class SignedTarget:
 
 
 def signed_target(y: ArrayLike) -> SignedTarget:
-    """One problem a class, or one a label.
+    """Make one binary problem for each class or label.
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,), or (n_samples, n_labels) of 0/1 or -1/1
+    y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Labels, or an indicator of 0/1 or -1/1.
 
     Returns
     -------
     SignedTarget
+        The binary problems.
 
     Raises
     ------
@@ -79,23 +82,24 @@ def signed_target(y: ArrayLike) -> SignedTarget:
 
 
 def _positive_labels(y: LabelArray) -> LabelArray:
-    """Where an indicator holds 1; it may say 0 or -1 elsewhere."""
+    """Mask of the entries 1 of an indicator of 0/1 or -1/1."""
     if type_of_target(y) != "multilabel-indicator" or not set(np.unique(y)) <= {-1, 0, 1}:
-        found = ", ".join(map(repr, np.unique(y)[:5].tolist()))
-        raise DataError(f"y of shape {y.shape} holds {found}: give labels, or an indicator of 0/1 or -1/1.")
+        values = ", ".join(map(repr, np.unique(y)[:5].tolist()))
+        raise DataError(f"y of shape {y.shape} holds {values}: give labels, or an indicator of 0/1 or -1/1.")
     return y > 0
 
 
 class OneAgainstRest(LinearSelector):
-    """A linear classifier of classes, each against the rest, or of any number of labels a sample.
+    """Base class of linear classifiers of one class against the rest, which also support multi-label targets.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        For a multi-label target 0, 1, ..., one a label.
-    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
-        Training samples of each class; without and with each label.
+        Class labels; 0, 1, ... for a multi-label target.
+    class_count_ : ndarray of int64, shape (n_classes,) or (n_labels, 2)
+        Number of training samples of each class; for a multi-label target without and with each label.
     multilabel_ : bool
+        Whether the target was multi-label.
     """
 
     capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, multilabel=True)
@@ -118,24 +122,26 @@ class OneAgainstRest(LinearSelector):
         return super()._validate_data(X, y)
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """The class of largest score, or for a multi-label target each label whose score is positive.
+        """Predict the class of largest score, or for a multi-label target all labels of positive score.
 
-        Among equal scores the most frequent class of the training set wins, the first of equally frequent ones; a
-        label (or the second of two classes) whose score is 0 is given where more training samples have it than not.
+        Of classes with equal scores the most frequent one of the training set is predicted, of equally frequent ones
+        the first. A label (or the second of two classes) with score 0 is predicted if most training samples have it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_labels) of 0 and 1
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Predicted classes, or an indicator of 0 and 1 for a multi-label target.
         """
         values = self.decision_function(X)
         if values.ndim == 2 and not self.multilabel_:
             order = np.argsort(-self.class_count_, kind="stable")
-            chosen: LabelArray = self.classes_[order[values[:, order].argmax(axis=1)]]
-            return chosen
+            predicted: LabelArray = self.classes_[order[values[:, order].argmax(axis=1)]]
+            return predicted
         majority = self.class_count_[..., 1] > self.class_count_[..., 0]
         positive = np.where(values == 0, majority, values > 0).astype(np.int64)
         return positive if self.multilabel_ else self.classes_[positive]

@@ -1,4 +1,4 @@
-"""Methods that are solved in one step."""
+"""Base class of methods that are solved in one step."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from raysel.base.estimator import Estimator
 
 
 class OneShotEstimator(Estimator):
-    """A method whose ``iterate`` yields once, when it is fitted; ``_updates`` yields its objective.
+    """Base class of methods whose ``_updates`` yields once, the objective of the fitted estimator.
 
-    Where a library iterates within that step, the method overrides ``_has_converged`` and ``_not_converged`` to tell
-    whether that came to its end.
+    A method that calls an iterative solver of a library overrides ``_has_converged`` and ``_not_converged`` to report
+    its convergence.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -22,11 +22,11 @@ class OneShotEstimator(Estimator):
 
     @property
     def max_steps(self) -> int:
-        """One."""
+        """Maximum number of iterations, 1."""
         return 1
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Whether the step came to its end: it did."""
+        """Return True: a direct solution needs no convergence test."""
         return True
 
     def _not_converged(self) -> str:

@@ -1,4 +1,4 @@
-"""Methods by the name a configuration gives them; nothing is imported before its name is asked for.
+"""Registry of methods by name; a method is imported only when it is used.
 
 A name is one of raysel's own, one that another package registers under the entry point ``raysel.estimators``, or the
 dotted name of an importable class in scikit-learn's style, e.g. ``sklearn.svm.LinearSVC``.
@@ -19,10 +19,10 @@ from raysel.data.layouts import Layout
 from raysel.errors import ConfigError
 from raysel.plugins import load_plugin, plugin_names, warn_of_clash
 
-#: The entry point group in which other packages register estimators: on raysel's contract or in scikit-learn's style.
+#: Entry point group in which other packages register subclasses of `Estimator` or classes in scikit-learn's style.
 GROUP = "raysel.estimators"
 
-#: raysel's own methods, ``module:Class``.
+#: raysel's own methods as ``module:Class``.
 OWN: dict[str, str] = {
     "smr": "raysel.solvers.smr.smr:SMR",
     "smml": "raysel.solvers.smml.smml:SMML",
@@ -39,31 +39,33 @@ OWN: dict[str, str] = {
 
 
 def solver_names() -> list[str]:
-    """The registered names: raysel's own, then those of other packages.
+    """List the registered names of methods.
 
     Returns
     -------
     list of str
+        Names of raysel's own methods, then those of other packages.
     """
     return [*OWN, *(name for name in plugin_names(GROUP) if name not in OWN)]
 
 
 def solver_class(name: str) -> type[Any]:
-    """The class a configuration calls ``name``.
+    """Import the class of a method.
 
     Parameters
     ----------
     name : str
+        Registered name or dotted name of a class.
 
     Returns
     -------
     type
-        A subclass of `Estimator`, or a class in scikit-learn's style, which `build_solver` wraps.
+        Subclass of `Estimator`, or a class in scikit-learn's style, which `build_solver` wraps.
 
     Raises
     ------
     ConfigError
-        If there is none, with the near one, or it is no classifier or selector.
+        If the name is unknown or cannot be imported, or is not a classifier or selector.
 
     Examples
     --------
@@ -75,35 +77,37 @@ def solver_class(name: str) -> type[Any]:
         own: type[Any] = getattr(importlib.import_module(module), attribute)
         return own
     if name in plugin_names(GROUP):
-        found = load_plugin(GROUP, name)
+        cls = load_plugin(GROUP, name)
     elif "." in name:
-        found = _imported(name)
+        cls = _imported(name)
     else:
         raise ConfigError(f"solver.name: unknown solver {name!r}; {_hint(name, solver_names())}")
-    if not isclass(found):
-        kind = type(found).__name__
-        raise ConfigError(f"solver.name: {name} is a {kind}, not a class; name a classifier or a selector.")
-    lacking = [method for method in ("fit", "get_params") if not callable(getattr(found, method, None))]
-    if lacking:
+    if not isclass(cls):
+        kind = type(cls).__name__
+        raise ConfigError(f"solver.name: {name} is a {kind}, not a class; give a classifier or a selector.")
+    missing = [method for method in ("fit", "get_params") if not callable(getattr(cls, method, None))]
+    if missing:
         raise ConfigError(
-            f"solver.name: {name} has no {' and no '.join(lacking)}; name a class in scikit-learn's style, a "
-            "classifier or a selector."
+            f"solver.name: {name} has no {' and no '.join(missing)}; give a classifier or selector in scikit-learn's "
+            "style."
         )
-    return found
+    return cls
 
 
 def imports_code(name: str) -> bool:
-    """Whether to use this name imports code that is neither raysel's, nor a registered package's, nor scikit-learn's.
+    """Return whether a name is the dotted name of a class outside raysel, scikit-learn and registered packages.
 
-    Such a name is taken from the user only, never from a study's directory.
+    Such a name is imported only if the user gives it, not if it is read from a study's directory.
 
     Parameters
     ----------
     name : str
+        Registered name or dotted name of a class.
 
     Returns
     -------
     bool
+        True if using the name imports other code.
 
     Examples
     --------
@@ -114,20 +118,22 @@ def imports_code(name: str) -> bool:
 
 
 def solver_capabilities(name: str) -> Capabilities:
-    """What a method can do, as far as its class tells.
+    """Return the capabilities of a method.
 
     Parameters
     ----------
     name : str
+        Registered name or dotted name of a class.
 
     Returns
     -------
     Capabilities
+        Declared capabilities, or for classes in scikit-learn's style those known before a fit.
 
     Raises
     ------
     ConfigError
-        As `solver_class`.
+        If `solver_class` does not accept the name.
     """
     cls = solver_class(name)
     if issubclass(cls, Estimator):
@@ -137,48 +143,52 @@ def solver_capabilities(name: str) -> Capabilities:
 
 
 def able_solvers(wanted: Callable[[Capabilities], bool]) -> str:
-    """The registered methods that can do something, for an error's remedy.
+    """List the registered methods with some capability, for error messages.
 
     Parameters
     ----------
     wanted : callable
-        Takes capabilities.
+        Function of `Capabilities` that returns True for the methods to list.
 
     Returns
     -------
     str
-        Their names, separated by commas.
+        Names of the methods, separated by commas.
     """
     able = []
     for name in solver_names():
         try:
             if wanted(solver_capabilities(name)):
                 able.append(name)
-        except ConfigError:  # another package's, which cannot be imported
+        except ConfigError:  # a method of another package that cannot be imported
             continue
     return ", ".join(able)
 
 
 def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
-    """A solver for data of this layout.
+    """Make a method for data of a layout.
 
     Parameters
     ----------
     name : str
+        Registered name or dotted name of a class.
     layout : Layout
-        Supplies the solver's structural parameters, e.g. ``shape``.
-    params : mapping
-    random_state : int, optional
-        Given to solvers that draw random numbers.
+        Layout of the data, from which the method's ``layout_parameters`` are set, e.g. ``shape``.
+    params : mapping of str to object
+        Parameters of the constructor, without ``layout_parameters`` and ``random_state``.
+    random_state : int, default=None
+        Seed for methods with a parameter ``random_state``; ignored by others.
 
     Returns
     -------
     Estimator
+        The unfitted estimator; classes in scikit-learn's style are wrapped in `ScikitLearnMethod`.
 
     Raises
     ------
     ConfigError
-        If the solver has no such parameter, or the data supply it.
+        If the name or a parameter is unknown, a required parameter is missing, or a parameter is set by the layout or
+        the seed.
 
     Examples
     --------
@@ -191,62 +201,70 @@ def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_st
     cls = solver_class(name)
     supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
     _check_parameters(name, cls, params, supplied)
-    drawn = {"random_state": random_state} if "random_state" in signature(cls).parameters else {}
+    seed = {"random_state": random_state} if "random_state" in signature(cls).parameters else {}
     if issubclass(cls, Estimator):
-        solver: Estimator = cls.from_layout(layout, **params, **drawn)
+        solver: Estimator = cls.from_layout(layout, **params, **seed)
         return solver
     try:
-        return ScikitLearnMethod(cls(**params, **drawn))
-    except Exception as error:  # another package's constructor may raise anything
-        raise ConfigError(f"solver: {name} cannot be made with these parameters: {error}") from error
+        return ScikitLearnMethod(cls(**params, **seed))
+    except Exception as error:  # a third-party constructor may raise any exception
+        raise ConfigError(f"solver: {name} cannot be constructed with these parameters: {error}") from error
 
 
 def warn_of_name_clash(name: str) -> None:
-    """Warn where another package registers a name of raysel's own; raysel's is used.
+    """Warn if another package registers the name of one of raysel's own methods; raysel's method is used.
 
     Parameters
     ----------
     name : str
+        Name of the method.
+
+    Warns
+    -----
+    UserWarning
+        If another package registers the name.
     """
     warn_of_clash(GROUP, name, OWN)
 
 
 def _check_parameters(name: str, cls: type, params: Mapping[str, Any], supplied: Collection[str]) -> None:
-    """Refuse parameters that the class has not, that the data or the study supply, and the lack of needed ones."""
+    """Check that all parameters exist and may be set, and that no required one is missing."""
     known = {key: p for key, p in signature(cls).parameters.items() if key != "random_state"}
     for key in params:
         if key in supplied:
-            raise ConfigError(f"solver: `{key}` comes from the data set; leave it out (set dataset.shape if need be).")
+            raise ConfigError(
+                f"solver: `{key}` is set from the data set; remove it (set dataset.shape to change the shape)."
+            )
         if key == "random_state":
-            raise ConfigError("solver: `random_state` comes from the study's seed; leave it out.")
+            raise ConfigError("solver: `random_state` is set from the study's seed; remove it.")
         if key not in known and Parameter.VAR_KEYWORD not in {p.kind for p in known.values()}:
             settable = [p for p in known if p not in supplied]
             raise ConfigError(f"solver: {name} has no parameter `{key}`; {_hint(key, settable)}")
     variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    needed = [key for key, p in known.items() if p.default is Parameter.empty and p.kind not in variadic]
-    if lacking := [key for key in needed if key not in params and key not in supplied]:
+    required = [key for key, p in known.items() if p.default is Parameter.empty and p.kind not in variadic]
+    if missing := [key for key in required if key not in params and key not in supplied]:
         raise ConfigError(
-            f"solver: {name} needs the parameter `{lacking[0]}`; set solver.params.{lacking[0]}, or, where it is no "
-            "number or word, name a class of your own that sets it."
+            f"solver: {name} requires the parameter `{missing[0]}`; set solver.params.{missing[0]}. If its value is "
+            "neither a number nor text, write a subclass that sets it."
         )
 
 
 def _imported(name: str) -> Any:
-    """What a dotted name stands for."""
-    module, _, attribute = name.rpartition(".")
+    """Import the object of a dotted name."""
+    path, _, attribute = name.rpartition(".")
     try:
-        home = importlib.import_module(module)
-    except Exception as error:  # a foreign module may raise anything as it is imported
+        module = importlib.import_module(path)
+    except Exception as error:  # importing a third-party module may raise any exception
         raise ConfigError(
-            f"solver.name: {module}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
-            f"install it, correct the name, or take one of {', '.join(solver_names())}."
+            f"solver.name: {path}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
+            f"install it, correct the name, or use one of {', '.join(solver_names())}."
         ) from error
-    if not hasattr(home, attribute):
-        public = [key for key, value in vars(home).items() if isclass(value) and not key.startswith("_")]
-        raise ConfigError(f"solver.name: {module} has no {attribute!r}; {_hint(attribute, public)}")
-    return getattr(home, attribute)
+    if not hasattr(module, attribute):
+        public = [key for key, value in vars(module).items() if isclass(value) and not key.startswith("_")]
+        raise ConfigError(f"solver.name: {path} has no {attribute!r}; {_hint(attribute, public)}")
+    return getattr(module, attribute)
 
 
 def _hint(word: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), 1)
-    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}."

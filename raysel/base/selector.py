@@ -1,4 +1,4 @@
-"""Methods that keep the best features, and those among them that are linear classifiers."""
+"""Base classes of feature selectors and of selectors that are linear classifiers."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ from raysel.base.estimator import Estimator
 
 
 class Selector(SelectorMixin, Estimator):
-    """A method whose ``transform`` keeps the best ``n_features_to_select`` features, half by default.
+    """Base class of methods whose ``transform`` selects the ``n_features_to_select`` best features.
 
-    Features without a score (0) are never kept: fewer remain where fewer have one.
+    By default half of the features are selected. Features with score 0 are never selected, so that fewer may remain.
     """
 
     n_features_to_select: int | None
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
-        wanted = self.n_features_to_select
-        # Half of the features by default, as scikit-learn's RFE does.
-        keep = max(1, self.n_features_in_ // 2) if wanted is None else wanted
-        return (self.ranking_ <= keep) & (self.scores_ > 0)
+        n_selected = self.n_features_to_select
+        # Half of the features by default, as in scikit-learn's RFE.
+        limit = max(1, self.n_features_in_ // 2) if n_selected is None else n_selected
+        return (self.ranking_ <= limit) & (self.scores_ > 0)
 
 
 class LinearSelector(ClassifierMixin, Selector):
-    """A selector that is also a linear classifier.
+    """Base class of selectors that are linear classifiers.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_classes, n_features), one row for two classes
-    intercept_ : ndarray of shape (n_classes,), one entry for two classes
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients; one row for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; one entry for two classes.
     classes_ : ndarray of shape (n_classes,)
+        Class labels.
     """
 
     capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, predicts=True)
@@ -49,15 +52,17 @@ class LinearSelector(ClassifierMixin, Selector):
     classes_: LabelArray
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of the classes: ``X coef_' + intercept_``.
+        """Compute the scores of the classes, ``X coef_' + intercept_``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            Score of each class; for two classes that of the second one.
         """
         check_is_fitted(self)
         features: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
@@ -65,16 +70,18 @@ class LinearSelector(ClassifierMixin, Selector):
         return values[:, 0] if len(self.coef_) == 1 else values
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """The class of largest score; for two classes the second where its score is positive.
+        """Predict the class of largest score; for two classes the second one if its score is positive.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Predicted classes.
         """
         values = self.decision_function(X)
-        chosen = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[chosen]
+        positions = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[positions]

@@ -1,4 +1,4 @@
-"""Decision trees of a model file: a damaged or forged one would read memory that is not its own."""
+"""Validation of decision trees in a model file; an invalid tree would access memory outside its arrays."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ from raysel.errors import DataError
 
 
 def check_trees(model: Any, what: str) -> None:
-    """Refuse a model that holds a tree whose nodes point outside of it or back, or ask for features there are not.
+    """Check that the child nodes of all trees of a model come after their parent, and that all features exist.
 
     Parameters
     ----------
     model : estimator
+        Model that may contain decision trees.
     what : str
-        For the message.
+        Name of the model in the message, e.g. the path of its file.
 
     Raises
     ------
     DataError
+        If a tree is invalid.
     """
-    if not all(_is_sound(tree) for tree in _trees(model, set())):
-        raise DataError(f"{what} holds a decision tree whose nodes do not fit together: damaged; export it again.")
+    if not all(_is_valid(tree) for tree in _trees(model, set())):
+        raise DataError(f"{what} holds a decision tree with invalid nodes: it is damaged; export the model again.")
 
 
-def _is_sound(tree: Tree) -> bool:
+def _is_valid(tree: Tree) -> bool:
     if not 0 < tree.node_count <= tree.capacity:
         return False
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     leaf = left == -1
-    here = np.arange(tree.node_count)
-    forward = (left > here) & (right > here) & (left < tree.node_count) & (right < tree.node_count)
-    known = (feature >= 0) & (feature < tree.n_features)
-    return bool(np.where(leaf, True, forward & known).all())
+    node = np.arange(tree.node_count)
+    valid_children = (left > node) & (right > node) & (left < tree.node_count) & (right < tree.node_count)
+    valid_feature = (feature >= 0) & (feature < tree.n_features)
+    return bool(np.where(leaf, True, valid_children & valid_feature).all())
 
 
 def _trees(value: Any, seen: set[int]) -> Iterator[Tree]:
-    """All trees within a value, each once."""
+    """Iterate over all distinct trees contained in a value."""
     if id(value) in seen:
         return
     seen.add(id(value))

@@ -1,1 +1,1 @@
-"""The methods that others are compared with."""
+"""Baseline methods for comparison."""

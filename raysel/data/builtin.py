@@ -1,4 +1,4 @@
-"""Data sets that come with scikit-learn, by name."""
+"""Data sets that are included in scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOADERS: dict[str, Callable[[], Any]] = {
     "breast_cancer": datasets.load_breast_cancer,
 }
 
-#: The names that `load_dataset` knows without a file.
+#: Names that `load_dataset` accepts in place of a file.
 BUILTIN_NAMES = tuple(_LOADERS)
 
 
 def load_builtin(name: str) -> RawData:
-    """One of scikit-learn's built-in sets: images as (n, h, w), tables with their feature names.
+    """Load one of the data sets that are included in scikit-learn.
 
     Parameters
     ----------
@@ -31,6 +31,7 @@ def load_builtin(name: str) -> RawData:
     Returns
     -------
     RawData
+        Images of shape (n, h, w), or a table of shape (n, d) with its feature names.
     """
     bunch = _LOADERS[name]()
     if "images" in bunch:

@@ -1,4 +1,4 @@
-"""The one value that every study starts from: samples, labels and the columns' layout, checked once."""
+"""Immutable, validated data set: samples, labels and the layout of the columns."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, read_only
 from raysel.errors import DataError
 
-#: Values that are padded at once for a hash: 8 MiB.
+#: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """An immutable data set for feature selection; whatever cannot be used is refused at construction.
+    """Immutable data set for feature selection, validated at construction.
 
     Parameters
     ----------
     X : array of numbers, shape (n_samples, n_features), or TaskBlocks
-        `TaskBlocks` where the layout is `Tasks`. Kept as read-only, C-contiguous float64; a writable
-        array is copied.
+        Samples, finite; `TaskBlocks` if and only if the layout is `Tasks`. Stored as read-only, C-contiguous
+        float64; a writable array is copied.
     y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
-        Labels: whole numbers (kept as int64) or text; ``task/label`` where the layout is `Tasks`.
+        Labels: integers (stored as int64) or text; ``task/label`` if the layout is `Tasks`.
     layout : Layout
-        How the columns are arranged, e.g. ``Matrix(32, 32)``.
+        Arrangement of the columns, e.g. ``Matrix(32, 32)``.
     name : str, default="data"
-        For messages and tables; no part of ``content_hash``.
+        Name in messages and tables; not part of ``content_hash``.
     groups : array of shape (n_samples,), default=None
-        Samples that share a value belong together (one patient, one video): no split parts them.
+        Group of each sample, e.g. a patient or a video. Samples of one group are never split between training
+        and test set. None: every sample may be split from every other.
     feature_names : sequence of str, default=()
-        Empty for the layout's own names.
+        Name of each column. Empty: the default names of the layout.
     label_names : sequence of str, default=()
-        Of an indicator's columns; empty for their numbers.
+        Name of each column of an indicator. Empty: the column numbers. Ignored for single labels.
 
     Raises
     ------
     DataError
-        If the parts do not fit each other, X holds NaN, infinity or no numbers at all, a name is
-        given twice, or there are fewer than two classes, in all or in one of several tasks.
+        If the shapes do not match, X holds NaN, infinity or values that are not numbers, a name is repeated, or
+        y or one of its tasks has fewer than two classes.
 
     Examples
     --------
@@ -86,14 +87,14 @@ class Dataset:
                     "X must be (n, d) or (n, h, w), with one label and one group for each of the n samples."
                 )
         if groups is not None and groups.ndim != 1:
-            raise DataError(f"{where}: groups has shape {groups.shape}; give one value a sample.")
+            raise DataError(f"{where}: groups has shape {groups.shape}; give one value for each sample.")
         _check_classes(y, where)
         if isinstance(X, TaskBlocks) and isinstance(self.layout, Tasks):
             _check_tasks(as_task_blocks(X, self.layout), y, self.layout, where)
         elif isinstance(X, TaskBlocks) or isinstance(self.layout, Tasks):
             raise DataError(
-                f"{where}: X is of type {type(X).__name__} and the layout {self.layout!r}; tasks go with TaskBlocks, "
-                "which TaskBlocks.from_dense makes of an array, and no other layout does."
+                f"{where}: X is of type {type(X).__name__} and the layout is {self.layout!r}; the layout Tasks "
+                "requires TaskBlocks (see TaskBlocks.from_dense), every other layout requires an array."
             )
         _check_finite(X, names, where)
         labels = _checked_label_names(self.label_names, y, where)
@@ -120,28 +121,28 @@ class Dataset:
 
     @property
     def is_multilabel(self) -> bool:
-        """Whether y is an indicator: any number of labels a sample."""
+        """Whether y is an indicator: any number of labels for each sample."""
         return self.y.ndim == 2
 
     @cached_property
     def classes(self) -> LabelArray:
-        """The labels that occur, sorted; for an indicator the names of its columns."""
+        """Distinct labels, sorted; for an indicator the names of its columns."""
         return np.array(self.label_names) if self.is_multilabel else np.unique(self.y)
 
     @property
     def tasks(self) -> IntArray | None:
-        """The task of each sample, as a position in the layout's tasks; None where the data are one task."""
+        """Task of each sample, as a position in the layout's tasks; None for data of one task."""
         return self.X.tasks if isinstance(self.X, TaskBlocks) else None
 
     @cached_property
     def constant(self) -> BoolArray:
-        """Whether each feature has one value only, in all samples or all of its task: shape (n_features,)."""
+        """Mask of the features with one value only, over all samples of their task: shape (n_features,)."""
         blocks = self.X.blocks if isinstance(self.X, TaskBlocks) else (self.X,)
         return np.concatenate([block.max(axis=0) == block.min(axis=0) for block in blocks])
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over everything but the name: the same for the same data, whatever the file's format."""
+        """SHA-256 of everything except the name; it does not depend on the format of the file."""
         digest = hashlib.sha256()
         described = {
             "layout": self.layout.to_json(),
@@ -152,7 +153,7 @@ class Dataset:
             "groups": None if self.groups is None else self.groups.tolist(),
         }
         digest.update(json.dumps(described, sort_keys=True).encode())
-        # Of several tasks the bytes of the padded array, in pieces, for it may be many times larger than the blocks.
+        # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.
         rows = max(1, _HASHED_VALUES // self.n_features)
         for start in range(0, self.n_samples, rows):
             part = self.X[start : start + rows]
@@ -167,22 +168,22 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
     if X.ndim != 2:
         raise DataError(f"{where}: X has shape {X.shape}; give (n_samples, n_features).")
     if X.size == 0:
-        raise DataError(f"{where}: X is empty, its shape is {X.shape}; give at least one sample and one feature.")
+        raise DataError(f"{where}: X is empty (shape {X.shape}); give at least one sample and one feature.")
     return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
 
 
 def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
-    """Labels as int64 or text, so that the same labels are equal whatever file they came from."""
+    """Convert labels to int64 or text, so that they compare equal for every file format."""
     if values.ndim not in (1, 2):
-        raise DataError(f"{what} has shape {values.shape}; give one value a sample.")
+        raise DataError(f"{what} has shape {values.shape}; give one value for each sample.")
     kind = values.dtype.kind
     if kind in "biuf":
         with np.errstate(invalid="ignore"):
-            whole = values.astype(np.int64)
-        if not np.array_equal(whole, values):
-            culprit = values[whole != values].flat[0]
-            raise DataError(f"{what} holds {culprit}, which is no label; give whole numbers or text.")
-        return read_only(whole, values)
+            integers = values.astype(np.int64)
+        if not np.array_equal(integers, values):
+            invalid = values[integers != values].flat[0]
+            raise DataError(f"{what} holds {invalid}, which is not a valid label; give whole numbers or text.")
+        return read_only(integers, values)
     if kind in "UT":
         return read_only(values.astype(np.str_), values)
     raise DataError(f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str).")
@@ -193,11 +194,11 @@ def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
         raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X.")
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise DataError(f"{where}: {times} features are called '{name}'; give each feature a name of its own.")
+        raise DataError(f"{where}: {times} features are called '{name}'; give each feature a different name.")
 
 
 def _as_indicator(y: LabelArray) -> LabelArray:
-    """An indicator of -1 and 1 as one of 0 and 1."""
+    """Convert an indicator of -1 and 1 to one of 0 and 1."""
     if y.ndim == 2 and y.dtype.kind == "i" and y.size and y.min() == -1 and np.isin(y, (-1, 1)).all():
         return (y + 1) // 2
     return y
@@ -206,45 +207,45 @@ def _as_indicator(y: LabelArray) -> LabelArray:
 def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
     if y.ndim == 1:
         return ()
-    found = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
-    if len(found) != y.shape[1] or len(set(found)) < len(found):
-        raise DataError(f"{where}: {y.shape[1]} labels need as many different names, not {', '.join(found)}.")
+    labels = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
+    if len(labels) != y.shape[1] or len(set(labels)) < len(labels):
+        raise DataError(f"{where}: {y.shape[1]} labels need as many different names, not {', '.join(labels)}.")
     constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
     if constant.size:
-        which = ", ".join(found[i] for i in constant)
+        which = ", ".join(labels[i] for i in constant)
         raise DataError(
             f"{where}: every sample has the same value of label {which}; "
-            "leave it out, e.g. with dataset.exclude_labels."
+            "exclude it, e.g. by exclude_labels of load_dataset."
         )
-    return found
+    return labels
 
 
 def _check_classes(y: LabelArray, where: str) -> None:
     if y.ndim == 1:
         classes = np.unique(y)
         if len(classes) < 2:
-            raise DataError(f"{where}: y holds one class only ({classes[0]!s}); a ranking needs two at least.")
+            raise DataError(f"{where}: y holds one class only ({classes[0]!s}); at least two are needed.")
         return
     if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
         raise DataError(
-            f"{where}: y has shape {y.shape}; give (n_samples,) labels, "
-            "or a 0/1 indicator of shape (n_samples, n_labels) with two labels at least."
+            f"{where}: y has shape {y.shape}; give labels of shape (n_samples,), "
+            "or a 0/1 indicator of shape (n_samples, n_labels) with at least two labels."
         )
 
 
 def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Tasks, where: str) -> None:
-    """Each task has classes of its own, whose names tell equal labels of two tasks apart."""
+    """Check that each task has at least two classes, with the task's name as prefix."""
     if y.ndim != 1:
-        raise DataError(f"{where}: several tasks need one label a sample, not an indicator.")
+        raise DataError(f"{where}: several tasks need one label for each sample, not an indicator.")
     for i, name in enumerate(layout.tasks):
         classes = np.unique(y[X.tasks == i])
         if len(classes) < 2:
-            held = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
-            raise DataError(f"{where}: task {name!r} holds {held}; every task needs two classes at least.")
-        if strange := [label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")]:
+            content = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
+            raise DataError(f"{where}: task {name!r} holds {content}; every task needs at least two classes.")
+        if invalid := [label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")]:
             raise DataError(
-                f"{where}: task {name!r} has the label {strange[0]!s}; write '{name}{SEPARATOR}{strange[0]!s}', "
-                "so that equal labels of two tasks stay apart."
+                f"{where}: task {name!r} has the label {invalid[0]!s}; write '{name}{SEPARATOR}{invalid[0]!s}', "
+                "so that equal labels of two tasks remain different."
             )
 
 
@@ -262,5 +263,5 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str) -> None:
         row, column = min(bad.tolist())
         raise DataError(
             f"{where}: X holds {len(bad)} values that are NaN or infinite, the first in row {row}, "
-            f"column {column} (feature '{names[column]}', counted from 0); fill them in or leave these samples out."
+            f"column {column} (feature '{names[column]}', counted from 0); impute them or remove these samples."
         )

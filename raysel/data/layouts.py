@@ -1,4 +1,4 @@
-"""How the columns of a 2-D ``X`` are arranged: the structure that a method may use."""
+"""Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 from raysel.arrays import LabelArray
 from raysel.errors import DataError
 
-#: Between a task's name and a label, wherever the labels of several tasks stand together.
+#: Separator of a task's name and a label, ``task/label``, in the labels of several tasks.
 SEPARATOR = "/"
 
 
 class Layout(ABC):
-    """The arrangement of a data set's columns."""
+    """Base class of the arrangements of a data set's columns."""
 
     @property
     @abstractmethod
@@ -28,21 +28,21 @@ class Layout(ABC):
 
     @abstractmethod
     def coordinates(self) -> dict[str, LabelArray]:
-        """Named coordinates, one array of shape (n_features,) each, in column order."""
+        """Coordinates of the columns: an array of shape (n_features,) for each coordinate's name."""
 
     @abstractmethod
     def default_names(self) -> list[str]:
-        """A name for each column, made from its coordinates."""
+        """Name of each column, made from its coordinates."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready description that `layout_from_json` reads back."""
+        """Describe the layout by values that JSON can hold; `layout_from_json` is the inverse."""
 
 
 class PartedLayout(Layout):
-    """Columns that fall into parts of a name each, one after the other."""
+    """Base class of layouts whose columns form consecutive named parts."""
 
-    #: What a part is called in tables.
+    #: Name of the column of tables that holds the part's name.
     part: ClassVar[str]
 
     @abstractmethod
@@ -55,14 +55,14 @@ class PartedLayout(Layout):
         return sum(self.widths().values())
 
     def slices(self) -> dict[str, slice]:
-        """The columns of each part."""
+        """Columns of each part."""
         stops = np.cumsum(list(self.widths().values())).tolist()
         return {
             name: slice(stop - width, stop) for (name, width), stop in zip(self.widths().items(), stops, strict=True)
         }
 
     def coordinates(self) -> dict[str, LabelArray]:
-        """The part's name and the index within the part."""
+        """Name of the part and index within the part, for each column."""
         widths = self.widths()
         columns = [np.arange(width) for width in widths.values()]
         return {self.part: np.repeat(list(widths), list(widths.values())), "column": np.concatenate(columns)}
@@ -70,12 +70,17 @@ class PartedLayout(Layout):
 
 @dataclass(frozen=True)
 class Tensor(Layout):
-    """Columns are the cells of an array of any order, in C order.
+    """Layout of samples that are arrays of any order; the columns are their cells in C order.
 
     Parameters
     ----------
     shape : tuple of int
-        E.g. (height, width) of an image.
+        Shape of a sample, e.g. (height, width) of an image.
+
+    Raises
+    ------
+    DataError
+        If ``shape`` is empty or holds anything but positive integers.
 
     Examples
     --------
@@ -95,17 +100,17 @@ class Tensor(Layout):
         return math.prod(self.shape)
 
     def axes(self) -> list[str]:
-        """The names of the axes: row and column, or axis0, axis1, ... for higher orders."""
+        """Names of the axes: row and column, or axis0, axis1, ... for higher orders."""
         return ["row", "column"] if len(self.shape) <= 2 else [f"axis{i}" for i in range(len(self.shape))]
 
     def coordinates(self) -> dict[str, LabelArray]:
-        """Index along each axis; a plain vector is one column."""
+        """Index along each axis, for each cell; a vector is treated as one column."""
         shape = self.shape if len(self.shape) > 1 else (*self.shape, 1)
         indices = np.unravel_index(np.arange(self.n_features), shape)
         return {axis: index.astype(np.int64) for axis, index in zip(self.axes(), indices, strict=True)}
 
     def default_names(self) -> list[str]:
-        """Name the cells ``r0c0, r0c1, ...``; those of a plain vector ``x0, x1, ...``."""
+        """Name the cells ``r0c0, r0c1, ...``; those of a vector ``x0, x1, ...``."""
         if len(self.shape) == 1:
             return [f"x{i}" for i in range(self.n_features)]
         letters = ["r", "c"] if len(self.shape) == 2 else [f"a{i}_" for i in range(len(self.shape))]
@@ -118,15 +123,24 @@ class Tensor(Layout):
 
 
 def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layout it makes
-    """The layout of matrix-shaped samples, height x width.
+    """Make the layout of matrix-shaped samples.
 
     Parameters
     ----------
-    height, width : int
+    height : int
+        Number of rows of a sample.
+    width : int
+        Number of columns of a sample.
 
     Returns
     -------
-    Tensor of order 2
+    Tensor
+        Layout of order 2.
+
+    Raises
+    ------
+    DataError
+        If ``height`` or ``width`` is not a positive integer.
 
     Examples
     --------
@@ -138,12 +152,17 @@ def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layo
 
 @dataclass(frozen=True)
 class Tasks(PartedLayout):
-    """Columns are the feature spaces of several tasks, one after the other; a sample fills its own task's only.
+    """Layout of several tasks: consecutive blocks of columns, of which a sample fills that of its own task only.
 
     Parameters
     ----------
     tasks : mapping of str to int or tuple of int
-        Each task's name and its number of columns, or the shape of its samples.
+        Name of each task, in column order, and its number of columns or the shape of its samples.
+
+    Raises
+    ------
+    DataError
+        If there is no task, or a number of columns is not a positive integer.
 
     Examples
     --------
@@ -163,8 +182,8 @@ class Tasks(PartedLayout):
             sides = tuple(shape) if isinstance(shape, Sequence) else (shape,)
             if not sides or any(not isinstance(side, Integral) or isinstance(side, bool) or side < 1 for side in sides):
                 raise DataError(f"task {name!r} has {shape!r} columns: give a positive whole number or a shape.")
-            whole = tuple(int(side) for side in sides)
-            shapes[name] = whole if isinstance(shape, Sequence) else whole[0]
+            integers = tuple(int(side) for side in sides)
+            shapes[name] = integers if isinstance(shape, Sequence) else integers[0]
         object.__setattr__(self, "tasks", shapes)
 
     def widths(self) -> dict[str, int]:
@@ -183,17 +202,17 @@ class Tasks(PartedLayout):
 
 @dataclass(frozen=True)
 class Modalities(PartedLayout):
-    """Columns are the features of several modalities, one after the other; every sample fills them all.
+    """Layout of several modalities: consecutive blocks of columns, all of which every sample fills.
 
     Parameters
     ----------
     modalities : mapping of str to int, or sequence of (str, int)
-        Each modality's name and its number of columns, in column order.
+        Name of each modality and its number of columns, in column order.
 
     Raises
     ------
     DataError
-        If a width is not a positive whole number, a modality is named twice, or there is none.
+        If a number of columns is not a positive integer, a name is repeated, or there is no modality.
 
     Examples
     --------
@@ -210,12 +229,12 @@ class Modalities(PartedLayout):
         widths: dict[str, int] = {}
         for name, width in given:
             if name in widths:
-                raise DataError(f"modality {name!r} is named twice: give each one a name of its own.")
+                raise DataError(f"modality {name!r} is named twice: give each modality a different name.")
             if isinstance(width, bool) or not isinstance(width, Integral) or width < 1:
                 raise DataError(f"modality {name!r} has {width!r} columns: give a positive whole number.")
             widths[name] = int(width)
         if not widths:
-            raise DataError("there are no modalities: name each one with its number of columns.")
+            raise DataError("modalities is empty: name each modality with its number of columns.")
         object.__setattr__(self, "modalities", widths)
 
     def widths(self) -> dict[str, int]:
@@ -232,20 +251,22 @@ class Modalities(PartedLayout):
 
 
 def layout_from_json(description: Mapping[str, Any]) -> Layout:
-    """The layout that ``to_json`` described.
+    """Make a layout from its description.
 
     Parameters
     ----------
     description : mapping
+        Description of a layout, as ``to_json`` returns it.
 
     Returns
     -------
     Layout
+        The described layout.
 
     Raises
     ------
     DataError
-        If the kind is not one that raysel knows.
+        If ``description["kind"]`` is unknown.
     """
     if description.get("kind") == "tensor":
         return Tensor(tuple(description["shape"]))
@@ -253,4 +274,4 @@ def layout_from_json(description: Mapping[str, Any]) -> Layout:
         return Tasks(dict(description["tasks"]))
     if description.get("kind") == "modalities":
         return Modalities(description["modalities"])
-    raise DataError(f"the layout {dict(description)!r} is of no kind that raysel knows (tensor, tasks, modalities).")
+    raise DataError(f"the layout {dict(description)!r} has an unknown kind; known: tensor, tasks, modalities.")

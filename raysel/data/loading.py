@@ -1,4 +1,4 @@
-"""One door for every data set: a built-in name or a file, by its suffix."""
+"""Loading of data sets by name or from a file, whose suffix determines the reader."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
 
-#: Reads a file; the second argument names the array of groups, if any is asked for.
+#: Function that reads a file; the second argument is the name of the array of groups, or None.
 Reader: TypeAlias = Callable[[Path, str | None], RawData]
 
-#: The entry point group in which other packages register readers, each by the suffix of its files without the dot.
+#: Entry point group in which other packages register readers; the name is the file suffix without the dot.
 GROUP = "raysel.readers"
 
 _READERS: dict[str, Reader] = {
@@ -43,38 +43,41 @@ def load_dataset(
     groups: str | None = None,
     exclude_labels: Collection[str] = (),
 ) -> Dataset:
-    """Load a data set from a file, or one of scikit-learn's built-in sets by its name.
+    """Load a data set by name or from a file.
 
     Parameters
     ----------
     path_or_name : str or Path
-        digits, iris, wine or breast_cancer, or a file, looked up from the working directory, then
-        from ``$RAYSEL_DATA``:
+        Name of one of scikit-learn's data sets (digits, iris, wine or breast_cancer), or path of a file, relative
+        to the working directory or else to ``$RAYSEL_DATA``:
 
-        - .npz and .mat: arrays ``X``, (n, d) or (n, h, w), or one array a modality, ``view_0``,
+        - .npz and .mat: arrays ``X``, (n, d) or (n, h, w), or an array for each modality, ``view_0``,
           ``view_1``, ..., (n, width), with ``view_names``; and ``y``, (n,), or an indicator ``Y``,
-          (n, labels), with ``label_names``; also ``fea`` and ``gnd``. Nothing is ever unpickled.
-        - .csv, .parquet, .arrow or .feather: a column ``y``, ``label`` or ``target``, or one column
-          ``y.<label>`` a label; every other column is a feature, of a modality if all are called
-          ``<modality>.<feature>``; or a file written by `save_dataset`;
-        - what another package reads that registers a suffix under the entry point ``raysel.readers``.
+          (n, labels), with ``label_names``; ``fea`` and ``gnd`` are accepted for ``X`` and ``y``. Pickled objects
+          are never loaded.
+        - .csv, .parquet, .arrow or .feather: a column ``y``, ``label`` or ``target``, or a column
+          ``y.<label>`` for each label; every other column is a feature, of a modality if all are called
+          ``<modality>.<feature>``; or a file written by `save_dataset`.
+        - a suffix that another package registers under the entry point ``raysel.readers``.
     shape : sequence of int, default=None
-        E.g. [32, 32], where the file does not say how its columns form an image (C order).
+        Shape of a sample, e.g. [32, 32], whose cells are the columns in C order. None: as stored in the file.
     modalities : mapping of str to int, default=None
-        Each modality's name and number of columns, in order, where the file does not say.
+        Name of each modality and its number of columns, in column order. None: as stored in the file.
     groups : str, default=None
-        The array or column of the file that says which samples belong together.
+        Name of the array or column that holds the group of each sample. None: no groups, or those that
+        `save_dataset` stored.
     exclude_labels : collection of str, default=()
-        Labels of an indicator that are left out.
+        Names of the columns of an indicator to exclude.
 
     Returns
     -------
     Dataset
+        The validated data set.
 
     Raises
     ------
     DataError
-        If there is no such file, it cannot be read, lacks a part, or holds what cannot be used.
+        If the file does not exist, cannot be read, lacks an array or column, or holds invalid values.
 
     Examples
     --------
@@ -84,7 +87,7 @@ def load_dataset(
     if path_or_name in BUILTIN_NAMES:
         source = str(path_or_name)
         if groups is not None:
-            raise DataError(f"the built-in set {source} has no array '{groups}' for the groups.")
+            raise DataError(f"the built-in data set {source} has no array '{groups}' for the groups.")
         contents = load_builtin(source)
     else:
         path = _find(path_or_name)
@@ -93,20 +96,20 @@ def load_dataset(
     X = contents.X
     if isinstance(X, TaskBlocks):
         if shape is not None or modalities is not None:
-            raise DataError(f"{source} holds several tasks, whose shapes it tells: leave shape and modalities out.")
+            raise DataError(f"{source} holds several tasks and their shapes: leave shape and modalities out.")
         layout = contents.layout or Tensor(X.shape[1:])
     else:
         if X.ndim < 2 or X.size == 0:
             raise DataError(
-                f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give (n, d), (n, h, w) or more axes, "
-                "none empty."
+                f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give a non-empty array of shape "
+                "(n, d), (n, h, w) or with more axes."
             )
         layout = _layout(X.shape[1:], contents.layout, shape, source)
         if modalities is not None:
-            layout = _declared(modalities, X.shape[1:], source)
+            layout = _modalities(modalities, X.shape[1:], source)
         X = X.reshape(len(X), math.prod(X.shape[1:]))
-        X.flags.writeable = False  # nobody else holds it: the data set may keep it as it is
-    y, label_names = _without(contents.y, contents.label_names, exclude_labels, source)
+        X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
+    y, label_names = _exclude(contents.y, contents.label_names, exclude_labels, source)
     try:
         return Dataset(
             X=X,
@@ -121,50 +124,54 @@ def load_dataset(
         raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
 
 
-def _declared(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
+def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
     layout, n_features = Modalities(modalities), math.prod(sides)
     if layout.n_features != n_features:
         raise DataError(
-            f"the modalities {dict(modalities)} have {layout.n_features} columns together, "
-            f"but {source} has {n_features} features; the widths must add up to {n_features}."
+            f"modalities={dict(modalities)} have {layout.n_features} columns in total, "
+            f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
         )
     return layout
 
 
-def _without(
+def _exclude(
     y: LabelArray, names: tuple[str, ...], excluded: Collection[str], source: str
 ) -> tuple[LabelArray, tuple[str, ...]]:
-    """The indicator without the excluded labels."""
+    """Remove the excluded labels from an indicator and from its names."""
     if not excluded:
         return y, names
     if y.ndim != 2:
-        raise DataError(f"exclude_labels: the labels of {source} are no indicator; leave these samples out instead.")
+        raise DataError(
+            f"exclude_labels requires an indicator, but y of {source} has one label for each sample; remove the "
+            "samples of these labels from the file instead."
+        )
     names = names or tuple(str(i) for i in range(y.shape[1]))
     if len(names) != y.shape[1]:
-        raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give each label one.")
+        raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give one name for each label.")
     for label in excluded:
         if label not in names:
-            near = get_close_matches(label, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}."
+            close = get_close_matches(label, names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}."
             raise DataError(f"exclude_labels: {source} has no label {label}; {hint}")
-    kept = [i for i, name in enumerate(names) if name not in excluded]
-    return y[:, kept], tuple(names[i] for i in kept)
+    remaining = [i for i, name in enumerate(names) if name not in excluded]
+    return y[:, remaining], tuple(names[i] for i in remaining)
 
 
 def _find(path_or_name: str | Path) -> Path:
     suffix = Path(path_or_name).suffix.lower()
     if suffix in _READERS or suffix[1:] in plugin_names(GROUP):
         return find_data_file(path_or_name)
-    near = get_close_matches(str(path_or_name), BUILTIN_NAMES, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    close = get_close_matches(str(path_or_name), BUILTIN_NAMES, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    suffixes = [*_READERS, *(f".{name}" for name in plugin_names(GROUP))]
     raise DataError(
-        f"{path_or_name} is neither a built-in set ({', '.join(BUILTIN_NAMES)}) "
-        f"nor a file that raysel reads ({', '.join([*_READERS, *(f'.{name}' for name in plugin_names(GROUP))])}).{hint}"
+        f"{path_or_name} is neither a built-in data set ({', '.join(BUILTIN_NAMES)}) "
+        f"nor a file of a known format ({', '.join(suffixes)}).{hint}"
     )
 
 
 def _reader(suffix: str) -> Reader:
-    """The reader of files of a suffix: raysel's own, else another package's."""
+    """Return the reader for a file suffix: raysel's own, or else one of another package."""
     if suffix in _READERS:
         return _READERS[suffix]
     try:
@@ -175,20 +182,20 @@ def _reader(suffix: str) -> Reader:
 
 
 def _layout(sides: tuple[int, ...], stored: Layout | None, shape: Sequence[int] | None, source: str) -> Layout:
-    """The layout that was asked for, if it fits; else the file's; else that of the array's own axes."""
+    """Layout of the given shape, or else the one stored in the file, or else that of the array's axes."""
     if shape is None:
         return stored or Tensor(sides)
-    asked = Tensor(tuple(shape))
+    layout = Tensor(tuple(shape))
     n_features = math.prod(sides)
-    if asked.n_features != n_features:
+    if layout.n_features != n_features:
         raise DataError(
-            f"shape {list(shape)} has {asked.n_features} cells, but {source} has {n_features} features; "
-            f"the sides must multiply to {n_features}, e.g. {_factor_pairs(n_features)}."
+            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features} features; "
+            f"the product of its sides must be {n_features}, e.g. {_factor_pairs(n_features)}."
         )
-    return asked
+    return layout
 
 
 def _factor_pairs(number: int) -> str:
-    """Up to three ways to write the number as height x width, the squarest first."""
-    low = [side for side in range(1, math.isqrt(number) + 1) if number % side == 0]
-    return " or ".join(str([side, number // side]) for side in low[:-4:-1])
+    """Up to three factorisations of a number as height x width, the closest to a square first."""
+    heights = [side for side in range(1, math.isqrt(number) + 1) if number % side == 0]
+    return " or ".join(str([side, number // side]) for side in heights[:-4:-1])

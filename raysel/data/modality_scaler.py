@@ -1,4 +1,4 @@
-"""Scaling of multimodal data, modality by modality, fitted on a training set only."""
+"""Scaling of multimodal data, fitted on a training set only."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from raysel.validation import StrOptions, fit_context
 
 
 class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Make modalities of different units and widths comparable.
+    """Scale modalities of different units and widths to comparable values.
 
     Parameters
     ----------
     modalities : dict of str to int, default=None
-        Each modality's number of columns of X, in column order. None: all of X is one modality.
+        Number of columns of each modality, in column order. None: all columns are one modality.
     method : {"zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"}, default="zscore_sqrt_width"
-        "zscore": zero mean and unit variance for each feature. "zscore_sqrt_width": that divided by the square root
-        of the modality's width, so that every modality has the same total variance. "minmax": each feature to
-        [0, 1]. "row_unit": each sample to unit l2 norm in each modality. "none": the data as they are.
+        "zscore": zero mean and unit variance for each feature. "zscore_sqrt_width": z-scores divided by the square
+        root of the modality's number of columns, so that every modality has the same total variance. "minmax": each
+        feature to [0, 1]. "row_unit": each sample to unit l2 norm in each modality. "none": no scaling.
 
     Attributes
     ----------
-    offset_, scale_ : ndarray of shape (n_features,)
-        The transform is (X - offset_) / scale_, followed by the rows' normalisation for "row_unit".
+    offset_ : ndarray of shape (n_features,)
+        Value that is subtracted from each feature.
+    scale_ : ndarray of shape (n_features,)
+        Value that each feature is divided by afterwards; "row_unit" then normalises the rows.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where X had names
+        Number of features of the training set.
+    feature_names_in_ : ndarray of str
+        Names of the features; only if X had names.
 
     Examples
     --------
@@ -68,28 +72,31 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ConfigError(str(error)) from error
         if layout.n_features != n_features:
             raise ConfigError(
-                f"modalities {dict(layout.modalities)!r} have {layout.n_features} columns together,"
-                f" X has {n_features}: every column belongs to exactly one modality."
+                f"modalities {dict(layout.modalities)!r} have {layout.n_features} columns in total,"
+                f" but X has {n_features}: every column must belong to exactly one modality."
             )
         return layout
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Take offsets and scales from the training set.
+        """Compute offsets and scales from a training set.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : ignored
+            Training samples.
+        y : None
+            Ignored.
 
         Returns
         -------
         self
+            The fitted scaler.
 
         Raises
         ------
         ConfigError
-            If the modalities do not fit X.
+            If the numbers of columns of the modalities do not sum to n_features.
         """
         values: FloatArray = validate_data(self, X, dtype=np.float64)
         layout = self._layout(values.shape[1])
@@ -106,15 +113,17 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Scale by what the training set told.
+        """Scale samples by the offsets and scales of the training set.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            Scaled samples.
         """
         check_is_fitted(self)
         values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)

@@ -1,4 +1,4 @@
-"""Scalings, fitted on a training set only: one range for all features, z-scores, or none."""
+"""Scalers by name, fitted on a training set only."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from raysel.errors import ConfigError
 
 
 class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Map the training set's overall range to [0, 1].
+    """Scale all features by one offset and one range, so that the training set lies in [0, 1].
 
-    All features share one offset and one range, ``(X - offset_) / range_``, so that the pixels of an
-    image keep their variances relative to each other.
+    The transform is ``(X - offset_) / range_``. It preserves the ratios of the features' variances, e.g. of the
+    pixels of an image.
 
     Attributes
     ----------
     offset_ : float
-        The smallest value of the training set.
+        Smallest value of the training set.
     range_ : float
-        Its largest value less the smallest; 1 where all values are equal.
+        Difference of the largest and the smallest value of the training set; 1 if all values are equal.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where X had names
+        Number of features of the training set.
+    feature_names_in_ : ndarray of str
+        Names of the features; only if X had names.
 
     Examples
     --------
@@ -43,16 +45,19 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     range_: float
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Take the range of the training set.
+        """Compute the offset and the range of a training set.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        y : ignored
+            Training samples.
+        y : None
+            Ignored.
 
         Returns
         -------
         self
+            The fitted scaler.
         """
         values: FloatArray = validate_data(self, X, dtype=np.float64)
         self.offset_ = float(values.min())
@@ -60,15 +65,17 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Shift and divide by the training set's range; new samples may fall outside [0, 1].
+        """Scale samples by the training set's range; new samples may lie outside [0, 1].
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            Scaled samples.
         """
         check_is_fitted(self)
         values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
@@ -78,24 +85,25 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
-    """Make the scaler that a study's ``dataset.scaling`` names, not fitted yet.
+    """Make an unfitted scaler by name.
 
     Parameters
     ----------
     name : {"unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"}
-        One range for all features, zero mean and unit variance for each, or the data as they are; the last
-        three are those of `ModalityScaler`.
+        "unit": one range for all features. "zscore": zero mean and unit variance for each feature. "none": no
+        scaling. The others are the methods of `ModalityScaler`.
     layout : Layout, default=None
-        Names the tasks or the modalities; without any, all features are one.
+        Layout of the data, which gives the columns of the tasks or modalities. None: one task, one modality.
 
     Returns
     -------
     UnitScaler, StandardScaler, FunctionTransformer, ModalityScaler or TaskScaler
+        The unfitted scaler.
 
     Raises
     ------
     ConfigError
-        If the name is none of these, or the scaling not for such data.
+        If the name is unknown, or the scaling does not support several tasks.
 
     Examples
     --------
@@ -112,7 +120,7 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
         case "none":
             return FunctionTransformer(feature_names_out="one-to-one")
         case "zscore_sqrt_width" | "minmax" | "row_unit" if isinstance(layout, Tasks):
-            raise ConfigError(f"scaling {name!r} knows no tasks; for several of them give unit, zscore or none.")
+            raise ConfigError(f"scaling {name!r} does not support several tasks; give unit, zscore or none.")
         case "zscore_sqrt_width" | "minmax" | "row_unit":
             return ModalityScaler(layout.modalities if isinstance(layout, Modalities) else None, method=name)
         case _:

@@ -1,4 +1,4 @@
-"""Data whose relevant features are known, because they were planted."""
+"""Synthetic data sets whose informative features are known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
 from raysel.errors import ConfigError
 
-#: Of a modality's shared noise.
+#: Number of factors of the noise that the features of a modality share.
 _FACTORS = 5
 
 
@@ -24,36 +24,40 @@ def make_matrix_classification(
     noise: float = 1.0,
     random_state: int | None = None,
 ) -> tuple[Dataset, BoolArray]:
-    """Make matrix-shaped samples whose classes differ in a planted block of cells and nowhere else.
+    """Make matrix-shaped samples whose class means differ only in a block of informative cells.
 
-    A sample of class r is ``t_r v' + noise * N(0, 1)``: its class's mean is a matrix of rank one on the
-    planted rows and columns (drawn at random, not adjacent) and zero elsewhere. Over the classes, t has
-    mean 0 and standard deviation 1 in each planted row, and ``0.5 <= v <= 1.5``: every planted cell
-    separates classes, by at least half a unit of standard deviation between their means.
+    A sample of class r is ``t_r v' + noise * N(0, 1)``: the mean of its class is a matrix of rank one on the
+    informative rows and columns (drawn at random, not necessarily adjacent) and zero elsewhere. Over the classes, t
+    has mean 0 and standard deviation 1 in each informative row, and ``0.5 <= v <= 1.5``. The class means in an
+    informative cell therefore have a standard deviation of at least 0.5.
 
     Parameters
     ----------
     n_samples : int, default=200
-        Spread evenly over the classes.
+        Number of samples, divided evenly among the classes.
     shape : (int, int), default=(8, 8)
         Height and width of a sample.
     n_classes : int, default=3
+        Number of classes.
     n_informative : int, default=16
-        Number of planted cells; a product of at most height and at most width, the squarest is taken.
+        Number of informative cells, a product of a number of rows and a number of columns that fit into ``shape``;
+        the factors closest to a square are used.
     noise : float, default=1.0
         Standard deviation of the noise in every cell.
     random_state : int, default=None
+        Seed of the random numbers. None: a different data set at every call.
 
     Returns
     -------
     dataset : Dataset
+        The samples, of layout ``Matrix(height, width)``.
     mask : ndarray of bool, shape (height * width,)
-        The planted cells.
+        Mask of the informative cells.
 
     Raises
     ------
     ConfigError
-        If there are fewer than two classes, fewer samples than classes, or no block of that many cells.
+        If ``n_classes`` is below 2 or above ``n_samples``, or no block within ``shape`` has ``n_informative`` cells.
 
     Examples
     --------
@@ -91,42 +95,46 @@ def make_multimodal_classification(
     multilabel: bool = False,
     random_state: int | None = None,
 ) -> tuple[Dataset, BoolArray]:
-    """Make multimodal samples whose classes, or labels, differ in planted features of some modalities and nowhere else.
+    """Make multimodal samples whose class means differ only in the informative features of some modalities.
 
-    A sample is ``sum_r h_r t_r + noise * e``: t_r is drawn for class r in each planted feature, zero in all others,
-    and over the classes has mean 0 and standard deviation 1 in each; h is the indicator of the sample's class, or of
-    its labels. e has unit variance; a part ``shared`` of it comes from five factors that all of a modality's features
-    follow, planted or not, each in its own way.
+    A sample is ``sum_r h_r t_r + noise * e``. t_r is drawn for class r in each informative feature, with mean 0 and
+    standard deviation 1 over the classes, and is zero in all other features; h is the indicator of the sample's
+    class, or of its labels. e has unit variance; the share ``shared`` of it is a combination of five factors, with
+    random weights for each feature, that all features of a modality have in common.
 
     Parameters
     ----------
     modalities : dict of str to int
-        Each modality's number of features, in column order.
+        Number of features of each modality, in column order.
     informative : dict of str to int
-        How many of them are planted; a modality that is not named has none.
+        Number of informative features of each modality; 0 for modalities that are not named.
     n_samples : int, default=200
-        Spread evenly over the classes.
+        Number of samples, divided evenly among the classes.
     n_classes : int, default=3
-        Or labels.
+        Number of classes, or of labels if ``multilabel``.
     noise : float, default=1.0
-        Its standard deviation in every feature.
+        Standard deviation of the noise in every feature.
     shared : float in [0, 1], default=0.0
+        Share of the noise's variance that the features of a modality have in common.
     multilabel : bool, default=False
-        Whether a sample has each label with probability 1/3, on its own.
+        Whether a sample has each label independently with probability 1/3, instead of exactly one class.
     random_state : int, default=None
+        Seed of the random numbers. None: a different data set at every call.
 
     Returns
     -------
     dataset : Dataset
+        The samples, of layout `Modalities`.
     mask : ndarray of bool, shape (n_features,)
-        The planted features.
+        Mask of the informative features.
 
     Raises
     ------
     ConfigError
-        If there are fewer than two classes, fewer samples than classes, or not that many features to plant in.
+        If ``n_classes`` is below 2 or above ``n_samples``, ``informative`` exceeds ``modalities``, or ``shared`` is
+        outside [0, 1].
     DataError
-        If a modality has no features, or a label came to have all samples or none.
+        If a modality has no features, or all samples or none were drawn for a label.
 
     Examples
     --------
@@ -139,10 +147,14 @@ def make_multimodal_classification(
         raise ConfigError(f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}.")
     for name, n_planted in informative.items():
         if not 0 <= n_planted <= layout.modalities.get(name, 0):
-            there = f"has {layout.modalities[name]} features" if name in layout.modalities else "is no modality"
-            raise ConfigError(f"informative: {n_planted} features are asked of {name!r}, which {there}.")
+            limit = (
+                f"give at most its {layout.modalities[name]} features"
+                if name in layout.modalities
+                else f"the modalities are {', '.join(layout.modalities)}"
+            )
+            raise ConfigError(f"informative={{{name!r}: {n_planted}}} does not fit modalities; {limit}.")
     if not 0 <= shared <= 1:
-        raise ConfigError(f"shared={shared} is no part of the noise's variance: give a number from 0 to 1.")
+        raise ConfigError(f"shared={shared} is not a share of the noise's variance: give a number from 0 to 1.")
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_samples) % n_classes)
     indicator = rng.random((n_samples, n_classes)) < 1 / 3 if multilabel else y[:, None] == np.arange(n_classes)
@@ -164,13 +176,13 @@ def make_multimodal_classification(
 
 
 def _block(n_cells: int, height: int, width: int) -> tuple[int, int]:
-    """The squarest block of that many cells that fits."""
+    """Rows and columns of the block of ``n_cells`` cells within height x width that is closest to a square."""
     pairs = [(rows, n_cells // rows) for rows in range(1, height + 1) if n_cells % rows == 0]
     fits = [(rows, columns) for rows, columns in pairs if 1 <= columns <= width]
     if not fits:
         raise ConfigError(
-            f"n_informative={n_cells} is no block of cells within {height} x {width}; "
-            f"give rows x columns with at most {height} rows and {width} columns, "
+            f"n_informative={n_cells} cells do not form a block within {height} x {width}; "
+            f"give a product of at most {height} rows and at most {width} columns, "
             f"e.g. {math.ceil(height / 2) * math.ceil(width / 2)}."
         )
     return min(fits, key=sum)

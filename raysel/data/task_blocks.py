@@ -1,4 +1,4 @@
-"""Samples of several tasks: one block of samples a task, and the task of each sample."""
+"""Samples of several tasks: a block of samples for each task, and the task of each sample."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from raysel.errors import DataError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TaskBlocks:
-    """Samples that belong to several tasks, each with the features of its own task only.
+    """Samples of several tasks, each with the features of its own task only.
 
-    It has the length, ``shape``, ``nbytes`` and row indexing of the NaN-padded array that `dense` makes.
+    It has the length, ``shape`` and row indexing of the NaN-padded array that `dense` makes.
 
     Parameters
     ----------
     blocks : sequence of ndarray of shape (n_i, D_i)
-        The samples of each task, in the order in which they stand among all samples. Kept as read-only, C-contiguous
-        float64; a writable array is copied.
+        Samples of each task, in their order among all samples. Stored as read-only, C-contiguous float64; a writable
+        array is copied.
     tasks : ndarray of int, shape (n_samples,)
-        The task of each sample, as a position in ``blocks``.
+        Task of each sample, as a position in ``blocks``.
 
     Raises
     ------
     DataError
-        If the blocks are not 2-D arrays of numbers, or ``tasks`` does not tell as many samples of a task as it has.
+        If the blocks are not 2-D arrays of numbers, or the number of samples of a task differs between ``tasks`` and
+        ``blocks``.
 
     Examples
     --------
@@ -47,58 +48,68 @@ class TaskBlocks:
     tasks: IntArray
 
     def __post_init__(self) -> None:
-        given, tasks = [np.asarray(block) for block in self.blocks], np.asarray(self.tasks)
-        for i, block in enumerate(given):
+        arrays, tasks = [np.asarray(block) for block in self.blocks], np.asarray(self.tasks)
+        for i, block in enumerate(arrays):
             if block.ndim != 2 or block.dtype.kind not in "biuf":
                 raise DataError(
                     f"the block of task {i} has shape {block.shape} and dtype {block.dtype}: give numbers of shape"
                     " (n_samples, n_features)."
                 )
         if tasks.ndim != 1 or (tasks.size and tasks.dtype.kind not in "iu"):
-            raise DataError(f"tasks has shape {tasks.shape} and dtype {tasks.dtype}: give one whole number a sample.")
-        if tasks.size and not 0 <= tasks.min() <= tasks.max() < len(given):
-            raise DataError(f"tasks runs from {tasks.min()} to {tasks.max()}, but there are {len(given)} blocks.")
-        counts, held = np.bincount(tasks, minlength=len(given)).tolist(), [len(block) for block in given]
-        if counts != held:
-            raise DataError(f"tasks tells of {counts} samples in each task, but the blocks hold {held}.")
-        blocks = tuple(read_only(np.ascontiguousarray(block, dtype=np.float64), block) for block in given)
+            raise DataError(
+                f"tasks has shape {tasks.shape} and dtype {tasks.dtype}: give one whole number for each sample."
+            )
+        if tasks.size and not 0 <= tasks.min() <= tasks.max() < len(arrays):
+            raise DataError(
+                f"tasks runs from {tasks.min()} to {tasks.max()}, but there are {len(arrays)} blocks: give the position"
+                " of a block for each sample."
+            )
+        counts, lengths = np.bincount(tasks, minlength=len(arrays)).tolist(), [len(block) for block in arrays]
+        if counts != lengths:
+            raise DataError(
+                f"tasks has {counts} samples in each task, but the blocks have {lengths}: give the task of each row of"
+                " the blocks."
+            )
+        blocks = tuple(read_only(np.ascontiguousarray(block, dtype=np.float64), block) for block in arrays)
         object.__setattr__(self, "blocks", blocks)  # the dataclass is frozen
         object.__setattr__(self, "tasks", read_only(tasks.astype(np.int64, copy=False), tasks))
 
     @classmethod
     def from_dense(cls, X: FloatArray, layout: Tasks) -> TaskBlocks:
-        """Take a NaN-padded array apart.
+        """Make blocks from a NaN-padded array.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
-            NaN outside a sample's own task and nowhere else.
+            Samples, NaN in all columns outside a sample's own task and only there.
         layout : Tasks
+            Columns of each task.
 
         Returns
         -------
         TaskBlocks
+            The samples without the padding.
 
         Raises
         ------
         DataError
-            If a sample fills the columns of several tasks, of none, or a part of one.
+            If a sample has values in the columns of several tasks or of none, or NaN in those of its own task.
         """
         missing = np.isnan(X)
         names, columns = list(layout.tasks), list(layout.slices().values())
         filled = np.stack([~missing[:, own].all(axis=1) for own in columns], axis=1)
         if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
-            held = [name for name, has in zip(names, filled[wrong[0]], strict=True) if has]
+            found = [name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values]
             raise DataError(
-                f"sample {wrong[0]} fills the columns of {len(held)} tasks {held} ({wrong.size} samples do so):"
-                " fill the columns of one task and leave NaN in all others."
+                f"sample {wrong[0]} has values in the columns of {len(found)} tasks {found} ({wrong.size} samples do"
+                " so): give values for one task and NaN for all others."
             )
         tasks = filled.argmax(axis=1)
         expected = layout.n_features - np.array(list(layout.widths().values()))[tasks]
         if (wrong := np.flatnonzero(missing.sum(axis=1) != expected)).size:
             raise DataError(
-                f"sample {wrong[0]} of task {names[tasks[wrong[0]]]!r} has NaN in its own columns: impute them or drop"
-                " it."
+                f"sample {wrong[0]} of task {names[tasks[wrong[0]]]!r} has NaN in the columns of its own task: impute"
+                " the values or remove the sample."
             )
         return cls(tuple(_owned(X[tasks == i, own]) for i, own in enumerate(columns)), tasks)
 
@@ -109,12 +120,12 @@ class TaskBlocks:
         return f"TaskBlocks({' + '.join(f'{n} x {width}' for n, width in (block.shape for block in self.blocks))})"
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        # Else numpy would take it for a sequence; and a padded array is many times larger.
-        raise TypeError("TaskBlocks are no array: call dense() for one that is NaN outside a sample's own task.")
+        # NumPy would convert it as a sequence; padding may need many times the memory, so it must be explicit.
+        raise TypeError("TaskBlocks cannot be converted to an array implicitly: call dense() for a NaN-padded array.")
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of samples, and of features of all tasks."""
+        """Number of samples and number of features of all tasks."""
         return len(self.tasks), sum(self.widths)
 
     @property
@@ -124,33 +135,45 @@ class TaskBlocks:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the blocks and of ``tasks``."""
+        """Size of the blocks and of ``tasks`` in bytes."""
         return sum(block.nbytes for block in self.blocks) + self.tasks.nbytes
 
     def parts(self) -> Iterator[tuple[IntArray, slice, FloatArray]]:
-        """The places of each task's samples among all, its columns among all, and its block."""
+        """Iterate over the tasks.
+
+        Yields
+        ------
+        rows : ndarray of int64, shape (n_i,)
+            Positions of the task's samples among all samples.
+        columns : slice
+            Columns of the task among all columns.
+        block : ndarray of shape (n_i, D_i)
+            Samples of the task.
+        """
         stop = 0
         for task, block in enumerate(self.blocks):
             start, stop = stop, stop + block.shape[1]
             yield np.flatnonzero(self.tasks == task), slice(start, stop), block
 
     def __getitem__(self, rows: Any) -> TaskBlocks:
-        """The samples of these rows, given as a slice, whole numbers or a mask."""
-        chosen = np.arange(len(self))[rows]
-        if chosen.ndim != 1:
+        """Select samples by a slice, an array of integers or a mask."""
+        selected = np.arange(len(self))[rows]
+        if selected.ndim != 1:
             raise TypeError(f"TaskBlocks are indexed by a slice, whole numbers or a mask of samples, not by {rows!r}.")
-        place = np.empty(len(self), dtype=np.int64)
+        position = np.empty(len(self), dtype=np.int64)
         for own, _, block in self.parts():
-            place[own] = np.arange(len(block))
-        tasks, place = self.tasks[chosen], place[chosen]
-        return TaskBlocks(tuple(_owned(block[place[tasks == i]]) for i, block in enumerate(self.blocks)), _owned(tasks))
+            position[own] = np.arange(len(block))
+        tasks, position = self.tasks[selected], position[selected]
+        blocks = tuple(_owned(block[position[tasks == i]]) for i, block in enumerate(self.blocks))
+        return TaskBlocks(blocks, _owned(tasks))
 
     def dense(self) -> FloatArray:
-        """The samples in columns of all tasks, NaN outside a sample's own.
+        """Make an array with the columns of all tasks.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            The samples, NaN outside the columns of a sample's own task.
         """
         X = np.full(self.shape, np.nan)
         for rows, columns, block in self.parts():
@@ -158,60 +181,70 @@ class TaskBlocks:
         return X
 
 
-#: Samples of one task or of several.
+#: Samples of one task or of several tasks.
 Samples: TypeAlias = FloatArray | TaskBlocks
 
 
 def as_samples(X: ArrayLike | TaskBlocks) -> Any:
-    """TaskBlocks as they are; anything else as a C-contiguous array.
+    """Convert samples to a C-contiguous array, unless they are TaskBlocks.
 
     Parameters
     ----------
     X : array-like or TaskBlocks
+        Samples.
 
     Returns
     -------
     ndarray or TaskBlocks
+        The array, or X itself if it is TaskBlocks.
     """
     return X if isinstance(X, TaskBlocks) else np.ascontiguousarray(X)
 
 
 def as_task_blocks(X: Samples, layout: Tasks) -> TaskBlocks:
-    """Samples of the tasks of a layout, given in either form.
+    """Convert samples to TaskBlocks, and check that they match a layout.
 
     Parameters
     ----------
-    X : TaskBlocks, or ndarray of shape (n_samples, n_features) with NaN outside a sample's own task
+    X : TaskBlocks, or ndarray of shape (n_samples, n_features)
+        Samples; an array has NaN outside the columns of a sample's own task.
     layout : Tasks
+        Columns of each task.
 
     Returns
     -------
     TaskBlocks
+        X itself if it is TaskBlocks.
 
     Raises
     ------
     DataError
-        If X has not these tasks.
+        If the tasks of X do not have the numbers of features of the layout.
     """
     if not isinstance(X, TaskBlocks):
         return TaskBlocks.from_dense(X, layout)
-    if X.widths != (wanted := list(layout.widths().values())):
-        raise DataError(f"X has tasks of {X.widths} features; the tasks {list(layout.tasks)} have {wanted}.")
+    if X.widths != (expected := list(layout.widths().values())):
+        raise DataError(
+            f"X has tasks of {X.widths} features, but the tasks {list(layout.tasks)} have {expected}: give a block for"
+            " each task, in this order."
+        )
     return X
 
 
 def read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Protect an array of ours; copy it first where somebody else could still write into it.
+    """Make an array read-only; copy it first if other code could still write into its memory.
 
     Parameters
     ----------
     array : ndarray
+        Array to protect.
     given : ndarray
-        What the array was made from.
+        The caller's array from which ``array`` was made, possibly sharing its memory.
 
     Returns
     -------
     ndarray
+        The read-only array.
     """
     if np.may_share_memory(array, given) and given.flags.writeable:
         array = array.copy()
@@ -220,7 +253,7 @@ def read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def _owned(array: np.ndarray) -> np.ndarray:
-    """A new array that nobody else holds, contiguous and protected without another copy."""
+    """Make a new, unshared array contiguous and read-only, so that TaskBlocks need not copy it."""
     array = np.ascontiguousarray(array)
     array.flags.writeable = False
     return array

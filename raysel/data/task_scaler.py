@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,31 +16,33 @@ from raysel.arrays import FloatArray
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks
 from raysel.errors import ConfigError, DataError
-from raysel.validation import StrOptions
+from raysel.validation import StrOptions, fit_context
 
 
 class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Scale samples of several tasks: by one range for all of them, or each feature within its task.
+    """Scale samples of several tasks, by one range for all tasks or each feature within its task.
 
-    It takes `TaskBlocks` and gives TaskBlocks, or takes an array with NaN outside a sample's own task and gives such
-    an array.
+    The input and the output are both `TaskBlocks`, or both arrays with NaN outside the columns of a sample's own task.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X, in column order, or the shape of its samples. None: all of X is one task,
-        an array without NaN.
+        Number of columns of each task, in column order, or the shape of its samples. None: X is an array of one task,
+        without NaN.
     method : {"unit", "zscore", "none"}, default="unit"
-        "unit": the overall range of the training set, of all tasks together, to [0, 1], as `UnitScaler` does.
-        "zscore": zero mean and unit variance for each feature, over the samples of its own task. "none": the data as
-        they are.
+        "unit": the range of all tasks of the training set to [0, 1], as in `UnitScaler`. "zscore": zero mean and unit
+        variance for each feature, over the samples of its own task. "none": no scaling.
 
     Attributes
     ----------
-    offset_, scale_ : ndarray of shape (n_features,)
-        The transform is (X - offset_) / scale_.
+    offset_ : ndarray of shape (n_features,)
+        Value that is subtracted from each feature.
+    scale_ : ndarray of shape (n_features,)
+        Value that each feature is divided by afterwards.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where X had names
+        Number of features of the training set.
+    feature_names_in_ : ndarray of str
+        Names of the features; only if X had names.
 
     Examples
     --------
@@ -68,30 +70,33 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.tasks = tasks
         self.method = method
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | TaskBlocks, y: Any = None) -> Self:
-        """Take offsets and scales from the training set.
+        """Compute offsets and scales from a training set.
 
         Parameters
         ----------
         X : TaskBlocks or array-like of shape (n_samples, n_features)
-        y : ignored
+            Training samples.
+        y : None
+            Ignored.
 
         Returns
         -------
         self
+            The fitted scaler.
 
         Raises
         ------
         ConfigError
-            If the tasks do not fit X.
+            If the numbers of columns of the tasks do not sum to n_features.
         DataError
             If a task has no samples, or a sample belongs to no task or to several.
         """
         samples = self._validated(X, reset=True)
         blocks = samples.blocks if isinstance(samples, TaskBlocks) else (samples,)
         if empty := [i for i, block in enumerate(blocks) if not len(block)]:
-            raise DataError(f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: every task needs its own.")
+            raise DataError(f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every task.")
         self.offset_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         if self.method == "unit":
             lowest = min(float(block.min()) for block in blocks)
@@ -99,20 +104,22 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scale_[:] = max(float(block.max()) for block in blocks) - lowest or 1.0
         elif self.method == "zscore":
             moments = [StandardScaler().fit(block) for block in blocks]
-            self.offset_ = np.concatenate([found.mean_ for found in moments])
-            self.scale_ = np.concatenate([found.scale_ for found in moments])
+            self.offset_ = np.concatenate([fitted.mean_ for fitted in moments])
+            self.scale_ = np.concatenate([fitted.scale_ for fitted in moments])
         return self
 
     def transform(self, X: ArrayLike | TaskBlocks) -> Samples:
-        """Shift and divide by what the training set told.
+        """Scale samples by the offsets and scales of the training set.
 
         Parameters
         ----------
         X : TaskBlocks or array-like of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
-        TaskBlocks or ndarray of shape (n_samples, n_features), as given
+        TaskBlocks or ndarray of shape (n_samples, n_features)
+            Scaled samples, in the form of X.
 
         Raises
         ------
@@ -125,9 +132,9 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return self._scaled(samples, slice(None))
         scaled = tuple(self._scaled(block, columns) for _, columns, block in samples.parts())
         for block in scaled:
-            block.flags.writeable = False  # else TaskBlocks would copy it
-        found = TaskBlocks(scaled, samples.tasks)
-        return found if isinstance(X, TaskBlocks) else found.dense()
+            block.flags.writeable = False  # TaskBlocks would copy a writable array
+        blocks = TaskBlocks(scaled, samples.tasks)
+        return blocks if isinstance(X, TaskBlocks) else blocks.dense()
 
     def _scaled(self, block: FloatArray, columns: slice) -> FloatArray:
         scaled = block - self.offset_[columns]
@@ -135,7 +142,7 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return scaled
 
     def _validated(self, X: ArrayLike | TaskBlocks, reset: bool) -> Samples:
-        """TaskBlocks where there are tasks, else an array."""
+        """Validate X; return TaskBlocks if the scaler has tasks, an array otherwise."""
         if isinstance(X, TaskBlocks):
             features: Samples = validate_data(self, X, reset=reset, skip_check_array=True)
         else:
@@ -143,13 +150,13 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             features = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=finite)
         if self.tasks is None:
             if isinstance(features, TaskBlocks):
-                raise ConfigError("tasks=None is for one task, X holds several: name each one with its columns.")
+                raise ConfigError("tasks=None is for one task, but X holds several: name each task with its columns.")
             return features
         layout = Tasks(self.tasks)
         if layout.n_features != features.shape[1]:
             raise ConfigError(
-                f"tasks {dict(layout.tasks)!r} have {layout.n_features} columns together, X has {features.shape[1]}:"
-                " every column belongs to exactly one task."
+                f"tasks {dict(layout.tasks)!r} have {layout.n_features} columns in total, but X has"
+                f" {features.shape[1]}: every column must belong to exactly one task."
             )
         return as_task_blocks(features, layout)
 

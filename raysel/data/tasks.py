@@ -1,4 +1,4 @@
-"""Several data sets, each a task with a feature space and classes of its own, as one."""
+"""Joining of several data sets into one data set of several tasks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from raysel.errors import DataError
 
 
 def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
-    """Put data sets one below the other, each in columns of its own; their samples are not copied.
+    """Join data sets into one data set of several tasks, without copying their samples.
 
     Parameters
     ----------
     tasks : mapping of str to Dataset
-        At least two, by the tasks' names; single-label.
+        Data set of each task by the task's name; at least two, each single-label and of one task.
     name : str, default="tasks"
+        Name of the joined data set.
 
     Returns
     -------
     Dataset
-        Of layout `Tasks`; labels and groups read ``task/label``, so that equal labels of two tasks stay apart.
+        Data set of layout `Tasks`. Labels and groups read ``task/label``, so that equal labels of two tasks remain
+        different.
 
     Raises
     ------
     DataError
-        If there is one task, a name holds ``/``, a task is multi-label or has several tasks itself, or only some have
-        groups.
+        If there are fewer than two tasks, a name contains ``/``, a data set is multi-label or has several tasks, or
+        only some data sets have groups.
 
     Examples
     --------
@@ -41,14 +43,14 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     ((328, 17), ['flowers/0', 'flowers/1'])
     """
     if len(tasks) < 2:
-        raise DataError("one data set is one task: give dataset.path alone, or at least two tasks.")
-    if bad := [key for key in tasks if SEPARATOR in key]:
-        raise DataError(f"the task's name {bad[0]!r} holds {SEPARATOR!r}; choose another name.")
+        raise DataError(f"tasks holds {len(tasks)} data set(s): give at least two, or use a single data set directly.")
+    if invalid := [key for key in tasks if SEPARATOR in key]:
+        raise DataError(f"the task name {invalid[0]!r} contains {SEPARATOR!r}; choose another name.")
     if multilabel := [key for key, data in tasks.items() if data.is_multilabel]:
-        raise DataError(f"task {multilabel[0]}: a task needs one label a sample, not an indicator.")
+        raise DataError(f"task {multilabel[0]} has an indicator as y; give one label for each sample.")
     grouped = [key for key, data in tasks.items() if data.groups is not None]
     if grouped and len(grouped) < len(tasks):
-        raise DataError(f"groups stand in {', '.join(grouped)} and not in the other tasks; give all or none.")
+        raise DataError(f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none.")
     shapes = {
         key: data.layout.shape if isinstance(data.layout, Tensor) and len(data.layout.shape) > 1 else data.n_features
         for key, data in tasks.items()
@@ -56,7 +58,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     layout = Tasks(shapes)
     blocks = tuple(data.X for data in tasks.values() if not isinstance(data.X, TaskBlocks))
     if len(blocks) < len(tasks):
-        raise DataError("a data set of several tasks is no task itself: join all single data sets at once.")
+        raise DataError("tasks holds a data set that has several tasks itself: join the single data sets at once.")
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     return Dataset(
         X=TaskBlocks(blocks, owners),

@@ -43,7 +43,7 @@ def test_a_fit_that_stops_at_max_iter_warns(solver, digits):
     found = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     assert len(found) == 1
     assert found[0].startswith(f"{name} did not reach tol={solver.tol:g} in ")
-    assert found[0].endswith("raise max_iter or tol.")
+    assert found[0].endswith("increase max_iter or tol.")
     assert not solver.converged_
     if isinstance(solver, SMML):  # whose tol is of the gap, not of the objective's decrease
         assert f"(relative duality gap {solver.dual_gap_:.1e})" in found[0]

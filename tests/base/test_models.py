@@ -127,7 +127,7 @@ def test_a_forged_tree_is_refused(forge, tmp_path):
     nodes = state["nodes"].copy()
     nodes["left_child"][0] = {"outside": tree.node_count, "back": 0, "nowhere": -7}[forge]
     tree.__setstate__({**state, "nodes": nodes})
-    with pytest.raises(DataError, match="decision tree whose nodes do not fit together"):
+    with pytest.raises(DataError, match="decision tree with invalid nodes"):
         load_model(save_model(model, tmp_path / "model.skops"))
 
 
@@ -172,7 +172,7 @@ class Hidden:
 def test_a_file_that_names_anything_else_is_refused(payload, named, tmp_path):
     path = tmp_path / "model.skops"
     skops.io.dump(payload, path)
-    with pytest.raises(DataError, match=rf"model\.skops names .*{named}"):
+    with pytest.raises(DataError, match=rf"model\.skops contains .*{named}"):
         load_model(path)
 
 
@@ -215,7 +215,7 @@ def test_a_damaged_file_is_refused_wherever_it_is_cut(tmp_path):
 def test_other_files_are_refused(content, tmp_path):
     path = tmp_path / "model.skops"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"model\.skops is no skops file"):
+    with pytest.raises(DataError, match=r"model\.skops is not a skops file"):
         load_model(path)
 
 

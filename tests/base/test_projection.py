@@ -132,14 +132,14 @@ def test_blocks_are_fitted_and_predicted_as_the_padded_array(method, scaling, mi
 def test_blocks_of_other_tasks_are_refused(mixed):
     X, y, _ = mixed
     blocks = TaskBlocks.from_dense(X, Tasks(WIDTHS))
-    with pytest.raises(ConfigError, match="tasks=None is for one task, X holds 3"):
+    with pytest.raises(ConfigError, match="tasks=None is for one task, but X holds 3"):
         MTDA().fit(blocks, y)
     with pytest.raises(DataError, match=r"X has tasks of \[12, 9, 14\] features"):
         MTDA(tasks={"t0": 9, "t1": 12, "t2": 14}).fit(blocks, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MTDA(tasks=WIDTHS).fit(blocks, y[:-1])
     alone = MTDA().fit(np.nan_to_num(X), y)
-    with pytest.raises(DataError, match="MTDA was fitted on one task; X holds 3"):
+    with pytest.raises(DataError, match="MTDA was fitted on one task, but X holds 3"):
         alone.predict(blocks)
     with pytest.raises(ValueError, match="expecting 35 features"):
         MTDA(tasks=WIDTHS).fit(blocks, y).predict(TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2]))
@@ -246,9 +246,9 @@ def test_samples_of_no_task_or_of_several_are_refused(method, mixed):
     X, y, owners = mixed
     first, second = np.flatnonzero(owners == 0)[0], np.flatnonzero(owners == 1)[0]
     for sample, columns, value, message in (
-        (first, slice(12, 21), 0.0, rf"sample {first} fills the columns of 2 tasks \['t0', 't1'\]"),
-        (first, slice(0, 12), np.nan, rf"sample {first} fills the columns of 0 tasks"),
-        (second, slice(14, 15), np.nan, rf"sample {second} of task 't1' has NaN in its own columns"),
+        (first, slice(12, 21), 0.0, rf"sample {first} has values in the columns of 2 tasks \['t0', 't1'\]"),
+        (first, slice(0, 12), np.nan, rf"sample {first} has values in the columns of 0 tasks"),
+        (second, slice(14, 15), np.nan, rf"sample {second} of task 't1' has NaN in the columns of its own task"),
     ):
         spoilt = X.copy()
         spoilt[sample, columns] = value
@@ -266,14 +266,17 @@ def test_samples_of_no_task_or_of_several_are_refused(method, mixed):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"t0": 12, "t1": 9, "t2": 15}, r"t0: 12, t1: 9, t2: 15\) have 36 columns together, X has 35"),  # overlap
-        ({"t0": 12, "t1": 9}, r"have 21 columns together, X has 35: every column belongs to exactly one task"),  # gap
-        ({"all": 35}, "one task: leave tasks out for one, or name at least two"),
+        ({"t0": 12, "t1": 9, "t2": 15}, r"t0: 12, t1: 9, t2: 15\) have 36 columns in total, but X has 35"),  # overlap
+        (
+            {"t0": 12, "t1": 9},
+            r"21 columns in total, but X has 35: every column must belong to exactly one task",
+        ),  # gap
+        ({"all": 35}, "one task: give tasks=None for one task, or name at least two"),
         ({}, "name each task with its number of columns"),
         ({"t0": 12, "t1": 0, "t2": 23}, "task 't1' has 0 columns"),
         (
             {"t0": 9, "t1": 12, "t2": 14},
-            r"fills the columns of 2 tasks \['t0', 't1'\]",
+            r"has values in the columns of 2 tasks \['t0', 't1'\]",
         ),  # the right number of columns, wrongly parted
     ],
 )
@@ -298,21 +301,21 @@ def test_a_task_without_samples_or_with_one_class_is_refused(method, mixed):
 def test_what_is_no_list_of_tasks_is_refused(method, mixed):
     one, other, _ = apart(*mixed)
     for given, message in (
-        ([], r"given 0 task\(s\): it needs at least two"),
-        ([one], r"given 1 task\(s\): it needs at least two; fit\(X, y\) does for one"),
-        ([one, other[0]], r"task 'task1': fit_tasks takes a pair \(X, y\) a task, not ndarray"),
-        ({"a": one, "b": other}, r"task 'task0': fit_tasks takes a pair"),
+        ([], r"got 0 task\(s\) and needs at least two"),
+        ([one], r"got 1 task\(s\) and needs at least two; use fit\(X, y\) for one"),
+        ([one, other[0]], r"task 'task1': fit_tasks needs a pair \(X, y\) for each task, but got ndarray"),
+        ({"a": one, "b": other}, r"task 'task0': fit_tasks needs a pair"),
         ([one, (other[0], other[1][:5])], r"task 'task1': .*inconsistent numbers of samples"),
         ([one, (other[0][:, 0], other[1])], r"task 'task1': Expected 2D array"),
         ([one, (np.where(other[0] > 0, np.nan, 1.0), other[1])], r"task 'task1': .*NaN"),
-        ([one, (np.ones((4, 2)), [0, 1, 0, 1])], r"task 'task1': no feature varies"),
+        ([one, (np.ones((4, 2)), [0, 1, 0, 1])], r"task 'task1': all features are constant"),
     ):
         with pytest.raises((ConfigError, DataError), match=message) as refused:
             method().fit_tasks(given)
         assert "\n" not in str(refused.value)
-    with pytest.raises(ConfigError, match=r"given 2 tasks, the parameter tasks names 3: \['t0', 't1', 't2'\]"):
+    with pytest.raises(ConfigError, match=r"got 2 tasks, but the parameter tasks names 3: \['t0', 't1', 't2'\]"):
         method(tasks=WIDTHS).fit_tasks([one, other])
-    with pytest.raises(ConfigError, match="task 't1' has 9 features, the parameter tasks says 8"):
+    with pytest.raises(ConfigError, match="task 't1' has 9 features, but the parameter tasks gives 8"):
         method(tasks={"t0": 12, "t1": 8}).fit_tasks([one, other])
     with pytest.raises(DataError, match="name each task"):
         method(tasks=[12, 9]).fit_tasks([one, other])
@@ -323,9 +326,9 @@ def test_a_task_that_is_not_there_is_refused(task, mixed):
     X, y, _ = mixed
     fitted = MTDA(tasks=WIDTHS).fit(X, y)
     for ask in (fitted.transform_task, fitted.predict_task):
-        with pytest.raises(ConfigError, match=r"is none of the fitted tasks: give 0 for task 't0', 1 for task 't1', 2"):
+        with pytest.raises(ConfigError, match=r"not one of the fitted tasks: give 0 for task 't0', 1 for task 't1'"):
             ask(task, np.zeros((1, 12)))
-    with pytest.raises(DataError, match="task 't0' has 12 features, X has 9"):
+    with pytest.raises(DataError, match="task 't0' has 12 features, but X has 9"):
         fitted.transform_task(0, np.zeros((1, 9)))
 
 
@@ -333,12 +336,12 @@ def test_a_task_that_is_not_there_is_refused(task, mixed):
 @pytest.mark.parametrize(
     ("n_components", "message"),
     [
-        (10, r"n_components=10 does not fit task 't1' of 9 features: the largest possible there is 9"),
+        (10, r"n_components=10 does not fit task 't1' of 9 features: give at most 9"),
         ([2, 3], r"n_components=\[2, 3\] has 2 entries for 3 tasks"),
-        ([2, 2, 15], r"n_components=15 does not fit task 't2' of 14 features: the largest possible there is 14"),
-        ([2, 2.5, 2], r"2\.5 is no positive whole number"),
-        ([2, 0, 2], r"0 is no positive whole number"),
-        ([2, "two", 2], r"'two' is no positive whole number"),
+        ([2, 2, 15], r"n_components=15 does not fit task 't2' of 14 features: give at most 14"),
+        ([2, 2.5, 2], r"2\.5 is not a positive whole number"),
+        ([2, 0, 2], r"0 is not a positive whole number"),
+        ([2, "two", 2], r"'two' is not a positive whole number"),
         (0, "n_components"),
     ],
 )
@@ -355,7 +358,7 @@ def test_components_that_a_training_set_has_no_room_for_are_refused_unseen(metho
         method(tasks=WIDTHS, n_components=wanted).check_training(y, owners)
     largest = 2 if method is LDA else 5
     method(tasks=WIDTHS, n_components=[1, largest, 1]).check_training(y, owners)
-    message = rf"task 't1', of which a training set has 6 samples of 3 classes: the largest possible there is {largest}"
+    message = rf"task 't1', of which a training set has 6 samples of 3 classes: give at most {largest}"
     with pytest.raises(ConfigError, match=message):
         method(tasks=WIDTHS, n_components=[1, largest + 1, 1]).check_training(y, owners)
     alone = np.arange(6) % 3
@@ -368,7 +371,7 @@ def test_components_that_a_training_set_has_no_room_for_are_refused_unseen(metho
 def test_components_above_a_tasks_rank_are_refused_with_the_largest(method, tasks):
     copied = [tasks[0], (np.repeat(tasks[1][0][:, :4], 2, axis=1), tasks[1][1])]  # 8 features, rank 4
     largest = 2 if method is LDA else 4  # LDA has no direction beyond c - 1
-    message = rf"task 'task1', whose data have rank 4 and 3 classes: the largest possible there is {largest}"
+    message = rf"task 'task1', whose data have rank 4 and 3 classes: give at most {largest}"
     with pytest.raises(ConfigError, match=message):
         method(n_components=largest + 1 if method is not LDA else 3).fit_tasks(copied)
     assert method(n_components=[3, largest]).fit_tasks(copied).projections_[1].shape == (8, largest)
@@ -379,10 +382,10 @@ def test_components_above_the_pooled_rank_are_refused():
         Aggregate(tasks=WIDTHS, n_components=15).check(35)
     y, owners = np.arange(12) % 2, np.repeat([0, 1, 2], 4)
     Aggregate(tasks=WIDTHS, n_components=9).check_training(y, owners)  # 12 samples, each task centred by itself
-    with pytest.raises(ConfigError, match="the pooled training sets of 12 samples: the largest possible there is 9"):
+    with pytest.raises(ConfigError, match="the pooled training sets of 12 samples: give at most 9"):
         Aggregate(tasks=WIDTHS, n_components=10).check_training(y, owners)
     X = np.random.default_rng(0).standard_normal((12, 35))
     tasks = [(X[i::3, start:stop], ["a", "b"] * 2) for i, (start, stop) in enumerate(zip(STARTS, STOPS, strict=True))]
     assert Aggregate(n_components=9).fit_tasks(tasks).projections_[0].shape == (12, 9)
-    with pytest.raises(ConfigError, match="the pooled data of rank 9: the largest possible there is 9"):
+    with pytest.raises(ConfigError, match="the pooled data of rank 9: give at most 9"):
         Aggregate(n_components=10).fit_tasks(tasks)

@@ -71,10 +71,10 @@ def test_a_name_without_a_method_is_refused(name, message):
     ("name", "params", "message"),
     [
         ("smr", {"alhpa": 1}, "no parameter `alhpa`; did you mean `alpha`"),
-        ("smr", {"shape": (8, 8)}, "`shape` comes from the data set"),
+        ("smr", {"shape": (8, 8)}, "`shape` is set from the data set"),
         ("sklearn.svm.LinearSVC", {"CC": 1}, "sklearn.svm.LinearSVC has no parameter `CC`; did you mean `C`"),
-        ("sklearn.svm.LinearSVC", {"random_state": 1}, "`random_state` comes from the study's seed"),
-        ("sklearn.multiclass.OneVsRestClassifier", {}, "needs the parameter `estimator`"),
+        ("sklearn.svm.LinearSVC", {"random_state": 1}, "`random_state` is set from the study's seed"),
+        ("sklearn.multiclass.OneVsRestClassifier", {}, "requires the parameter `estimator`"),
     ],
 )
 def test_parameters_are_checked_by_the_class_s_signature(name, params, message):

@@ -52,7 +52,7 @@ def with_cell(row, column, value):
         ({"y": 3}, ["y has shape ()"]),
         ({"y": Y[:, None]}, ["(4, 1)"]),
         ({"y": [[0, 1], [1, 0], [0, 2], [1, 1]]}, ["0/1 indicator"]),
-        ({"y": [[0, 1], [1, 1], [0, 1], [1, 1]]}, ["same value of label 1", "leave it out"]),
+        ({"y": [[0, 1], [1, 1], [0, 1], [1, 1]]}, ["same value of label 1", "exclude_labels"]),
         ({"groups": [1, 2, 3]}, ["groups has 3"]),
         ({"groups": np.ones((4, 2))}, ["groups has shape (4, 2)"]),
         ({"layout": Matrix(2, 2)}, ["3 columns", "4 features"]),

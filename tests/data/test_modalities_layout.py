@@ -31,7 +31,7 @@ def test_json_keeps_order_and_widths():
 @pytest.mark.parametrize(
     ("modalities", "message"),
     [
-        ({}, "no modalities"),
+        ({}, "modalities is empty"),
         ({"a": 0}, "'a' has 0 columns"),
         ({"a": 2.5}, "'a' has 2.5 columns"),
         ({"a": True}, "'a' has True columns"),

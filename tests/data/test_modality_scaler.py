@@ -48,7 +48,7 @@ def test_constant_features_and_zero_rows_stay_finite(X, method):
 
 
 def test_modalities_that_do_not_fit_are_named(X):
-    with pytest.raises(ConfigError, match="7 columns together, X has 8"):
+    with pytest.raises(ConfigError, match="7 columns in total, but X has 8"):
         ModalityScaler({"a": 3, "b": 4}).fit(X)
     with pytest.raises(ConfigError, match="'b' has 0 columns"):
         ModalityScaler({"a": 8, "b": 0}).fit(X)

@@ -73,7 +73,7 @@ def test_plain_column_names_stay_a_plain_table(tmp_path):
 def test_declared_modalities_must_add_up(tmp_path):
     np.savez(tmp_path / "flat.npz", X=X, y=[0, 1, 0, 1])
     assert load_dataset(tmp_path / "flat.npz", modalities={"a": 5, "b": 1}).layout == Modalities({"a": 5, "b": 1})
-    with pytest.raises(DataError, match=r"7 columns together.*6 features.*add up to 6"):
+    with pytest.raises(DataError, match=r"7 columns in total.*6 features.*sum to 6"):
         load_dataset(tmp_path / "flat.npz", modalities={"a": 5, "b": 2})
 
 

@@ -196,7 +196,7 @@ def test_a_csv_cut_within_a_row(tmp_path):
     write_plain(tmp_path / "t.csv")
     whole = (tmp_path / "t.csv").read_text()
     (tmp_path / "t.csv").write_text(whole[: whole.rindex(",")])
-    refused("t.csv", "t.csv", "cut short", "Expected 8 columns, got 7")
+    refused("t.csv", "t.csv", "truncated", "Expected 8 columns, got 7")
 
 
 class Bomb:
@@ -256,7 +256,7 @@ def test_matlab_73_and_cells_are_refused():
 @pytest.mark.parametrize(
     ("text", "culprits"),
     [
-        ("a,b,y\n1,2,0\n3,high,1\n", ["column 'b'", "'high'", "row 1", "is no number"]),
+        ("a,b,y\n1,2,0\n3,high,1\n", ["column 'b'", "'high'", "row 1", "is not a number"]),
         ("a,b,y\n,2,0\nx,4,1\n", ["column 'a'", "'x'", "row 1"]),
         ("a,day,y\n1,2024-01-31,0\n2,2024-02-01,1\n", ["column 'day'", "2024-01-31", "row 0"]),
         ("a,b,y\n1,2,0\n3,,1\n", ["NaN", "row 1", "'b'"]),
@@ -266,7 +266,7 @@ def test_matlab_73_and_cells_are_refused():
         ("a,b,y\n1,2,0\n3,4,\n", ["'y' has no value in row 1"]),
         ("a,b,y\n1,2,0.25\n3,4,1\n", ["0.25", "whole numbers or text"]),
         ("a,b,y\n1,2,0\n3,4,0\n", ["one class only"]),
-        ("a,y,label\n1,2,0\n3,4,1\n", ["y and label could each be the labels"]),
+        ("a,y,label\n1,2,0\n3,4,1\n", ["y and label may all be the labels"]),
         ("a,a,y\n1,2,0\n3,4,1\n", ["two columns are called 'a'"]),
         ("y\n0\n1\n", ["empty"]),
         ("a,b,y\n", ["empty"]),

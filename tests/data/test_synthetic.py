@@ -93,8 +93,8 @@ def test_shared_noise_correlates_features_of_one_modality_only():
 @pytest.mark.parametrize(
     ("options", "culprit"),
     [
-        ({"informative": {"c": 1}}, "'c', which is no modality"),
-        ({"informative": {"a": 7}}, "7 features are asked of 'a', which has 6"),
+        ({"informative": {"c": 1}}, r"\{'c': 1\} does not fit modalities; the modalities are a, b"),
+        ({"informative": {"a": 7}}, r"\{'a': 7\} does not fit modalities; give at most its 6"),
         ({"n_classes": 1}, "n_classes=1"),
         ({"shared": 1.5}, "shared=1.5"),
     ],

@@ -109,10 +109,10 @@ def test_numpy_makes_no_padded_array_unasked():
         ((np.ones(3),), [0], r"block of task 0 has shape \(3,\)"),
         ((np.array([["a"]]),), [0], "dtype <U1"),
         ((np.ones((1, 2)), np.ones((1, 2))), [[0, 1]], r"tasks has shape \(1, 2\)"),
-        ((np.ones((1, 2)), np.ones((1, 2))), [0.0, 1.0], "one whole number a sample"),
+        ((np.ones((1, 2)), np.ones((1, 2))), [0.0, 1.0], "one whole number for each sample"),
         ((np.ones((1, 2)), np.ones((1, 2))), [0, 2], "runs from 0 to 2, but there are 2 blocks"),
         ((np.ones((1, 2)), np.ones((1, 2))), [-1, 0], "runs from -1"),
-        ((np.ones((1, 2)), np.ones((2, 2))), [0, 0, 1], r"\[2, 1\] samples in each task, but the blocks hold \[1, 2\]"),
+        ((np.ones((1, 2)), np.ones((2, 2))), [0, 0, 1], r"\[2, 1\] samples in each task, but the blocks have \[1, 2\]"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(blocks, tasks, message):
@@ -123,14 +123,14 @@ def test_parts_that_do_not_fit_are_refused(blocks, tasks, message):
 def test_samples_of_no_task_or_of_several_are_refused():
     X, layout, blocks = make(np.array([0, 1, 1]), [2, 3])
     for row, columns, value, message in (
-        (1, slice(0, 2), 0.0, r"sample 1 fills the columns of 2 tasks \['t0', 't1'\]"),
-        (2, slice(2, 5), np.nan, r"sample 2 fills the columns of 0 tasks"),
-        (2, slice(3, 4), np.nan, "sample 2 of task 't1' has NaN in its own columns"),
+        (1, slice(0, 2), 0.0, r"sample 1 has values in the columns of 2 tasks \['t0', 't1'\]"),
+        (2, slice(2, 5), np.nan, r"sample 2 has values in the columns of 0 tasks"),
+        (2, slice(3, 4), np.nan, "sample 2 of task 't1' has NaN in the columns of its own task"),
     ):
         spoilt = X.copy()
         spoilt[row, columns] = value
         with pytest.raises(DataError, match=message):
             TaskBlocks.from_dense(spoilt, layout)
     assert as_task_blocks(blocks, layout) is blocks
-    with pytest.raises(DataError, match=r"X has tasks of \[2, 3\] features; .* have \[3, 2\]"):
+    with pytest.raises(DataError, match=r"X has tasks of \[2, 3\] features, but .* have \[3, 2\]"):
         as_task_blocks(blocks, Tasks({"a": 3, "b": 2}))

@@ -73,7 +73,7 @@ def test_a_pipeline_of_it_is_saved_and_read_back(blocks, tmp_path):
 def test_what_is_not_of_these_tasks_is_refused(blocks):
     with pytest.raises(ConfigError, match="tasks=None is for one task"):
         TaskScaler().fit(blocks)
-    with pytest.raises(ConfigError, match="have 5 columns together, X has 10"):
+    with pytest.raises(ConfigError, match="have 5 columns in total, but X has 10"):
         TaskScaler({"a": 4, "b": 1}).fit(blocks)
     with pytest.raises(DataError, match=r"X has tasks of \[4, 6\]"):
         TaskScaler({"a": 6, "b": 4}).fit(blocks)

@@ -87,9 +87,9 @@ def test_the_hash_is_that_of_the_padded_array():
 
 def test_joined_data_are_not_joined_again():
     joined = join_tasks({"a": make(6, Tensor((3,))), "b": make(6, Tensor((2,)))})
-    with pytest.raises(DataError, match="a data set of several tasks is no task itself"):
+    with pytest.raises(DataError, match="a data set that has several tasks itself"):
         join_tasks({"one": joined, "two": make(6, Tensor((2,)))})
-    with pytest.raises(DataError, match=r"tasks go with TaskBlocks, which TaskBlocks\.from_dense makes"):
+    with pytest.raises(DataError, match=r"the layout Tasks requires TaskBlocks"):
         dataclasses.replace(joined, X=joined.X.dense())
     with pytest.raises(DataError, match="X is of type TaskBlocks and the layout Tensor"):
         dataclasses.replace(joined, layout=Tensor((5,)))
@@ -115,20 +115,20 @@ def test_a_file_holds_the_blocks_only_and_gives_all_of_it_back(tmp_path, suffix,
     padded = joined.X.dense().nbytes
     assert path.stat().st_size < padded / 3
     assert path.stat().st_size > padded / 5 * 0.9
-    with pytest.raises(DataError, match="holds several tasks, whose shapes it tells"):
+    with pytest.raises(DataError, match="holds several tasks and their shapes"):
         load_dataset(path, shape=[210])
 
 
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ({"a": make(6, Tensor((2,)))}, "one data set is one task"),
-        ({}, "one data set is one task"),
-        ({"a/b": make(6, Tensor((2,))), "c": make(6, Tensor((2,)))}, "'a/b' holds '/'"),
-        ({"a": make(6, Tensor((2,)), groups=True), "c": make(6, Tensor((2,)))}, "groups stand in a and not"),
+        ({"a": make(6, Tensor((2,)))}, r"tasks holds 1 data set\(s\): give at least two"),
+        ({}, r"tasks holds 0 data set\(s\): give at least two"),
+        ({"a/b": make(6, Tensor((2,))), "c": make(6, Tensor((2,)))}, "'a/b' contains '/'"),
+        ({"a": make(6, Tensor((2,)), groups=True), "c": make(6, Tensor((2,)))}, "only a of the tasks have groups"),
         (
             {"a": make(6, Tensor((2,))), "c": Dataset(np.eye(4), np.eye(4, 2, dtype=int), Tensor((4,)))},
-            "task c: a task needs one label a sample",
+            "task c has an indicator as y; give one label for each sample",
         ),
     ],
 )
@@ -140,11 +140,11 @@ def test_what_is_no_set_of_tasks_is_refused(tasks, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (["a/0", "a/1", "b/0", "b/0"], r"task 'b' holds one class only \(b/0\); every task needs two classes"),
+        (["a/0", "a/1", "b/0", "b/0"], r"task 'b' holds one class only \(b/0\); every task needs at least two classes"),
         (["a/0", "a/0", "a/0", "a/1"], r"task 'a' holds one class only \(a/0\)"),
         ([0, 1, 0, 1], "task 'a' has the label 0; write 'a/0'"),
         (["a/0", "a/1", "a/0", "a/1"], "task 'b' has the label a/0; write 'b/a/0'"),
-        (np.eye(4, 2, dtype=int), "one label a sample, not an indicator"),
+        (np.eye(4, 2, dtype=int), "one label for each sample, not an indicator"),
     ],
 )
 def test_a_file_of_several_tasks_must_tell_their_classes_apart(y, message):

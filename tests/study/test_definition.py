@@ -28,9 +28,9 @@ def test_every_configuration_is_checked_not_the_first_only(digits):
         make_study(digits, solver__space={"alpha": [0.1], "rank": [1, 2, 9]})
     with pytest.raises(ConfigError, match=r"configuration alpha=0: .*'alpha' parameter"):
         make_study(digits, solver__space={"alpha": [0.1, 0.0]})
-    with pytest.raises(ConfigError, match="`shape` comes from the data set"):
+    with pytest.raises(ConfigError, match="`shape` is set from the data set"):
         make_study(digits, solver__params={"shape": 8})
-    with pytest.raises(ConfigError, match="`random_state` comes from the study's seed"):
+    with pytest.raises(ConfigError, match="`random_state` is set from the study's seed"):
         make_study(digits, solver__params={"random_state": 1})
 
 

@@ -1,1 +1,1 @@
-"""What the projections share: fitting one task or several, and projecting new samples."""
+"""Base classes of projections of one or several tasks."""

@@ -1,4 +1,4 @@
-"""How many directions each task has, and how many of them it is projected on."""
+"""Number of components of each task, and a warning of directions lost by rounding."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from raysel.errors import ConfigError
 
 
 def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[int]:
-    """One number of directions a task, from a number for all or one for each.
+    """Return the number of components of each task.
 
     Parameters
     ----------
     wanted : int or sequence of int
+        Number of components, for all tasks or for each one.
     limits : sequence of (str, int)
-        What messages say of each task, and the most directions it can have.
+        Description of each task for messages, and its maximum number of components.
 
     Returns
     -------
     list of int
+        Number of components of each task.
 
     Raises
     ------
     ConfigError
-        If an entry is no positive whole number, there is not one a task, or one exceeds its limit.
+        If an entry is not a positive integer or exceeds its limit, or the number of entries is not that of the tasks.
 
     Examples
     --------
@@ -38,33 +40,40 @@ def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[in
     sizes = [wanted] * len(limits) if isinstance(wanted, int | np.integer) else list(wanted)
     for size in sizes:
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
-            raise ConfigError(f"n_components={wanted!r}: {size!r} is no positive whole number.")
+            raise ConfigError(f"n_components={wanted!r}: {size!r} is not a positive whole number.")
     if len(sizes) != len(limits):
-        raise ConfigError(f"n_components={sizes} has {len(sizes)} entries for {len(limits)} tasks.")
+        raise ConfigError(
+            f"n_components={sizes} has {len(sizes)} entries for {len(limits)} tasks; give one entry for each task."
+        )
     for size, (task, largest) in zip(sizes, limits, strict=True):
         if size > largest:
-            raise ConfigError(f"n_components={size} does not fit {task}: the largest possible there is {largest}.")
+            raise ConfigError(f"n_components={size} does not fit {task}: give at most {largest}.")
     return [int(size) for size in sizes]
 
 
 def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:
-    """Warn where directions that vary are left out, as those of features on a far smaller scale than others.
+    """Warn if directions are lost by rounding, because some features have a much smaller scale than others.
 
-    Features that are constant, repeat or depend linearly on others cost no direction, nor do few samples.
+    Constant, repeated or linearly dependent features and a small number of samples cause no warning.
 
     Parameters
     ----------
     named : str
-        What the message calls the data.
+        Description of the data for the message.
     rank : int
-        Directions that are kept.
+        Number of directions that are used.
     varying : int
-        Directions that there would be were all features of one scale.
+        Number of directions if all features are scaled to the same variance.
+
+    Warns
+    -----
+    LinAlgWarning
+        If ``rank`` is below ``varying``.
     """
     if rank < varying:
         warnings.warn(
-            f"{named}: rank {rank} of {varying} directions that vary: those left out vary by less than the rounding of"
-            " the largest. Bring the features to one scale (e.g. z-scores).",
+            f"{named}: rank {rank} of {varying} directions that vary: the others vary by less than the rounding error"
+            " of the largest. Scale the features (e.g. to z-scores).",
             LinAlgWarning,
             stacklevel=2,
         )

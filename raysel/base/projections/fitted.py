@@ -1,4 +1,4 @@
-"""What a fitted projection does with new samples: one task's at a time, or all tasks' in one X."""
+"""Transformation and prediction by fitted projections, for one task or for all tasks in one X."""
 
 from __future__ import annotations
 
@@ -25,26 +25,28 @@ from raysel.errors import ConfigError, DataError
 
 
 class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator):
-    """Projection, 1-nearest-neighbour and feature scores from fitted attributes alone.
+    """Base class of projections: transformation, 1-nearest-neighbour prediction and feature selection.
 
     Attributes
     ----------
     projections_ : list of ndarray of shape (D_i, d_i)
-        U_i of each task, in the original features; each column's largest entry is positive.
+        U_i of each task, in the original features; the largest entry of each column is positive.
     means_ : list of ndarray of shape (D_i,)
+        Mean of the training samples of each task.
     embeddings_ : list of ndarray of shape (n_i, d_i)
-        The labelled training samples, projected.
+        Projected labelled training samples of each task.
     embedded_labels_ : list of ndarray of shape (n_i,)
+        Labels of the embeddings of each task.
     task_scores_ : list of ndarray of shape (D_i,)
-        Norm of each feature's row of U_i, the columns weighted by their discriminant values.
+        Norm of each feature's row of U_i, whose columns are weighted by their discriminant values.
     scores_ : ndarray of shape (n_features,)
-        The tasks' scores one after the other.
+        Concatenated scores of all tasks.
     ranks_ : ndarray of int, shape (n_tasks,)
-        Dimension of the range of each task's data that the directions were sought in.
+        Dimension of the range of each task's data, in which its directions lie.
     task_names_ : list of str
-        Empty for data of one task.
-    classes_ : ndarray
-        The labels of all tasks.
+        Name of each task; one empty name for data of one task.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of all tasks.
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(predicts=True, layouts=frozenset({TENSOR, MODALITIES, TASKS}))
@@ -65,55 +67,64 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _n_features_out(self) -> int:
         return max(U.shape[1] for U in self.projections_)
 
-    # Not by inheritance: SelectorMixin would add an inverse_transform that is not a projection's.
+    # Not inherited, because inverse_transform of SelectorMixin does not apply to projections.
     _get_support_mask = Selector._get_support_mask  # noqa: SLF001
     get_support = SelectorMixin.get_support
 
     def transform_task(self, task: int, X: ArrayLike) -> FloatArray:
-        """Project samples of one task: (X - mean_i) U_i.
+        """Project samples of one task, (X - mean_i) U_i.
 
         Parameters
         ----------
         task : int
-            The task's place among the fitted ones.
+            Position of the task among the fitted tasks.
         X : array-like of shape (n_samples, D_i)
+            Samples of the task.
 
         Returns
         -------
         ndarray of shape (n_samples, d_i)
+            Projected samples.
 
         Raises
         ------
-        ConfigError, DataError
-            If there is no such task, or X has not its features.
+        ConfigError
+            If there is no such task.
+        DataError
+            If X does not have the task's number of features.
         """
         check_is_fitted(self)
         if not isinstance(task, Integral) or not 0 <= task < len(self.projections_):
             known = ", ".join(f"{i} for {task_label(name)}" for i, name in enumerate(self.task_names_))
-            raise ConfigError(f"task={task!r} is none of the fitted tasks: give {known}.")
+            raise ConfigError(f"task={task!r} is not one of the fitted tasks: give {known}.")
         features = check_array(X, dtype=np.float64)
         U = self.projections_[task]
         if features.shape[1] != len(U):
-            raise DataError(f"{task_label(self.task_names_[task])} has {len(U)} features, X has {features.shape[1]}.")
+            raise DataError(
+                f"{task_label(self.task_names_[task])} has {len(U)} features, but X has {features.shape[1]}."
+            )
         return (features - self.means_[task]) @ U
 
     def predict_task(self, task: int, X: ArrayLike) -> LabelArray:
-        """The class of the nearest training sample of the task, in the reduced space.
+        """Predict samples of one task by the nearest projected training sample of the task.
 
         Parameters
         ----------
         task : int
+            Position of the task among the fitted tasks.
         X : array-like of shape (n_samples, D_i)
+            Samples of the task.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Predicted labels.
         """
         nearest = pairwise_distances_argmin(self.transform_task(task, X), self.embeddings_[task])
         return self.embedded_labels_[task][nearest]
 
     def _parts(self, X: ArrayLike | TaskBlocks) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
-        """The number of samples, and (task, rows, samples) of each task that has any."""
+        """Validate X; return the number of samples and (task, rows, samples) of each task with samples."""
         check_is_fitted(self)
         widths = [len(U) for U in self.projections_]
         if isinstance(X, TaskBlocks):
@@ -123,23 +134,26 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             features = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite)
         if len(widths) == 1:
             if isinstance(features, TaskBlocks):
-                raise DataError(f"{type(self).__name__} was fitted on one task; X holds {len(features.blocks)}.")
+                raise DataError(
+                    f"{type(self).__name__} was fitted on one task, but X holds {len(features.blocks)}; give an array."
+                )
             return len(features), [(0, np.arange(len(features)), features)]
         layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
         parts = enumerate(as_task_blocks(features, layout).parts())
         return len(features), [(task, rows, samples) for task, (rows, _, samples) in parts if len(rows)]
 
     def transform(self, X: ArrayLike | TaskBlocks) -> FloatArray:
-        """Project each sample on its own task's directions.
+        """Project each sample by the projection of its task.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples; an array has NaN outside the columns of a sample's own task.
 
         Returns
         -------
         ndarray of shape (n_samples, max d_i)
-            NaN beyond a narrower task's own d_i.
+            Projected samples; NaN in the columns after the d_i of a sample's own task.
         """
         n, parts = self._parts(X)
         projected = np.full((n, self._n_features_out), np.nan)
@@ -148,15 +162,17 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         return projected
 
     def predict(self, X: ArrayLike | TaskBlocks) -> LabelArray:
-        """The class of the nearest training sample of a sample's own task, in the reduced space.
+        """Predict each sample by the nearest projected training sample of its task.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples; an array has NaN outside the columns of a sample's own task.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Predicted labels.
         """
         n, parts = self._parts(X)
         predicted = np.empty(n, dtype=self.classes_.dtype)

@@ -1,4 +1,4 @@
-"""How every supervised projection is fitted: one task or several, by two faces."""
+"""Fitting of projections, by ``fit`` with all tasks in one X or by ``fit_tasks`` with separate tasks."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from raysel.linalg.scatter import ScatterRange, scatter_range
 
 
 class TaskProjector(FittedProjection):
-    """Base of the projections: each task's samples onto a few directions of its own feature space.
+    """Base class of methods that project each task's samples onto a few directions of its feature space.
 
-    A method derives from `IterativeEstimator` or `OneShotEstimator` as well, and writes ``__init__`` and ``_solve``,
+    A method also derives from `IterativeEstimator` or `OneShotEstimator`, and implements ``__init__`` and ``_solve``,
     which calls ``_keep`` before each yield.
     """
 
@@ -42,29 +42,68 @@ class TaskProjector(FittedProjection):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Build the method for data of this layout: its tasks, or one task."""
+        """Make an estimator for the tasks of a layout, or for one task.
+
+        Parameters
+        ----------
+        layout : Layout
+            Layout of the data.
+        **params
+            Parameters of the constructor except ``tasks``.
+
+        Returns
+        -------
+        TaskProjector
+            The unfitted estimator.
+        """
         return cls(tasks=dict(layout.tasks) if isinstance(layout, Tasks) else None, **params)
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width."""
+        """Check that the parameters are valid for data of this number of features.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of all tasks.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid, or the numbers of columns of the tasks do not sum to ``n_features``.
+        """
         super().check(n_features)
         if self.tasks is None:
-            if isinstance(self.n_components, int | np.integer):  # a list goes with tasks that fit_tasks has yet to see
+            if isinstance(self.n_components, int | np.integer):  # fit_tasks checks a list when the tasks are known
                 self._check_components({"": n_features})
             return
         widths = Tasks(self.tasks).widths()
         if len(widths) < 2:
-            raise ConfigError(f"tasks={dict(self.tasks)!r} is one task: leave tasks out for one, or name at least two.")
-        if sum(widths.values()) != n_features:
-            given = ", ".join(f"{name}: {width}" for name, width in widths.items())
             raise ConfigError(
-                f"tasks ({given}) have {sum(widths.values())} columns together, X has {n_features}:"
-                " every column belongs to exactly one task."
+                f"tasks={dict(self.tasks)!r} is one task: give tasks=None for one task, or name at least two."
+            )
+        if sum(widths.values()) != n_features:
+            listed = ", ".join(f"{name}: {width}" for name, width in widths.items())
+            raise ConfigError(
+                f"tasks ({listed}) have {sum(widths.values())} columns in total, but X has {n_features}:"
+                " every column must belong to exactly one task."
             )
         self._check_components(widths)
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Refuse more components than a training set with these labels has room for."""
+        """Check that ``n_components`` is possible for a training set with these labels.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Labels of the training set.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            Task of each sample; None for data of one task.
+
+        Raises
+        ------
+        ConfigError
+            If ``n_components`` exceeds the maximum for a task's numbers of samples and classes.
+        """
         if self.n_components is None:
             return
         owners = np.zeros(len(y), dtype=np.int64) if tasks is None else tasks
@@ -76,19 +115,36 @@ class TaskProjector(FittedProjection):
         component_numbers(self.n_components, limits)
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
-        """Refuse what no data of these numbers of features could serve; each task's rank may be smaller still."""
+        """Check ``n_components`` against the numbers of features; the rank of a task may be smaller."""
         if self.n_components is not None:
             limits = [(f"{task_label(name)} of {width} features", width) for name, width in widths.items()]
             component_numbers(self.n_components, limits)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Fewer components are simpler; the default is the most."""
+        """Return the number of components; the default is the largest number.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for fewer components.
+        """
         return (np.inf if self.n_components is None else float(np.sum(self.n_components)),)
 
-    # --- fitting -----------------------------------------------------------------------------
-
     def prepare(self, X: Samples, y: LabelArray) -> Any:
-        """Each task's scatter matrices in the range of the total one, whatever the parameters."""
+        """Compute each task's scatter matrices within the range of its total scatter.
+
+        Parameters
+        ----------
+        X : TaskBlocks or ndarray of shape (n_samples, n_features)
+            Training samples.
+        y : ndarray of shape (n_samples,)
+            Training labels.
+
+        Returns
+        -------
+        tuple
+            Scatter matrices of each task, independent of the method's parameters.
+        """
         return self._reduce(self._samples(X, y))
 
     def _updates(self, X: Samples, y: LabelArray, prepared: Any) -> Iterator[float]:
@@ -101,32 +157,33 @@ class TaskProjector(FittedProjection):
     def _range(task: TaskSamples) -> ScatterRange:
         reduced = scatter_range(task.X, task.codes, len(task.classes))
         if reduced.rank == 0:
-            raise DataError(f"{task}: no feature varies; there is nothing to project on.")
+            raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
         warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
         return reduced
 
     @abstractmethod
     def _solve(self, samples: Sequence[TaskSamples], prepared: Any) -> Iterator[float]:
-        """Yield the objective after each iteration, the fitted attributes set."""
+        """Yield the objective after each iteration, with the fitted attributes set."""
 
     def fit_tasks(self, tasks: Sequence[tuple[ArrayLike, ArrayLike]]) -> Self:
-        """Fit tasks that are given one by one, each with its own features, samples and classes.
+        """Fit separate tasks, each with its own features, samples and classes.
 
         Parameters
         ----------
         tasks : sequence of (X_i, y_i)
-            X_i of shape (n_i, D_i), y_i of shape (n_i,); at least two.
+            Samples, of shape (n_i, D_i), and labels, of shape (n_i,), of each task; at least two tasks.
 
         Returns
         -------
         self
+            The fitted estimator.
 
         Raises
         ------
         ConfigError
-            If there are fewer than two tasks, or they are not those of the ``tasks`` parameter.
+            If there are fewer than two tasks, or they do not match the parameter ``tasks``.
         DataError
-            If a task has one class only, or X_i and y_i do not fit.
+            If a task has one class only, or the lengths of X_i and y_i differ.
         """
         samples = check_tasks(self.tasks, tasks, self.unlabelled)
         self.n_features_in_ = sum(task.X.shape[1] for task in samples)
@@ -140,11 +197,24 @@ class TaskProjector(FittedProjection):
         if self.tasks is not None:
             return split_tasks(self.tasks, X, y, self.unlabelled)
         if isinstance(X, TaskBlocks):
-            raise ConfigError(f"tasks=None is for one task, X holds {len(X.blocks)}: name each one with its columns.")
+            raise ConfigError(
+                f"tasks=None is for one task, but X holds {len(X.blocks)}: name each task with its columns."
+            )
         return [task_samples("", X, y, self.unlabelled)]
 
     def labelled(self, y: LabelArray) -> BoolArray:
-        """Which samples have a label, and so can be scored."""
+        """Mask of the samples that have a label and can be scored.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples,)
+            True for labelled samples.
+        """
         return is_labelled(y, self.unlabelled, self.tasks or ())
 
     def _validate_data(self, X: ArrayLike | TaskBlocks, y: ArrayLike) -> tuple[Samples, LabelArray]:
@@ -161,7 +231,7 @@ class TaskProjector(FittedProjection):
         return features, target
 
     def _sizes(self, samples: Sequence[TaskSamples], ranges: Sequence[ScatterRange]) -> list[int]:
-        """d_i: ``n_components``, by default min(c_i - 1, r_i)."""
+        """Number of components d_i of each task: ``n_components``, by default min(c_i - 1, r_i)."""
         if self.n_components is None:
             return [min(len(t.classes) - 1, s.rank) for t, s in zip(samples, ranges, strict=True)]
         limits = [
@@ -184,7 +254,7 @@ class TaskProjector(FittedProjection):
         bases: Sequence[FloatArray],
         values: Sequence[FloatArray],
     ) -> None:
-        """Set the fitted attributes from directions V_i in each task's range: U_i = Q_i V_i."""
+        """Set the fitted attributes from directions V_i in each task's range, U_i = Q_i V_i."""
         self.ranks_ = np.array([s.rank for s in ranges])
         projections = [s.lift(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
         embeddings = [s.embed(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
@@ -198,7 +268,7 @@ class TaskProjector(FittedProjection):
         values: Sequence[FloatArray],
         embeddings: Sequence[FloatArray],
     ) -> None:
-        """Set the fitted attributes from each task's U_i and its columns' discriminant values."""
+        """Set the fitted attributes from each task's U_i and the discriminant values of its columns."""
         signs = [np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0) for U in projections]
         labelled = [task.codes >= 0 for task in samples]
         self.task_names_ = [task.name for task in samples]

@@ -1,4 +1,4 @@
-"""The samples of each task, taken apart from what either face of a projection is given."""
+"""Samples and classes of each task, from the arguments of ``fit`` or of ``fit_tasks``."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from raysel.errors import ConfigError, DataError
 
 @dataclass(frozen=True)
 class TaskSamples:
-    """One task's samples.
+    """Samples of one task.
 
     Attributes
     ----------
     name : str
-        Empty where the data are one task.
+        Name of the task; empty for data of one task.
     X : ndarray of shape (n, D)
+        Samples.
     y : ndarray of shape (n,)
+        Labels.
     classes : ndarray of shape (c,)
-        The task's labels, sorted.
+        Distinct labels of the task, sorted, without the one of unlabelled samples.
     codes : ndarray of int64, shape (n,)
-        ``classes[codes]`` is y; -1 where a sample is unlabelled.
+        Position of each label in ``classes``; -1 for unlabelled samples.
     """
 
     name: str
@@ -44,34 +46,47 @@ class TaskSamples:
 
     @property
     def counts(self) -> IntArray:
-        """Number of samples of each class: shape (c,)."""
+        """Number of samples of each class, shape (c,)."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.classes)).astype(np.int64)
 
     @property
     def one_hot(self) -> FloatArray:
-        """1 in the column of its class for each labelled sample: shape (n_labelled, c)."""
+        """One-hot encoded classes of the labelled samples, shape (n_labelled, c)."""
         return np.eye(len(self.classes))[self.codes[self.codes >= 0]]
 
 
 def task_label(name: str) -> str:
-    """What messages call a task of this name."""
+    """Describe a task in messages.
+
+    Parameters
+    ----------
+    name : str
+        Name of the task; empty for data of one task.
+
+    Returns
+    -------
+    str
+        E.g. ``"task 'faces'"``, or ``"the data"`` for an empty name.
+    """
     return f"task {name!r}" if name else "the data"
 
 
 def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> BoolArray:
-    """Which samples have a label.
+    """Mask of the samples that have a label.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
+        Labels.
     unlabelled : label or None
-        The label that means no label.
+        Value of y that marks unlabelled samples; None: all samples are labelled.
     names : iterable of str, default=()
-        Of the tasks, before which ``join_tasks`` puts the label: ``task/label``.
+        Names of the tasks; ``task/unlabelled``, as written by ``join_tasks``, also marks unlabelled samples.
 
     Returns
     -------
     ndarray of bool, shape (n,)
+        True for labelled samples.
     """
     if unlabelled is None:
         return np.ones(len(y), dtype=bool)
@@ -81,19 +96,23 @@ def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> Bo
 
 
 def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None) -> TaskSamples:
-    """Number the classes of one task.
+    """Encode the labels of one task.
 
     Parameters
     ----------
     name : str
+        Name of the task; empty for data of one task.
     X : ndarray of shape (n, D)
+        Samples.
     y : ndarray of shape (n,)
+        Labels.
     unlabelled : label, default=None
-        The label that means no label.
+        Value of y that marks unlabelled samples; None: all samples are labelled.
 
     Returns
     -------
     TaskSamples
+        Samples of the task.
 
     Raises
     ------
@@ -101,31 +120,36 @@ def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None
         If there are fewer than two classes.
     """
     labelled = is_labelled(y, unlabelled, [name])
-    classes, known = np.unique(y[labelled], return_inverse=True)
+    classes, labelled_codes = np.unique(y[labelled], return_inverse=True)
     codes = np.full(len(y), -1, dtype=np.int64)
-    codes[labelled] = known
+    codes[labelled] = labelled_codes
     samples = TaskSamples(name, X, y, classes, codes)
     if len(classes) < 2:
-        held = f"all of one class ({classes[0]!s})" if len(classes) else "all unlabelled"
-        raise DataError(f"{samples}: the samples are {held}; one class is not enough, at least two are needed.")
+        content = f"all of one class ({classes[0]!s})" if len(classes) else "all unlabelled"
+        raise DataError(f"{samples}: the samples are {content}; at least two classes are needed.")
     return samples
 
 
 def split_tasks(
     tasks: Mapping[str, int | tuple[int, ...]], X: Samples, y: LabelArray, unlabelled: Any = None
 ) -> list[TaskSamples]:
-    """The samples of each task.
+    """Split the samples of several tasks.
 
     Parameters
     ----------
     tasks : mapping of str to int or tuple of int
-    X : TaskBlocks, or ndarray of shape (n_samples, n_features) with NaN outside a sample's own task
+        Number of columns of each task, or the shape of its samples.
+    X : TaskBlocks, or ndarray of shape (n_samples, n_features)
+        Samples; an array has NaN outside the columns of a sample's own task.
     y : ndarray of shape (n_samples,)
+        Labels.
     unlabelled : label, default=None
+        Value of y that marks unlabelled samples; None: all samples are labelled.
 
     Returns
     -------
     list of TaskSamples
+        Samples of each task.
 
     Raises
     ------
@@ -136,7 +160,7 @@ def split_tasks(
     samples = []
     for name, (rows, _, block) in zip(layout.tasks, as_task_blocks(X, layout).parts(), strict=True):
         if not len(rows):
-            raise DataError(f"task {name!r} has no samples: every task needs its own.")
+            raise DataError(f"task {name!r} has no samples: give samples of every task.")
         samples.append(task_samples(name, block, y[rows], unlabelled))
     return samples
 
@@ -146,34 +170,41 @@ def check_tasks(
     tasks: Sequence[tuple[ArrayLike, ArrayLike]],
     unlabelled: Any = None,
 ) -> list[TaskSamples]:
-    """Validate tasks given one by one.
+    """Validate the argument of ``fit_tasks``.
 
     Parameters
     ----------
     parameter : mapping of str to int or tuple of int, or None
-        The estimator's ``tasks``, which the given ones must match.
+        The estimator's parameter ``tasks``, which the data must match; None: not checked.
     tasks : sequence of (X_i, y_i)
+        Samples and labels of each task.
     unlabelled : label, default=None
+        Label that marks unlabelled samples; None: all samples are labelled.
 
     Returns
     -------
     list of TaskSamples
+        Samples of each task.
 
     Raises
     ------
-    ConfigError, DataError
-        Name the task and what is wrong with it.
+    ConfigError
+        If there are fewer than two tasks, or they do not match ``parameter``.
+    DataError
+        If the samples or labels of a task are invalid; the message names the task.
     """
     if len(tasks) < 2:
-        raise ConfigError(f"fit_tasks was given {len(tasks)} task(s): it needs at least two; fit(X, y) does for one.")
+        raise ConfigError(f"fit_tasks got {len(tasks)} task(s) and needs at least two; use fit(X, y) for one task.")
     widths = Tasks(parameter).widths() if parameter is not None else {}
     names = list(widths) or [f"task{i}" for i in range(len(tasks))]
     if len(names) != len(tasks):
-        raise ConfigError(f"fit_tasks was given {len(tasks)} tasks, the parameter tasks names {len(names)}: {names}.")
+        raise ConfigError(f"fit_tasks got {len(tasks)} tasks, but the parameter tasks names {len(names)}: {names}.")
     samples = []
     for name, pair in zip(names, tasks, strict=True):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise DataError(f"task {name!r}: fit_tasks takes a pair (X, y) a task, not {type(pair).__name__}.")
+            raise DataError(
+                f"task {name!r}: fit_tasks needs a pair (X, y) for each task, but got {type(pair).__name__}."
+            )
         try:
             features, labels = check_X_y(*pair, dtype=np.float64, order="C", ensure_min_samples=2)
             check_classification_targets(labels)
@@ -181,7 +212,7 @@ def check_tasks(
             raise DataError(f"task {name!r}: {str(error).partition(chr(10))[0]}") from error
         if features.shape[1] != widths.get(name, features.shape[1]):
             raise ConfigError(
-                f"task {name!r} has {features.shape[1]} features, the parameter tasks says {widths[name]}."
+                f"task {name!r} has {features.shape[1]} features, but the parameter tasks gives {widths[name]}."
             )
         samples.append(task_samples(name, features, labels, unlabelled))
     return samples

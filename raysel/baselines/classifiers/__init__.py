@@ -1,1 +1,1 @@
-"""Rivals that classify."""
+"""Baseline classifiers."""

@@ -1,4 +1,4 @@
-"""The linear support vector machine on all features alike: what a structured penalty has to beat."""
+"""Linear support vector machine with an unstructured penalty."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from raysel.validation import Interval, StrOptions
 
 @dataclass(frozen=True)
 class PreparedSVM:
-    """What tells, for any C, whether the l1 penalty leaves nothing.
+    """Statistics of a training set by which zero solutions are detected for every C.
 
     Attributes
     ----------
     target : SignedTarget
+        Binary problems.
     counts : ndarray of int64, shape (2, n_problems)
-        Samples with sign 1 and -1.
+        Numbers of samples with sign 1 and -1.
     sums : ndarray of shape (2, n_problems, n_features)
-        Of the samples with sign 1 and -1.
+        Sums of the samples with sign 1 and -1.
     """
 
     target: SignedTarget
@@ -37,43 +38,50 @@ class PreparedSVM:
 
 
 class LinearSVM(OneShotEstimator, OneAgainstRest):
-    """One squared-hinge machine a class (one against the rest) or a label, by scikit-learn's LinearSVC.
+    """Linear SVM with squared hinge loss for each class (one against the rest) or label, by scikit-learn's LinearSVC.
 
         min_w,b  pen(w, b)  +  C sum_i (1 - y_i (x_i'w + b))_+^2
 
-    with pen = (||w||^2 + b^2) / 2 or ||w||_1 + |b|: b is penalised, so centre the features. On several modalities
-    it sees their concatenation.
+    with pen = (||w||^2 + b^2) / 2 or ||w||_1 + |b|. As b is penalised, the features should be centred. Several
+    modalities are concatenated.
 
     Parameters
     ----------
     C : float, default=1.0
+        Weight of the loss, above 0; a smaller value regularises more.
     penalty : {"l2", "l1"}, default="l2"
-        With "l1" coefficients are exactly zero, the more the smaller C.
+        Norm of the penalty. With "l1" some coefficients are exactly zero, more of them for smaller C.
     tol : float, default=1e-4
-        LinearSVC's; relative to the size of the gradient at zero.
+        Tolerance of LinearSVC, relative to the norm of the gradient at zero.
     max_iter : int, default=10000
-        LinearSVC's, of each machine.
+        Maximum number of LinearSVC's iterations for each binary problem.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``transform`` selects. None: half of them.
     random_state : int, RandomState instance or None, default=None
-        The order in which coordinates are visited, with "l1" or fewer samples than features: results differ within
-        ``tol``. None draws from NumPy's global generator.
+        Seed of the order in which coordinates are updated, used for "l1" or fewer samples than features; results
+        differ within ``tol``. None: NumPy's global generator.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_classes, n_features), one row for two classes
-    intercept_ : ndarray of shape (n_classes,), one entry for two classes
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients; one row for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; one entry for two classes.
     classes_ : ndarray of shape (n_classes,)
-        For a multi-label target 0, 1, ..., one a label.
-    class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
-        Training samples of each class; without and with each label. Decides where scores are equal.
+        Class labels; 0, 1, ... for a multi-label target.
+    class_count_ : ndarray of int64, shape (n_classes,) or (n_labels, 2)
+        Number of training samples of each class; for a multi-label target without and with each label. ``predict``
+        uses it if scores are equal.
     multilabel_ : bool
+        Whether the target was multi-label.
     scores_ : ndarray of shape (n_features,)
         Euclidean norm of each feature's coefficients; 0 for features that are constant in the training set.
     liblinear_iterations_ : int
-        The most that a machine took; ``converged_`` says whether all stayed below ``max_iter``.
+        Maximum number of iterations over the binary problems.
+    converged_ : bool
+        Whether all binary problems took fewer than ``max_iter`` iterations.
     objective_path_ : ndarray of shape (1,)
-        The sum of the machines' objectives.
+        Sum of the objectives of the binary problems.
 
     Examples
     --------
@@ -113,17 +121,47 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         self.random_state = random_state
 
     def complexity_key(self) -> tuple[float, ...]:
-        """The sparse penalty first, then smaller C."""
+        """Return the sort key by which "l1" precedes "l2", and a smaller C a larger one.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for simpler models.
+        """
         return (float(self.penalty == "l2"), float(self.C))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedSVM:
-        """Count and sum the samples on either side of each problem."""
+        """Count and sum the samples of both signs of each binary problem.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Training samples.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
+
+        Returns
+        -------
+        PreparedSVM
+            Target, counts and sums.
+        """
         target = signed_target(y)
         sides = np.stack([target.signs > 0, target.signs < 0])
         return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
 
     def is_zero_solution(self, prepared: PreparedSVM) -> bool:
-        """Whether every w is zero: with "l1", where no slope of the loss, b at its best, exceeds 1."""
+        """Return whether every w is zero: for "l1", if no derivative of the loss at w = 0 and optimal b exceeds 1.
+
+        Parameters
+        ----------
+        prepared : PreparedSVM
+            Result of ``prepare`` for the training set.
+
+        Returns
+        -------
+        bool
+            True if w = 0 is optimal for every binary problem; always False for "l2".
+        """
         if self.penalty == "l2":
             return False
         bias, sums = self._null_bias(prepared), prepared.sums
@@ -131,21 +169,23 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return bool(2 * self.C * np.abs(slopes).max() <= 1)
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> None:
-        """Be fitted by w = 0 and its best b, without solving: for training sets on which `is_zero_solution` holds.
+        """Set the fitted attributes to w = 0 and its optimal b, for training sets with `is_zero_solution`.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
+            Training samples.
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
         prepared : PreparedSVM
-            Of X and y.
+            Result of ``prepare(X, y)``.
         """
         self.n_features_in_ = X.shape[1]
         self.objective_path_, self.n_iter_ = np.array([self._keep_null(X, prepared)]), 1
         self.converged_ = self._has_converged(self.objective_path_)
 
     def _null_bias(self, prepared: PreparedSVM) -> FloatArray:
-        """With "l1" b at w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1]."""
+        """Optimal b for "l1" and w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1]."""
         above, below = prepared.counts
         excess = above - below
         bias: FloatArray = np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
@@ -161,10 +201,10 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         yield self._keep(X, prepared.target, coef, bias, max(steps for _, _, steps in machines))
 
     def _keep(self, X: FloatArray, target: SignedTarget, coef: FloatArray, bias: FloatArray, steps: int) -> float:
-        """Set the fitted attributes; the objective."""
+        """Set the fitted attributes and return the objective."""
         self._keep_target(target)
         self.coef_, self.intercept_, self.liblinear_iterations_ = coef, bias, steps
-        # A feature of one value acts as a second intercept: it tells nothing, whatever its coefficient.
+        # A constant feature acts as a second intercept, so that its coefficient says nothing about the classes.
         self.scores_ = np.where((X[0] == X).all(axis=0), 0.0, np.linalg.norm(coef, axis=0))
         margins = target.signs * (coef @ X.T + bias[:, None])
         weights = np.column_stack([coef, bias])
@@ -172,7 +212,10 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
 
     def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:
-        """w, b and the iterations of one machine; a label that all samples have, or none, needs b alone."""
+        """Solve one binary problem; return w, b and the number of iterations.
+
+        A label that all samples have, or none, needs no solver: w = 0, and b is its sign.
+        """
         if (sign == sign[0]).all():
             return np.zeros(X.shape[1]), float(sign[0]), 0
         machine = LinearSVC(
@@ -180,14 +223,14 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
             dual="auto",
         )  # fmt: skip
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # converged_ says it
+            warnings.simplefilter("ignore", ConvergenceWarning)  # reported by converged_
             machine.fit(X, sign)
         return machine.coef_[0], float(machine.intercept_[0]), int(machine.n_iter_)
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Whether LinearSVC ended by ``tol``."""
+        """Return whether LinearSVC reached ``tol`` on every binary problem."""
         return self.liblinear_iterations_ < self.max_iter
 
     def _not_converged(self) -> str:
         reached = f"did not reach tol={self.tol:g} in {self.max_iter} iterations of LinearSVC"
-        return f"{type(self).__name__} {reached}: raise max_iter or tol."
+        return f"{type(self).__name__} {reached}: increase max_iter or tol."

@@ -1,1 +1,1 @@
-"""Rivals that project the samples onto a few directions."""
+"""Baseline projections of the samples onto a few directions."""

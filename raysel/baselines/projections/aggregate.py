@@ -1,4 +1,4 @@
-"""All tasks' samples in one space, padded with zeros, and one discriminant analysis for the lot."""
+"""Trace-ratio LDA on the pooled, zero-padded samples of all tasks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from raysel.validation import Interval
 
 @dataclass(frozen=True)
 class PooledTasks:
-    """All samples, centred and scaled by task, padded with zeros.
+    """Samples of all tasks, centred and scaled by task, and padded with zeros.
 
     Attributes
     ----------
     X : ndarray of shape (sum n_i, max D_i)
+        Pooled samples.
     scatter : ScatterRange
+        Scatter matrices of the pooled samples.
     means : tuple of ndarray of shape (D_i,)
+        Mean of each task.
     scales : tuple of float
-        1 / sqrt(tr S_t^i), so that no task outweighs another by its units.
+        Scale factor of each task, 1 / sqrt(tr S_t^i), which makes the tasks independent of their units.
     """
 
     X: FloatArray
@@ -40,34 +43,36 @@ class PooledTasks:
 
 
 class Aggregate(IterativeEstimator, TaskProjector):
-    """One trace-ratio LDA on the pooled samples of all tasks: column j of one task meets column j of another.
+    """Trace-ratio LDA on the pooled samples of all tasks, whose columns are matched by their number.
 
-    Each task is centred and scaled to unit total variance, narrower ones are padded with zeros on the right, and
-    classes of different tasks stay different. It shows what pooling by column number alone is worth; for one task
-    it is `TraceRatioLDA`.
+    Each task is centred and scaled to unit total variance, and padded with zeros on the right; classes of different
+    tasks remain different. It is a baseline for multi-task methods that do not match columns by number; for one task
+    it equals `TraceRatioLDA`.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X; None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
     n_components : int, default=None
-        Of the one projection. None: the sum over tasks of one less than their classes, or the rank.
+        Number of directions of the common projection. None: the sum over tasks of the number of classes minus 1, at
+        most the rank of the pooled data.
     shrinkage : float in [0, 1], default=0.0
-        Of the pooled within-class scatter towards a multiple of the identity.
+        Weight of a multiple of the identity in the pooled within-class scatter.
     max_iter : int, default=100
+        Maximum number of iterations.
     tol : float, default=1e-12
-        The smallest relative change of the ratio that is worth another iteration.
+        Relative change of the ratio below which the iteration stops.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     projections_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
-        See `FittedProjection`; all tasks have the same number of columns.
+        See `FittedProjection`; the projections of all tasks have the same number of columns.
     ranks_ : ndarray of int, shape (1,)
         Rank of the pooled data.
     objective_path_ : ndarray of shape (n_iter_,)
-        The ratio.
+        Trace ratio after each iteration.
 
     References
     ----------
@@ -109,11 +114,30 @@ class Aggregate(IterativeEstimator, TaskProjector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Fewer components, then more shrinkage."""
+        """Return the sort key by which fewer components come first, then more shrinkage.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for simpler models.
+        """
         return (*super().complexity_key(), -self.shrinkage)
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Refuse more components than the pooled training sets have room for."""
+        """Check that ``n_components`` is at most the number of samples minus that of the tasks.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Labels of the training set.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            Task of each sample; not used.
+
+        Raises
+        ------
+        ConfigError
+            If ``n_components`` is too large.
+        """
         if self.n_components is not None:
             n, m = len(y), len(self.tasks or [""])
             component_numbers(self.n_components, [(f"the pooled training sets of {n} samples", n - m)])
@@ -127,13 +151,13 @@ class Aggregate(IterativeEstimator, TaskProjector):
         spreads = [float(np.linalg.norm(own) / np.sqrt(len(own))) for own in centred]
         for task, spread in zip(samples, spreads, strict=True):
             if spread == 0:
-                raise DataError(f"{task}: no feature varies; there is nothing to project on.")
+                raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
         X = np.zeros((sum(len(task.y) for task in samples), max(task.X.shape[1] for task in samples)))
         codes = np.empty(len(X), dtype=np.int64)
         row = first = 0
-        for task, moved, spread in zip(samples, centred, spreads, strict=True):
+        for task, task_X, spread in zip(samples, centred, spreads, strict=True):
             own = slice(row, row + len(task.y))
-            X[own, : task.X.shape[1]] = moved / spread
+            X[own, : task.X.shape[1]] = task_X / spread
             codes[own] = task.codes + first
             row, first = own.stop, first + len(task.classes)
         reduced = scatter_range(X, codes, first)

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis by the ratio trace, with shrinkage, each task on its own."""
+"""Linear discriminant analysis by the ratio trace, separately for each task."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from raysel.base.projections.task_samples import TaskSamples
 from raysel.linalg.scatter import ScatterRange
 from raysel.validation import Interval
 
-#: A direction's within-class share of the total scatter counts as at least this.
+#: Lower bound of the within-class share of a direction's total scatter.
 SMALLEST_WITHIN = 1e-8
 
 
 class LDA(OneShotEstimator, TaskProjector):
-    """Fisher's directions: those of the largest between-class scatter relative to the total one.
+    """Fisher's linear discriminant analysis with shrinkage.
 
         maximise over U:   tr((U' S_t U)^-1 U' S_b U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
 
-    within the range of S_t. The columns are scaled to unit within-class scatter. With H H' = S_b the problem has
-    c x c matrices only, however many features there are.
+    within the range of S_t. The columns are scaled to unit within-class scatter. With H H' = S_b the problem involves
+    only c x c matrices for c classes, independent of the number of features.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X; None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
     n_components : int or list of int, default=None
-        For all tasks or for each, at most one less than the task's classes, which None means.
+        Number of directions, for all tasks or for each one, at most the task's number of classes minus 1. None: that
+        maximum.
     shrinkage : float in [0, 1], default=0.01
-        s. Directions of far less variance than s times the mean count for nothing then; 0 leaves none out.
+        Weight s of a multiple of the identity in the within-class scatter. It suppresses directions whose variance is
+        much smaller than s times the mean; 0 suppresses none.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
-        See `FittedProjection`. The scores take unit columns, weighted by their ratio in [0, 1].
+        See `FittedProjection`. For the scores each column is scaled to unit norm and weighted by its ratio in [0, 1].
     objective_path_ : ndarray of shape (1,)
-        The ratio trace, averaged over tasks.
+        Ratio trace, averaged over tasks.
 
     Examples
     --------
@@ -90,20 +92,23 @@ class LDA(OneShotEstimator, TaskProjector):
 
 
 def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tuple[FloatArray, FloatArray]:
-    """Solve S_b v = ratio S_t v through H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
+    """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
 
     Parameters
     ----------
     reduced : ScatterRange
+        Scatter matrices within the range of the total one, of dimension r.
     size : int
+        Number of directions.
     shrinkage : float
+        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
 
     Returns
     -------
     V : ndarray of shape (r, size)
-        V'S_wV = I, up to directions without within-class scatter.
+        Directions with V'S_wV = I, except for those without within-class scatter.
     ratios : ndarray of shape (size,)
-        Largest first.
+        Ratio of between-class to total scatter of each direction, in descending order.
     """
     diagonal = (1 - shrinkage) * reduced.total + shrinkage * reduced.within_trace / reduced.rank
     weighted = reduced.between / diagonal[:, None]

@@ -1,4 +1,4 @@
-"""Principal component analysis followed by 1-nearest-neighbour, each task on its own."""
+"""Principal component analysis, separately for each task."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from raysel.validation import Interval
 
 
 class PCA(OneShotEstimator, TaskProjector):
-    """The directions of largest variance; classes enter only in ``predict``.
+    """Principal component analysis with 1-nearest-neighbour prediction.
 
         maximise over U'U = I:   tr(U' S_t U)
+
+    The projection does not depend on the labels, only ``predict`` does.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X; None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
     n_components : int or list of int, default=None
-        For all tasks or for each. None: one less than the task's classes, as the discriminant methods keep.
+        Number of directions, for all tasks or for each one. None: the task's number of classes minus 1, as in the
+        discriminant methods.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
-        See `FittedProjection`. A column's weight in the scores is its share of the variance.
+        See `FittedProjection`. For the scores each column is weighted by its share of the variance.
     objective_path_ : ndarray of shape (1,)
-        The share of variance kept, averaged over tasks.
+        Share of the variance that the projection explains, averaged over tasks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis by the trace ratio, each task on its own: MTDA without the coupling."""
+"""Linear discriminant analysis by the trace ratio, separately for each task."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ from raysel.validation import Interval
 
 
 class TraceRatioLDA(IterativeEstimator, TaskProjector):
-    """Orthonormal directions of the largest ratio of between-class to total scatter.
+    """Linear discriminant analysis by the trace ratio of between-class to total scatter.
 
         maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
 
-    within the range of S_t, by Newton's method (Wang et al., "Trace ratio vs. ratio trace", CVPR 2007). It differs
-    from `MTDA` in that each task has a ratio of its own; for one task both are the same.
+    within the range of S_t, by Newton's method (Wang et al., "Trace ratio vs. ratio trace", CVPR 2007). Unlike
+    `MTDA`, it maximises the ratio of each task separately; for one task the two methods are equal.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X; None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
     n_components : int or list of int, default=None
-        For all tasks or for each. None: one less than the task's classes.
+        Number of directions, for all tasks or for each one. None: the task's number of classes minus 1.
     shrinkage : float in [0, 1], default=0.0
-        s.
+        Weight s of a multiple of the identity in the within-class scatter.
     max_iter : int, default=100
+        Maximum number of iterations.
     tol : float, default=1e-12
-        The smallest relative change of the mean ratio that is worth another iteration.
+        Relative change of the mean ratio below which the iteration stops.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     ratios_ : ndarray of shape (n_tasks,)
-        Each task's ratio.
+        Trace ratio of each task.
     projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
         See `FittedProjection`.
     objective_path_ : ndarray of shape (n_iter_,)
-        The mean of the tasks' ratios.
+        Mean of the tasks' ratios after each iteration.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Data files: finding, reading and writing them, a format a module."""
+"""Finding, reading and writing of data files."""

@@ -1,4 +1,4 @@
-"""Finding a data file, and saying in one sentence what is wrong with one that cannot be read."""
+"""Lookup of data files, their raw content, and errors of files that cannot be read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 
-#: Data sets that the studies in conf/ name but nobody may redistribute: what they are, and a recipe.
+#: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
 _RECIPES = {
     "ORL.npz": """\
 ORL.npz holds the 400 AT&T (ORL) faces at 32 x 32 pixels, 40 persons. scikit-learn downloads them at 64 x 64:
     import numpy as np; from sklearn.datasets import fetch_olivetti_faces; faces = fetch_olivetti_faces()
     np.savez("ORL.npz", X=faces.images.reshape(400, 32, 2, 32, 2).mean(axis=(2, 4)), y=faces.target)
-They are also found in collections of face data sets as ORL_32x32.mat (arrays fea and gnd, images transposed).""",
+Collections of face data sets have them as ORL_32x32.mat (arrays fea and gnd, images transposed).""",
     "UMIST.npz": """\
 UMIST.npz holds the 575 UMIST (Sheffield) faces at 28 x 23 pixels, 20 persons. Collections of face data sets have
 them as .mat; with images of shape (n, 28, 23) and the person's number as labels:
@@ -41,21 +41,24 @@ _FORMATS = (
 
 @dataclass(frozen=True)
 class RawData:
-    """What a file holds, before any of it is judged.
+    """Content of a data file before validation.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, ...), or TaskBlocks
-    y : ndarray
-    groups : ndarray, default=None
+        Samples.
+    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Labels, or an indicator.
+    groups : ndarray of shape (n_samples,), default=None
+        Group of each sample; None if no groups were requested or stored.
     layout : Layout, default=None
-        Where the file says it.
+        Layout of the columns; None if the file does not store it.
     feature_names : sequence of str, default=()
-        Where the file says them.
+        Names of the columns; empty if the file does not store them.
     name : str, default=None
-        Where the file says it.
+        Name of the data set; None if the file does not store it.
     label_names : sequence of str, default=()
-        Of an indicator's columns, where the file says them.
+        Names of an indicator's columns; empty if the file does not store them.
     """
 
     X: LabelArray | TaskBlocks
@@ -68,23 +71,24 @@ class RawData:
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
-    """Look a data file up: from the working directory, then from the folder that ``$RAYSEL_DATA`` names.
+    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``.
 
     Parameters
     ----------
     path : str or Path
+        Path of the file.
     expected : str
-        What the file should hold, for the error.
+        Description of the expected file for the error message. By default the formats of data files.
 
     Returns
     -------
     Path
-        Absolute.
+        Absolute path of the existing file.
 
     Raises
     ------
     DataError
-        If it is in neither place, with both named, and how such a file is made.
+        If neither folder has the file; the message names both, the expected format and how to obtain the file.
 
     Examples
     --------
@@ -93,34 +97,35 @@ def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
         ...
     raysel.errors.DataError: there is no data file no-such-file.npz. Looked at ...
     """
-    wanted = Path(path).expanduser()
+    relative = Path(path).expanduser()
     folder = os.environ.get("RAYSEL_DATA")
-    places = [wanted.absolute()]
-    if folder and not wanted.is_absolute():
-        places.append((Path(folder).expanduser() / wanted).absolute())
-    for place in places:
-        if place.is_file():
-            return place
-    looked = " and ".join(map(str, places))
-    hint = "" if folder or wanted.is_absolute() else "; $RAYSEL_DATA, the folder looked at next, is not set"
-    recipe = _RECIPES.get(wanted.name, "")
-    raise DataError(f"there is no data file {path}. Looked at {looked}{hint}. {expected}\n{recipe}".rstrip())
+    candidates = [relative.absolute()]
+    if folder and not relative.is_absolute():
+        candidates.append((Path(folder).expanduser() / relative).absolute())
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    tried = " and ".join(map(str, candidates))
+    hint = "" if folder or relative.is_absolute() else "; $RAYSEL_DATA, the second folder to look in, is not set"
+    recipe = _RECIPES.get(relative.name, "")
+    raise DataError(f"there is no data file {path}. Looked at {tried}{hint}. {expected}\n{recipe}".rstrip())
 
 
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a library raises over a broken file into one DataError.
+    """Convert every exception that a library raises while it reads a file into a DataError.
 
     Parameters
     ----------
     path : Path
+        Path of the existing file.
     kind : str
-        What the file should be, with its article.
+        Kind of the file with its article, for the message, e.g. ``"a Parquet file"``.
 
     Raises
     ------
     DataError
-        If the file is empty, or anything at all goes wrong while it is read.
+        If the file is empty, or an exception is raised in the context.
     """
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty (0 bytes); write or copy it again.")
@@ -130,46 +135,50 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise DataError(
-            f"{path} asks for more memory than there is: it is too large for this machine, or damaged ({error})."
+            f"{path} needs more memory than is available: it is too large for this machine, or damaged ({error})."
         ) from error
-    except Exception as error:  # a library may raise anything over a broken file
+    except Exception as error:  # a library may raise any exception for a damaged file
         first_line = str(error).partition("\n")[0]
         raise DataError(
-            f"{path} cannot be read as {kind}: it is cut short, damaged or of another kind; "
+            f"{path} cannot be read as {kind}: it is truncated, damaged or of another format; "
             f"write or copy it again ({type(error).__name__}: {first_line})."
         ) from error
 
 
-def missing(path: Path, wanted: str, there: Collection[str]) -> DataError:
-    """The error for a file without something that it must hold.
+def missing(path: Path, required: str, available: Collection[str]) -> DataError:
+    """Make the error for a file that lacks a required array or column.
 
     Parameters
     ----------
     path : Path
-    wanted : str
-        What is missing.
-    there : collection of str
-        The names that the file does hold.
+        Path of the file.
+    required : str
+        Name of the missing part, e.g. ``"array X"``.
+    available : collection of str
+        Names of the arrays or columns of the file.
 
     Returns
     -------
     DataError
+        The exception, to be raised by the caller.
     """
-    names = ", ".join(list(there)[:12]) or "nothing"
-    if len(there) > 12:
-        names += f", ... ({len(there)} in all)"
-    return DataError(f"{path} has no {wanted}; it holds {names}. {_FORMATS}")
+    names = ", ".join(list(available)[:12]) or "nothing"
+    if len(available) > 12:
+        names += f", ... ({len(available)} in all)"
+    return DataError(f"{path} has no {required}; it holds {names}. {_FORMATS}")
 
 
 def as_labels(values: LabelArray) -> LabelArray:
-    """Flatten labels that a file keeps as one row or one column.
+    """Flatten labels that a file stores as one row or one column.
 
     Parameters
     ----------
     values : ndarray
+        Labels as they are stored.
 
     Returns
     -------
     ndarray
+        Labels of shape (n_samples,); other shapes are returned unchanged.
     """
     return values.ravel() if values.ndim == 2 and 1 in values.shape else np.asarray(values)

@@ -1,7 +1,7 @@
-"""The variables of a MATLAB 5 file, looked through before SciPy reads them.
+"""Validation of a MATLAB 5 file before SciPy reads it.
 
-SciPy 1.17 takes the type code of numbers for an index without looking: a damaged one crashes the process. What is
-checked here is what its reader relies on (MAT-File Format, The MathWorks, 2025: level 5).
+SciPy 1.17 uses type codes in the file as an index without checking them, so that a damaged file crashes the process.
+This module checks the assumptions of SciPy's reader (MAT-File Format, The MathWorks, 2025: level 5).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import BinaryIO
 _MATRIX, _COMPRESSED = 14, 15
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18}  # (u)int8 to 64, single, double, UTF-8 to 32
 _CHARACTERS, _SPARSE, _NUMERIC = 4, 5, range(6, 16)
-_COMPLEX, _DIMENSIONS = 1 << 11, (5, 6)  # the latter (u)int32
+_COMPLEX, _DIMENSIONS = 1 << 11, (5, 6)  # type codes of dimensions: int32 and uint32
 
 
 def plain_variables(path: Path) -> dict[str, bool]:
-    """The variables of a file, and whether each is a matrix of numbers or characters that can be read.
+    """List the variables of a file with their kind, and check that the file is valid.
 
     Parameters
     ----------
     path : Path
-        A file of version 5 to 7.
+        Path of a file of version 5 to 7.
 
     Returns
     -------
     dict of str to bool
-        False for cell arrays, structs and the like.
+        For each variable True if it is a matrix of numbers or characters, False for cell arrays, structs etc.
 
     Raises
     ------
     ValueError
-        If the file is damaged.
+        If the file is damaged; the message says where.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def plain_variables(path: Path) -> dict[str, bool]:
     >>> plain_variables(path)
     {'X': True, 's': False}
     """
-    found: dict[str, bool] = {}
+    variables: dict[str, bool] = {}
     with path.open("rb") as file:
         file.seek(126)
         order = "<" if file.read(2) == b"IM" else ">"
@@ -55,20 +55,23 @@ def plain_variables(path: Path) -> dict[str, bool]:
             end = file.tell() + size
             if end > size_of_file:
                 raise ValueError(f"a variable of {size} bytes ends outside the file")
-            inside: BinaryIO = file
+            content: BinaryIO = file
             if code == _COMPRESSED:
-                inside = io.BytesIO(zlib.decompress(file.read(size)))
-                code, size = _tag(inside, order)
+                content = io.BytesIO(zlib.decompress(file.read(size)))
+                code, size = _tag(content, order)
             if code != _MATRIX:
-                raise ValueError(f"an element of type {code} where a variable should be")
-            name, plain = _variable(inside, inside.tell() + size, order)
-            found[name] = plain
+                raise ValueError(f"an element of type {code} where a variable is expected")
+            name, plain = _variable(content, content.tell() + size, order)
+            variables[name] = plain
             file.seek(end)
-    return found
+    return variables
 
 
 def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, bool]:
-    """Name, and whether it is a matrix: flags, dimensions and name, then numbers, of a sparse one three times."""
+    """Read a variable's name and whether it is a matrix.
+
+    A matrix is stored as flags, dimensions and name, followed by one element of numbers, or three if it is sparse.
+    """
     flags = struct.unpack(f"{order}4I", _read(file, 16))[2]
     kind = flags & 255
     if kind not in (_CHARACTERS, _SPARSE, *_NUMERIC):
@@ -85,11 +88,11 @@ def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, bool]:
 
 
 def _elements(file: BinaryIO, end: int, order: str) -> Iterator[tuple[int, bytes]]:
-    """Type code and, if it is short, content of the elements up to a place."""
+    """Type code and content of the elements before position ``end``; content above 999 bytes is skipped."""
     while file.tell() + 8 <= end:
         start = _read(file, 8)
         code, size = struct.unpack(f"{order}II", start)
-        if code >> 16:  # both in four bytes, and the content in the other four
+        if code >> 16:  # small element: code and size in four bytes, content in the other four
             code, size = code & 0xFFFF, code >> 16
             yield code, start[4 : 4 + size]
             continue
@@ -106,7 +109,7 @@ def _tag(file: BinaryIO, order: str) -> tuple[int, int]:
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    found = file.read(size)
-    if len(found) < size:
-        raise ValueError("it ends within a variable")
-    return found
+    content = file.read(size)
+    if len(content) < size:
+        raise ValueError("the file ends within a variable")
+    return content

@@ -1,4 +1,4 @@
-"""Files of named arrays: NumPy's .npz and MATLAB's .mat, never unpickled."""
+"""Readers of files of named arrays, NumPy's .npz and MATLAB's .mat, without unpickling."""
 
 from __future__ import annotations
 
@@ -17,32 +17,36 @@ from raysel.data.formats.mat5 import plain_variables
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
 
-# Names in common use for the features and for the labels; the first is ours.
+# Common names of the features and of the labels; those of raysel first.
 _X_NAMES = ("X", "fea")
 _Y_NAMES = ("y", "Y", "gnd")
 
 
 def read_npz(path: Path, groups: str | None) -> RawData:
-    """Read arrays X and y of a NumPy archive.
+    """Read the arrays X and y of a NumPy archive.
 
     Parameters
     ----------
     path : Path
+        Path of an .npz file.
     groups : str or None
-        The array that holds the sample groups.
+        Name of the array that holds the group of each sample; None: no groups.
 
     Returns
     -------
     RawData
+        Content of the file.
 
     Raises
     ------
     DataError
-        If the file is broken, holds pickled objects, or lacks an array.
+        If the file is damaged, holds pickled objects, or lacks an array.
     """
     with reading(path, "a NumPy archive (.npz)"):
         if not zipfile.is_zipfile(path):
-            raise DataError(f"{path} is no whole .npz archive: it is cut short or of another kind; write it again.")
+            raise DataError(
+                f"{path} is not a complete .npz archive: it is truncated or of another format; write it again."
+            )
         with np.load(path, allow_pickle=False) as archive:
 
             def get(name: str) -> Any:
@@ -52,7 +56,7 @@ def read_npz(path: Path, groups: str | None) -> RawData:
                     if "pickle" not in str(error):
                         raise
                     raise DataError(
-                        f"{path}: the array {name} holds pickled Python objects, which raysel never loads; "
+                        f"{path}: the array {name} holds pickled Python objects, which raysel does not load; "
                         "save it as numbers or text, e.g. y.astype(str)."
                     ) from error
 
@@ -62,22 +66,25 @@ def read_npz(path: Path, groups: str | None) -> RawData:
 def read_mat(path: Path, groups: str | None) -> RawData:
     """Read X and y (also called fea, Y, gnd) of a MATLAB file of version 7 or older.
 
-    Images that MATLAB stored as rows of a matrix are in its column order: transposed, once reshaped here.
+    Images that MATLAB stored as rows of a matrix are in column-major order, so that they appear transposed if they
+    are reshaped in C order.
 
     Parameters
     ----------
     path : Path
+        Path of a .mat file.
     groups : str or None
-        The variable that holds the sample groups.
+        Name of the variable that holds the group of each sample; None: no groups.
 
     Returns
     -------
     RawData
+        Content of the file.
 
     Raises
     ------
     DataError
-        If the file is broken, of version 7.3, or lacks a variable.
+        If the file is damaged, of version 7.3, or lacks a variable.
     """
     with reading(path, "a MATLAB file (.mat)"):
         with path.open("rb") as file:
@@ -85,8 +92,8 @@ def read_mat(path: Path, groups: str | None) -> RawData:
         if start.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n\x1a\n" in start:
             raise DataError(f"{path} is a MATLAB 7.3 (HDF5) file; save it again with save(..., '-v7').")
         plain = plain_variables(path) if scipy.io.matlab.matfile_version(path)[0] == 1 else None
-        wanted = None if plain is None else [name for name, readable in plain.items() if readable]
-        variables = scipy.io.loadmat(path, variable_names=wanted)
+        matrices = None if plain is None else [name for name, is_matrix in plain.items() if is_matrix]
+        variables = scipy.io.loadmat(path, variable_names=matrices)
 
         def get(name: str) -> Any:
             if name not in variables:
@@ -98,21 +105,21 @@ def read_mat(path: Path, groups: str | None) -> RawData:
 
 
 def _checked_text(values: Any) -> Any:
-    """The same, unless it is text with code points that are no characters, which Python cannot hold or write."""
+    """Return the values; raise ValueError for text with invalid code points, which Python cannot write."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "U":
         points = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("=")).view(np.uint32)
         if np.any((points > 0x10FFFF) | (points >= 0xD800) & (points < 0xE000)):
-            raise ValueError("text of what are no characters")
+            raise ValueError("text with invalid Unicode code points")
     return values
 
 
 def _dense(values: Any) -> Any:
     if getattr(values, "format", "") == "csc":
-        # A damaged index would otherwise be followed, out of the memory; where the last of the column starts is 0,
-        # SciPy takes the matrix for empty and looks no further.
+        # SciPy would access memory outside the arrays by a damaged index. check_format checks nothing if the last
+        # of the column starts is 0, because the matrix then counts as empty.
         values.check_format()
         if np.any(np.diff(values.indptr) < 0):
-            raise ValueError("a sparse matrix whose columns end before they start")
+            raise ValueError("the column starts of a sparse matrix decrease")
     return values.toarray() if hasattr(values, "toarray") else values
 
 
@@ -137,19 +144,22 @@ def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], gro
 
 
 def _views(path: Path, names: Collection[str], get: Callable[[str], Any]) -> dict[str, LabelArray]:
-    """The arrays view_0, view_1, ... by the names that view_names gives them."""
+    """Read the arrays view_0, view_1, ... as a dict by the names in view_names."""
     keys = sorted((n for n in names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:]))
     if not keys:
         return {}
     titles = [str(title).strip() for title in np.ravel(get("view_names"))] if "view_names" in names else keys
     if len(titles) != len(keys):
-        raise DataError(f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1, ...")
+        raise DataError(
+            f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1, ...; "
+            "give one name for each array."
+        )
     views = {key: np.asarray(get(key)) for key in keys}
     for key, view in views.items():
         if view.ndim != 2 or len(view) != len(views[keys[0]]):
             raise DataError(
-                f"{path}: {key} has shape {view.shape}; each view must be (n, width), and all of the same n samples."
+                f"{path}: {key} has shape {view.shape}; each view must have shape (n, width), with the same n samples."
             )
-    if twice := {title for title in titles if titles.count(title) > 1}:
-        raise DataError(f"{path}: view_names names {min(twice)} twice; give each modality a name of its own.")
+    if repeated := {title for title in titles if titles.count(title) > 1}:
+        raise DataError(f"{path}: view_names holds {min(repeated)} twice; give each modality a different name.")
     return dict(zip(titles, views.values(), strict=True))

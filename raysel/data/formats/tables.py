@@ -1,4 +1,4 @@
-"""Tables: .csv, Parquet and Arrow IPC, those that raysel wrote and plain ones."""
+"""Readers of tables: .csv, Parquet and Arrow IPC files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 
-#: Where a file that raysel wrote describes itself, as JSON, in the metadata of its schema.
+#: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"
 
 _TARGETS = ("y", "label", "target")
-#: Columns y.grass, y.sky, ...: an indicator, one column a label.
+#: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
 _LABEL_PREFIX = "y."
 
 
@@ -34,17 +34,19 @@ def read_csv(path: Path, groups: str | None) -> RawData:
     Parameters
     ----------
     path : Path
+        Path of the file.
     groups : str or None
-        The column that holds the sample groups.
+        Name of the column that holds the group of each sample; None: no groups, or those that `save_dataset` stored.
 
     Returns
     -------
     RawData
+        Content of the file.
 
     Raises
     ------
     DataError
-        If the file is broken, lacks a column, or holds text where a number should be.
+        If the file is damaged, lacks a column, or holds text instead of numbers.
     """
     with reading(path, "a comma-separated table (.csv)"):
         options = pa.csv.ConvertOptions(strings_can_be_null=True)
@@ -52,22 +54,24 @@ def read_csv(path: Path, groups: str | None) -> RawData:
 
 
 def read_parquet(path: Path, groups: str | None) -> RawData:
-    """Read a Parquet file: one that raysel wrote, or a plain table.
+    """Read a Parquet file, either a plain table or one that `save_dataset` wrote.
 
     Parameters
     ----------
     path : Path
+        Path of the file.
     groups : str or None
-        The column that holds the sample groups.
+        Name of the column that holds the group of each sample; None: no groups, or those that `save_dataset` stored.
 
     Returns
     -------
     RawData
+        Content of the file.
 
     Raises
     ------
     DataError
-        If the file is broken, lacks a column, or holds text where a number should be.
+        If the file is damaged, lacks a column, or holds text instead of numbers.
     """
     with (
         reading(path, "a Parquet file"),
@@ -77,26 +81,30 @@ def read_parquet(path: Path, groups: str | None) -> RawData:
 
 
 def read_arrow(path: Path, groups: str | None) -> RawData:
-    """Read an Arrow IPC file (Feather version 2), its features mapped into memory and not copied.
+    """Read an Arrow IPC file (Feather version 2), either a plain table or one that `save_dataset` wrote.
+
+    The features of the latter are memory-mapped, not copied.
 
     Parameters
     ----------
     path : Path
+        Path of the file.
     groups : str or None
-        The column that holds the sample groups.
+        Name of the column that holds the group of each sample; None: no groups, or those that `save_dataset` stored.
 
     Returns
     -------
     RawData
+        Content of the file.
 
     Raises
     ------
     DataError
-        If the file is broken, lacks a column, or holds text where a number should be.
+        If the file is damaged, lacks a column, or holds text instead of numbers.
     """
     with reading(path, "an Arrow IPC file"):
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        table.validate(full=True)  # a damaged offset would otherwise be followed
+        table.validate(full=True)  # Arrow would access memory by a damaged offset
         return _contents(path, table, groups)
 
 
@@ -111,7 +119,7 @@ def _contents(path: Path, table: Any, groups: str | None) -> RawData:
     if not targets:
         raise missing(path, "column y (or label, or target)", names)
     if len(targets) > 1:
-        raise DataError(f"{path}: {' and '.join(targets)} could each be the labels; keep one of these columns.")
+        raise DataError(f"{path}: the columns {' and '.join(targets)} may all be the labels; keep one of them.")
     if groups is not None and groups not in names:
         raise missing(path, f"column {groups} for the groups", names)
     indicator = targets == labels[:1] and len(labels) > 1
@@ -134,7 +142,7 @@ def _contents(path: Path, table: Any, groups: str | None) -> RawData:
             name=stored.get("name"),
             label_names=tuple(stored.get("label_names", ())),
         )
-    # The index that pandas stores beside the columns is no feature.
+    # pandas stores the index of a data frame as a column, which is not a feature.
     index = {name for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)}
     features = [name for name in names if name not in {*targets, *labels, groups} | index]
     return RawData(
@@ -148,51 +156,51 @@ def _contents(path: Path, table: Any, groups: str | None) -> RawData:
 
 
 def _modalities(features: Sequence[str]) -> Layout | None:
-    """Modalities where every column is called ``modality.feature`` or ``modality[index]`` and there are several."""
-    found = [re.match(r"([^.\[]+)(?:\.|\[)", name) for name in features]
-    prefixes = [match[1] for match in found if match]
+    """Layout of several modalities if all columns are named ``modality.feature`` or ``modality[index]``, else None."""
+    matches = [re.match(r"([^.\[]+)(?:\.|\[)", name) for name in features]
+    prefixes = [match[1] for match in matches if match]
     widths = {prefix: prefixes.count(prefix) for prefix in prefixes}
-    together = [prefix for prefix, _ in groupby(prefixes)]
-    if len(prefixes) < len(features) or len(widths) < 2 or len(together) > len(widths):
+    runs = [prefix for prefix, _ in groupby(prefixes)]
+    if len(prefixes) < len(features) or len(widths) < 2 or len(runs) > len(widths):
         return None
     return Modalities(widths)
 
 
 def _blocks(table: Any, layout: Tasks) -> TaskBlocks:
-    """Each task's samples, from lists of a sample's own values."""
+    """Read samples of several tasks, stored as a list of values of its own task for each sample."""
     own = table.column("X").combine_chunks()
     values, offsets = own.values.to_numpy(), own.offsets.to_numpy()
     tasks = table.column("task").to_numpy()
     if not np.isin(tasks, np.arange(len(layout.tasks))).all():
-        raise ValueError(f"a sample is of none of the {len(layout.tasks)} tasks")
+        raise ValueError(f"a sample belongs to none of the {len(layout.tasks)} tasks")
     blocks = []
     for i, width in enumerate(layout.widths().values()):
         starts, stops = offsets[:-1][tasks == i], offsets[1:][tasks == i]
         if not (stops - starts == width).all():
-            raise ValueError(f"a sample of task {i} has not {width} values")
+            raise ValueError(f"a sample of task {i} does not have {width} values")
         block = np.empty((len(starts), width))
         for row, start in zip(block, starts, strict=True):
             row[:] = values[start : start + width]
-        block.flags.writeable = False  # nobody else holds it
+        block.flags.writeable = False  # TaskBlocks would copy a writable array
         blocks.append(block)
     return TaskBlocks(tuple(blocks), tasks)
 
 
 def _tensor(table: Any, name: str) -> LabelArray:
     column = table.column(name)
-    # One chunk, as we write it, stays where it is; combining would copy it.
+    # `save_dataset` writes one chunk, which combine_chunks would copy.
     return (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy_ndarray()
 
 
 def _numbers(path: Path, table: Any, names: Sequence[str]) -> FloatArray:
-    """The columns side by side; an empty cell is NaN."""
+    """Columns of numbers as an array of shape (n_rows, n_columns); empty cells are NaN."""
     X = np.empty((table.num_rows, len(names)))
     for i, name in enumerate(names):
         if names.count(name) > 1:
-            raise DataError(f"{path}: two columns are called '{name}'; give each column a name of its own.")
+            raise DataError(f"{path}: two columns are called '{name}'; give each column a different name.")
         column = table.column(name)
         if not _is_numeric(column.type):
-            raise _no_number(path, name, column)
+            raise _not_numeric(path, name, column)
         X[:, i] = column.cast(pa.float64(), safe=False).to_numpy()
     return X
 
@@ -203,17 +211,17 @@ def _is_numeric(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _no_number(path: Path, name: str, column: Any) -> DataError:
+def _not_numeric(path: Path, name: str, column: Any) -> DataError:
     values = column.to_pylist()
-    given = [i for i, value in enumerate(values) if value is not None]
-    row = next((i for i in given if not _parses(values[i])), given[0])  # numbers, but kept as text
+    present = [i for i, value in enumerate(values) if value is not None]
+    row = next((i for i in present if not _is_number(values[i])), present[0])  # all may be numbers stored as text
     return DataError(
         f"{path}: column '{name}' holds {str(values[row])!r} in row {row} (counted from 0, without the header), "
-        "which is no number; encode it as numbers or leave the column out."
+        "which is not a number; encode the column as numbers or remove it."
     )
 
 
-def _parses(value: object) -> bool:
+def _is_number(value: object) -> bool:
     try:
         float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -231,7 +239,7 @@ def _labels(path: Path, table: Any, name: str) -> LabelArray:
         row = column.is_null().to_pylist().index(True)
         raise DataError(
             f"{path}: column '{name}' has no value in row {row} (counted from 0, without the header); "
-            "fill it in or leave the sample out."
+            "fill it in or remove the sample."
         )
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return np.array(column.to_pylist(), dtype=np.str_)

@@ -1,4 +1,4 @@
-"""Data sets kept as one file, exactly: Parquet (small) or Arrow IPC (mapped into memory when read)."""
+"""Writer of data sets as Parquet (compressed) or Arrow IPC files (memory-mapped when read)."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from raysel.files import atomic_write
 
 
 def save_dataset(dataset: Dataset, path: str | Path) -> None:
-    """Write a data set so that `load_dataset` reads back the very same one, to the last bit.
+    """Write a data set to a file from which `load_dataset` reads an identical one.
 
-    The file has a column ``X``, one fixed-shape tensor a sample (of several tasks, a list of its own task's values,
-    with the task in a column ``task``), a column ``y`` and, where there are
-    groups, a column ``groups``; layout, feature names and name are JSON in the schema's metadata
-    under ``raysel``. It appears complete or not at all.
+    The file has a column ``X`` with a fixed-shape tensor for each sample, a column ``y`` and, if the data set has
+    groups, a column ``groups``. For several tasks ``X`` holds a list of the values of the sample's own task, and a
+    column ``task`` the position of that task. Layout, feature names, label names and name are stored as JSON in the
+    schema's metadata under ``raysel``. The file is written atomically.
 
     Parameters
     ----------
     dataset : Dataset
+        Data set to write.
     path : str or Path
-        Ending in .parquet, or in .arrow or .feather (Arrow IPC, not compressed).
+        Path of the file, with suffix .parquet, or .arrow or .feather (Arrow IPC without compression).
 
     Raises
     ------
     DataError
-        If the suffix is another one, or the file cannot be written.
+        If the suffix is unknown, or the file cannot be written.
 
     Examples
     --------
@@ -51,10 +52,10 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
     path = Path(path)
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
-        raise DataError(f"{path}: a data set is written as one of {', '.join(_WRITERS)}; change the file's suffix.")
+        raise DataError(f"{path} has an unknown suffix; give a path with one of {', '.join(_WRITERS)}.")
     try:
-        with atomic_write(path) as beside:
-            write(_table(dataset), beside)
+        with atomic_write(path) as temporary:
+            write(_table(dataset), temporary)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error}.") from error
 
@@ -79,7 +80,7 @@ def _table(dataset: Dataset) -> Any:
 
 
 def _own_values(X: TaskBlocks) -> Any:
-    """A list of its own task's values for each sample."""
+    """Arrow array with a list of the values of its own task for each sample."""
     offsets = np.concatenate([[0], np.array(X.widths)[X.tasks].cumsum()])
     values = np.empty(offsets[-1])
     for rows, _, block in X.parts():

@@ -1,1 +1,1 @@
-"""Multi-task discriminant analysis."""
+"""Multi-task discriminant analysis and its variants."""

@@ -1,8 +1,8 @@
-"""MTDA where the tasks' features are mapped into one space by given W_i: only then is there something to share.
+"""Solvers of MTDA for tasks whose features are mapped into one space by given W_i.
 
 "projection": one P for all tasks,
     maximise over P'P = I:   tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P),   U_i = W_i P
-"within": each task its own V_i, the within-class scatter pooled over the mapped tasks,
+"within": a V_i for each task, and the within-class scatter pooled over the mapped tasks,
     maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w) V_i),   U_i = W_i V_i,
 with B_i = W_i' S_b^i W_i and S_w = sum_i n_i W_i' S_w^i W_i / sum_i n_i.
 """
@@ -26,15 +26,16 @@ from raysel.linalg.trace_ratio import Scatters, maximize_trace_ratio, shrunken
 
 @dataclass(frozen=True)
 class MappedTasks:
-    """The tasks in the common space.
+    """Tasks in the common space.
 
     Attributes
     ----------
     maps : tuple of ndarray of shape (D_i, d'), or None
-        W_i; None for the identity.
+        Map W_i of each task; None for the identity.
     means : tuple of ndarray of shape (D_i,)
+        Mean of each task in its own features.
     samples : tuple of ndarray of shape (n_i, d')
-        (X_i - mean_i) W_i.
+        Mapped samples of each task, (X_i - mean_i) W_i.
     """
 
     maps: tuple[FloatArray, ...] | None
@@ -42,42 +43,55 @@ class MappedTasks:
     samples: tuple[FloatArray, ...]
 
     def lift(self, bases: Sequence[FloatArray]) -> list[FloatArray]:
-        """W_i V_i: directions of the common space, in each task's own features."""
+        """Express directions of the common space in each task's own features.
+
+        Parameters
+        ----------
+        bases : sequence of ndarray of shape (d', d_i)
+            Directions V_i for each task.
+
+        Returns
+        -------
+        list of ndarray of shape (D_i, d_i)
+            W_i V_i.
+        """
         if self.maps is None:
             return list(bases)
         return [W @ V for W, V in zip(self.maps, bases, strict=True)]
 
 
 def check_maps(maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence[int]) -> list[FloatArray]:
-    """One map a task, all into one space.
+    """Check that there is one map for each task, and that all map into one space.
 
     Parameters
     ----------
     maps : sequence of array-like of shape (D_i, d')
+        Map W_i of each task.
     names : sequence of str
-        What messages call the tasks.
+        Description of each task for messages.
     widths : sequence of int
-        D_i.
+        Number of features D_i of each task.
 
     Returns
     -------
     list of ndarray of shape (D_i, d')
+        The maps as arrays of float64.
 
     Raises
     ------
     ConfigError
-        If they do not fit the tasks or each other.
+        If the number or the shapes of the maps do not match the tasks, or a map is not finite.
     """
     if len(maps) != len(names):
-        raise ConfigError(f"aligned has {len(maps)} maps for {len(names)} tasks: give one a task.")
-    found = [np.asarray(W, dtype=np.float64) for W in maps]
-    for name, width, W in zip(names, widths, found, strict=True):
-        wanted = (width, found[0].shape[-1] if found[0].ndim else 0)
-        if W.shape != wanted or not W.size:
-            raise ConfigError(f"aligned maps {name} by an array of shape {W.shape}; it must be {wanted}.")
+        raise ConfigError(f"aligned has {len(maps)} maps for {len(names)} tasks: give one map for each task.")
+    arrays = [np.asarray(W, dtype=np.float64) for W in maps]
+    for name, width, W in zip(names, widths, arrays, strict=True):
+        expected = (width, arrays[0].shape[-1] if arrays[0].ndim else 0)
+        if W.shape != expected or not W.size:
+            raise ConfigError(f"aligned maps {name} by an array of shape {W.shape}; give one of shape {expected}.")
         if not np.isfinite(W).all():
-            raise ConfigError(f"aligned maps {name} by an array that holds NaN or infinity.")
-    return found
+            raise ConfigError(f"aligned maps {name} by an array that holds NaN or infinity; give finite numbers.")
+    return arrays
 
 
 def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None) -> MappedTasks:
@@ -86,12 +100,14 @@ def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None)
     Parameters
     ----------
     samples : sequence of TaskSamples
+        Samples of each task.
     maps : sequence of ndarray of shape (D_i, d'), or None
-        As `check_maps` gave them; None for the identity.
+        Maps returned by `check_maps`; None for the identity.
 
     Returns
     -------
     MappedTasks
+        The tasks in the common space.
 
     Raises
     ------
@@ -102,32 +118,43 @@ def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None)
     mapped = centred if maps is None else tuple(own @ W for own, W in zip(centred, maps, strict=True))
     for task, Z in zip(samples, mapped, strict=True):
         if not Z.any():
-            raise DataError(f"{task}: the aligned map leads all samples to one point; there is nothing to project on.")
+            raise DataError(
+                f"{task}: aligned maps all samples to one point; give a map whose range contains varying features."
+            )
     return MappedTasks(None if maps is None else tuple(maps), means, mapped)
 
 
 def shared_projection(
     samples: Sequence[TaskSamples], mapped: MappedTasks, weights: FloatArray, size: int | None, shrinkage: float
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
-    """One P for all tasks, by Newton's method.
+    """Maximise the ratio over one P for all tasks, by Newton's method.
 
     Parameters
     ----------
     samples : sequence of TaskSamples
+        Samples of each task.
     mapped : MappedTasks
+        The same samples in the common space.
     weights : ndarray of shape (n_tasks,)
+        Weight w_i of each task.
     size : int or None
-        d; None: one less than the classes of the task that has most.
+        Number of directions d. None: the largest number of classes of a task minus 1.
     shrinkage : float
+        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
 
     Returns
     -------
     rank : int
-        Of the mapped tasks.
+        Rank of the mapped tasks together.
     steps : iterator of (float, list of ndarray of shape (d', d))
-        The ratio, and P once for each task; endless.
+        Ratio after each iteration, and P repeated for each task; endless.
+
+    Raises
+    ------
+    ConfigError
+        If ``size`` exceeds the rank.
     """
-    # Rows weighted by sqrt(w_i n / n_i) make the scatter of the stacked samples the weighted sum.
+    # Weighting the rows by sqrt(w_i n / n_i) makes the scatter of the stacked samples equal to the weighted sum.
     n = sum(len(task.y) for task in samples)
     rows = [Z * np.sqrt(w * n / len(Z)) for Z, w in zip(mapped.samples, weights, strict=True)]
     firsts = np.cumsum([0] + [len(task.classes) for task in samples])
@@ -145,23 +172,32 @@ def shared_projection(
 def pooled_within(
     samples: Sequence[TaskSamples], mapped: MappedTasks, weights: FloatArray, size: int | None, shrinkage: float
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
-    """Each task its own V_i, all the same within-class scatter, by Newton's method.
+    """Maximise the ratio over a V_i for each task with the pooled within-class scatter, by Newton's method.
 
     Parameters
     ----------
     samples : sequence of TaskSamples
+        Samples of each task.
     mapped : MappedTasks
+        The same samples in the common space.
     weights : ndarray of shape (n_tasks,)
+        Weight w_i of each task.
     size : int or None
-        d; None: one less than the task's classes.
+        Number of directions of every task. None: the task's number of classes minus 1.
     shrinkage : float
+        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
 
     Returns
     -------
     rank : int
-        Of the mapped tasks.
+        Rank of the mapped tasks together.
     steps : iterator of (float, list of ndarray of shape (d', d_i))
-        The ratio, and V_i; endless.
+        Ratio after each iteration, and V_i of each task; endless.
+
+    Raises
+    ------
+    ConfigError
+        If ``size`` exceeds the rank.
     """
     factors, residuals = [], []
     for task, Z in zip(samples, mapped.samples, strict=True):
@@ -169,7 +205,7 @@ def pooled_within(
         means = task.one_hot.T @ Z / counts[:, None]
         factors.append(means.T * np.sqrt(counts / len(Z)))
         residuals.append(Z - means[task.codes])
-    # From factors of the scatter matrices rather than from these, in which small directions are lost.
+    # Factors of the scatter matrices are used, because rounding loses small directions in the matrices themselves.
     pooled = np.concatenate(residuals) / np.sqrt(sum(len(Z) for Z in residuals))
     stacked = np.concatenate([pooled, *(H.T for H in factors)])
     Q = thin_svd(stacked)[2]
@@ -186,17 +222,21 @@ def pooled_within(
 
 
 def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The between-class and the total scatter of each column of projected samples.
+    """Compute the between-class and total scatter of each column of projected samples.
 
     Parameters
     ----------
     task : TaskSamples
+        Samples of one task.
     embedded : ndarray of shape (n, d)
-        Centred.
+        Projected samples, centred.
 
     Returns
     -------
-    between, total : ndarray of shape (d,)
+    between : ndarray of shape (d,)
+        Between-class scatter of each column.
+    total : ndarray of shape (d,)
+        Total scatter of each column.
     """
     sums = task.one_hot.T @ embedded
     return (sums**2 / task.counts[:, None]).sum(axis=0) / len(embedded), (embedded**2).mean(axis=0)
@@ -204,4 +244,4 @@ def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, 
 
 def _check_size(size: int, rank: int) -> None:
     if size > rank:
-        raise ConfigError(f"n_components={size} exceeds the rank {rank} of the mapped tasks.")
+        raise ConfigError(f"n_components={size} exceeds the rank {rank} of the mapped tasks: give at most {rank}.")

@@ -1,4 +1,4 @@
-"""MTDA of tasks whose features are mapped into one space."""
+"""Estimator of MTDA for tasks whose features are mapped into one space."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from raysel.validation import Interval, StrOptions
 
 
 class AlignedMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis of tasks that given maps W_i lead into one space.
+    """Multi-task discriminant analysis of tasks whose features given maps W_i transform into one space.
 
-    There column j means the same for all tasks, which can then share more than the ratio:
+    In that space column j has the same meaning for all tasks, so that they can share more than the ratio:
 
     - one projection P for all tasks, U_i = W_i P with P'P = I:
       maximise tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P);
@@ -32,31 +32,31 @@ class AlignedMTDA(SharedRatioProjector):
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X; None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
     aligned : list of array-like of shape (D_i, d') or str, default=None
-        W_i of each task; or the path of an .npz file with an array for each task, by its name, looked up from the
-        working directory, then from ``$RAYSEL_DATA``, wherever a model is fitted. None: the identity, for tasks of
-        the same features.
+        Map W_i of each task; or the path of an .npz file with an array for each task's name, relative to the working
+        directory or else to ``$RAYSEL_DATA``. The file must exist on every machine that fits a model. None: the
+        identity, for tasks with the same features.
     share : {"projection", "within"}, default="projection"
-        What the tasks share.
+        Quantity that the tasks share: the projection P, or the within-class scatter S_w.
     n_components : int, default=None
-        Number of directions of every task. None: one less than the classes of the task that has most, or, sharing the
-        scatter, than those of each.
+        Number of directions of every task. None: for "projection" the largest number of classes of a task minus 1,
+        for "within" the task's own number of classes minus 1.
     task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
-        w_i: 1 / tr(W_i' S_t^i W_i), 1, or given.
+        Weights w_i: 1 / tr(W_i' S_t^i W_i), 1, or the given numbers.
     shrinkage : float in [0, 1], default=0.0
-        The (pooled) within-class scatter is shrunk towards a multiple of the identity. See `MTDA`.
+        Weight of a multiple of the identity in the (pooled) within-class scatter. See `MTDA`.
     max_iter : int, default=100
-        The most iterations of Newton's method.
+        Maximum number of iterations of Newton's method.
     tol : float, default=1e-12
-        The smallest relative change of the objective between two iterations that is worth another one.
+        Relative change of the objective below which the iteration stops.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     projections_ : list of ndarray of shape (D_i, d_i)
-        U_i, in the tasks' own features; its columns need not be orthonormal.
+        U_i of each task, in its own features; the columns need not be orthonormal.
     ranks_ : ndarray of int, shape (n_tasks,)
         Rank of the mapped tasks together.
     objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_, means_, embeddings_, \
@@ -111,10 +111,21 @@ embedded_labels_, task_names_, classes_
         self.n_features_to_select = n_features_to_select
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width."""
+        """Check that the parameters are valid for data of this number of features.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of all tasks.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid, or the maps do not match the tasks.
+        """
         super().check(n_features)
         if self.tasks is None and not isinstance(self.aligned, str):
-            return  # fit_tasks has yet to see the tasks
+            return  # the tasks are known only in fit_tasks
         widths = {"": n_features} if self.tasks is None else Tasks(self.tasks).widths()
         maps = self._maps(list(widths), list(widths.values()))
         common = next(iter(widths.values())) if maps is None else maps[0].shape[1]
@@ -122,17 +133,26 @@ embedded_labels_, task_names_, classes_
             raise ConfigError(f"n_components={self.n_components} exceeds the {common} features of the common space.")
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Refuse nothing: the tasks share their samples, whose rank the fit finds."""
+        """Accept all labels: the fit checks ``n_components`` against the rank of all tasks together.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Labels of the training set; not used.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            Task of each sample; not used.
+        """
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
-        """Refuse nothing: the maps may lead into a larger space."""
+        """Accept all numbers of features: the common space may be larger than that of a task."""
 
     def _maps(self, names: Sequence[str], widths: Sequence[int]) -> list[FloatArray] | None:
-        """W_i of the tasks; None for the identity."""
+        """Return the map W_i of each task, or None for the identity."""
         if self.aligned is None:
             if len(set(widths)) > 1:
                 raise ConfigError(
-                    f"aligned=None is for tasks of the same features; these have {list(widths)}: give a map of each."
+                    f"aligned=None is for tasks with the same features, but these have {list(widths)} features: give a"
+                    " map for each task."
                 )
             return None
         given = read_maps(self.aligned, names) if isinstance(self.aligned, str) else self.aligned

@@ -1,4 +1,4 @@
-"""MTDA's alternation between each task's map W_i and the common P, mended and as printed.
+"""Alternating updates of each task's map W_i and the common P for MTDA, corrected and as printed in the paper.
 
     maximise  sum_i w_i tr(P'W_i' B_i W_i P) / sum_i w_i tr(P'W_i' T_i W_i P),   W_i'W_i = I_{d'},  P'P = I_d
 
@@ -19,32 +19,35 @@ from raysel.linalg.trace_ratio import LARGEST_RATIO, Scatters, shared_ratio
 
 
 def common_width(wanted: int | None, sizes: Sequence[int], problems: Sequence[Scatters], names: Sequence[str]) -> int:
-    """d', the dimension of the space that every W_i maps into: as wanted, by default halfway.
+    """Return the dimension d' of the space that every W_i maps into.
 
     Parameters
     ----------
     wanted : int or None
+        Requested dimension. None: halfway between its limits.
     sizes : sequence of int
-        d_i.
+        Number of directions d_i of each task.
     problems : sequence of Scatters
+        Scatter matrices of each task.
     names : sequence of str
-        What messages call the tasks.
+        Description of each task for messages.
 
     Returns
     -------
     int
+        The dimension.
 
     Raises
     ------
     ConfigError
-        If it is below a d_i or above the rank of a task, which is named.
+        If the dimension is below a d_i or above the rank of a task; the message names the task of smallest rank.
     """
     rank, narrowest = min((len(problem.total), name) for problem, name in zip(problems, names, strict=True))
     width = wanted or (max(sizes) + rank + 1) // 2
     if not max(sizes) <= width <= rank:
         raise ConfigError(
-            f"the alternating methods map all tasks into one space: its intermediate_dim={width} must lie between"
-            f" n_components ({max(sizes)}) and the rank {rank} of {narrowest}."
+            f"intermediate_dim={width} must lie between n_components ({max(sizes)}) and the rank {rank} of {narrowest},"
+            " because the alternating methods map all tasks into one space."
         )
     return width
 
@@ -59,28 +62,32 @@ def alternate(
 ) -> Iterator[tuple[float, list[FloatArray]]]:
     """Update every W_i, then P, from a random start; endless.
 
-    Each update maximises sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) at the ratio x attained before it, so the ratio
-    never falls; where all d_i are equal it rests only at the global optimum. As printed, Table 1 turns every W_i after
-    its update (steps 2.3 and 2.4), as if the ratio did not depend on where W_i lies relative to P: it then falls at
-    times.
+    Each update maximises sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) at the ratio x attained before it, so that the ratio
+    never decreases; if all d_i are equal, only the global optimum is a fixed point. Table 1 of the paper also rotates
+    every W_i after its update (steps 2.3 and 2.4) although the ratio depends on the position of W_i relative to P;
+    with these steps the ratio may decrease.
 
     Parameters
     ----------
     problems : sequence of Scatters
+        Scatter matrices of each task, of dimension r_i.
     sizes : sequence of int
-        d_i.
+        Number of directions d_i of each task.
     weights : ndarray of shape (len(problems),)
+        Weight w_i of each task.
     width : int
-        d', at least every d_i and at most every r_i.
+        Dimension d' of the common space, at least every d_i and at most every r_i.
     rng : RandomState
+        Random number generator of the start.
     printed : bool, default=False
-        With steps 2.3 and 2.4.
+        Whether to apply steps 2.3 and 2.4.
 
     Yields
     ------
     ratio : float
+        Ratio after the iteration.
     bases : list of ndarray of shape (r_i, d_i)
-        W_i P, orthonormal columns.
+        W_i P of each task, with orthonormal columns.
     """
     maps = [_random_orthonormal(len(problem.total), width, rng) for problem in problems]
     common = _random_orthonormal(width, max(sizes), rng)
@@ -96,18 +103,21 @@ def alternate(
 
 
 def update_map(problem: Scatters, ratio: float, common: FloatArray) -> FloatArray:
-    """The W that maximises tr(P'W'(B - x T)W P): W = E [P, P_perp]', E the leading eigenvectors of B - x T.
+    """Maximise tr(P'W'(B - x T)W P) over W: W = E [P, P_perp]', E the leading eigenvectors of B - x T.
 
     Parameters
     ----------
     problem : Scatters
+        Scatter matrices B and T of one task.
     ratio : float
+        Current ratio x.
     common : ndarray of shape (d', d)
-        P.
+        Common projection P.
 
     Returns
     -------
     ndarray of shape (r, d')
+        W, with orthonormal columns.
     """
     width, size = common.shape
     complement = scipy.linalg.qr(common, check_finite=False)[0][:, size:]
@@ -116,12 +126,14 @@ def update_map(problem: Scatters, ratio: float, common: FloatArray) -> FloatArra
 
 
 def turn_to_total(problem: Scatters, W: FloatArray) -> FloatArray:
-    """Steps 2.3 and 2.4 of Table 1: the leading eigenvectors of W W' T W W'.
+    """Rotate W to the leading eigenvectors of W W' T W W', steps 2.3 and 2.4 of Table 1.
 
     Parameters
     ----------
     problem : Scatters
+        Scatter matrices of one task.
     W : ndarray of shape (r, d')
+        Map of the task, with orthonormal columns.
 
     Returns
     -------
@@ -142,24 +154,30 @@ def update_common(
     sizes: Sequence[int],
     weights: FloatArray,
 ) -> FloatArray:
-    """The P that maximises sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P), given all W_i.
+    """Maximise sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) over P, given all W_i.
 
-    Columns used by the same tasks form a block, which is solved exactly in the complement of the other blocks;
-    where all d_i are equal that is one block, and the maximum.
+    Task i uses the first d_i columns of P. Columns used by the same tasks form a block, which is maximised exactly in
+    the complement of the other blocks; if all d_i are equal, there is one block, and the result is the maximum.
 
     Parameters
     ----------
     problems : sequence of Scatters
+        Scatter matrices of each task.
     ratio : float
+        Current ratio x.
     maps : sequence of ndarray of shape (r_i, d')
+        Map W_i of each task.
     common : ndarray of shape (d', max d_i)
         P before the update.
     sizes : sequence of int
+        Number of directions d_i of each task.
     weights : ndarray of shape (len(problems),)
+        Weight w_i of each task.
 
     Returns
     -------
     ndarray of shape (d', max d_i)
+        P after the update, with orthonormal columns.
     """
     ratio = min(ratio, LARGEST_RATIO)
     inner = [

@@ -1,12 +1,12 @@
-"""MTDA of matrix-valued samples: U_i = L_i kron R_i, so that a sample X_j (a x b) is projected to L_i' X_j R_i.
+"""Solver of MTDA for matrix-valued samples: U_i = L_i kron R_i projects a sample X_j (a x b) to L_i' X_j R_i.
 
-For a given R the problem in L is MTDA's own, with the a x a scatter matrices
+For a given R the problem in L has the form of MTDA, with the a x a scatter matrices
 
     S_b(R) = sum_k n_k/n M_k R R' M_k',     S_t(R) = 1/n sum_j X_j R R' X_j'        (centred X_j, class means M_k)
 
-and likewise in R. At the current ratio x each task climbs tr(U'(S_b - x S_t)U) by such half-steps; the ratio then
-attained is the next x, which never falls. The half-steps meet local optima only, hence several starts.
-Zhang & Yeung (AAAI 2011) name the extension.
+and vice versa for R. At the current ratio x each task increases tr(U'(S_b - x S_t)U) by alternating updates of L and R;
+the ratio that results is the next x, and never decreases. The updates find local optima only, hence several starts.
+The extension is mentioned by Zhang & Yeung (AAAI 2011).
 """
 
 from __future__ import annotations
@@ -26,22 +26,26 @@ from raysel.linalg.scatter import centre, equilibrated_rank, thin_svd
 
 Factors: TypeAlias = tuple[FloatArray, FloatArray]
 
-#: Half-steps of one ascent stop at this relative gain, or after this many pairs.
+#: An ascent stops if an update of L and R increases the objective by less than this share, or after this many updates.
 ASCENT_TOL, ASCENT_SWEEPS = 1e-10, 50
 
 
 @dataclass(frozen=True)
 class MatrixTask:
-    """One task's centred matrices in the ranges of their rows and of their columns.
+    """Centred matrices of one task, reduced to the ranges of their rows and columns.
 
     Attributes
     ----------
     mean : ndarray of shape (a b,)
-    rows, columns : ndarray of shape (a, r), (b, s)
-        Orthonormal bases of these ranges, by falling scatter.
+        Mean of the samples.
+    rows : ndarray of shape (a, r)
+        Orthonormal basis of the range of the rows, by descending scatter.
+    columns : ndarray of shape (b, s)
+        Orthonormal basis of the range of the columns, by descending scatter.
     samples : ndarray of shape (n, r, s)
+        Reduced samples.
     classes : ndarray of shape (c, r, s)
-        sqrt(n_k) M_k.
+        Reduced class means times the root of the class sizes, sqrt(n_k) M_k.
     """
 
     mean: FloatArray
@@ -51,23 +55,69 @@ class MatrixTask:
     classes: FloatArray
 
     def lift(self, factors: Factors) -> FloatArray:
-        """U = L kron R in the original features, shape (a b, k l)."""
+        """Compute U = L kron R in the original features.
+
+        Parameters
+        ----------
+        factors : (L, R)
+            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
+
+        Returns
+        -------
+        ndarray of shape (a b, k l)
+            U, with orthonormal columns.
+        """
         L, R = factors
         return np.asarray(np.kron(self.rows @ L, self.columns @ R), dtype=np.float64)
 
     def embed(self, factors: Factors) -> FloatArray:
-        """L'X_jR of each sample, shape (n, k l)."""
+        """Project the samples, L'X_jR.
+
+        Parameters
+        ----------
+        factors : (L, R)
+            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
+
+        Returns
+        -------
+        ndarray of shape (n, k l)
+            Projected samples.
+        """
         L, R = factors
         return (L.T @ self.samples @ R).reshape(len(self.samples), -1)
 
     def traces(self, factors: Factors) -> tuple[float, float]:
-        """tr(U'S_bU) and tr(U'S_tU)."""
+        """Compute tr(U'S_bU) and tr(U'S_tU).
+
+        Parameters
+        ----------
+        factors : (L, R)
+            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
+
+        Returns
+        -------
+        between : float
+            tr(U'S_bU).
+        total : float
+            tr(U'S_tU).
+        """
         L, R = factors
         between, total = (float(((L.T @ part @ R) ** 2).sum()) for part in (self.classes, self.samples))
         return between / len(self.samples), total / len(self.samples)
 
     def column_ratios(self, factors: Factors) -> FloatArray:
-        """The ratio of each column of U alone, shape (k l,)."""
+        """Compute the ratio of between-class to total scatter of each column of U.
+
+        Parameters
+        ----------
+        factors : (L, R)
+            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
+
+        Returns
+        -------
+        ndarray of shape (k l,)
+            Ratios in [0, 1].
+        """
         L, R = factors
         between, total = (((L.T @ part @ R) ** 2).sum(axis=0).ravel() for part in (self.classes, self.samples))
         return between / total
@@ -79,20 +129,23 @@ def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
     Parameters
     ----------
     task : TaskSamples
+        Samples of the task.
     shape : (int, int)
+        Shape (a, b) of a sample.
 
     Returns
     -------
     MatrixTask
+        The reduced matrices.
 
     Raises
     ------
     DataError
-        If no feature varies.
+        If all features are constant.
     """
     mean, centred = centre(task.X)
     if not centred.any():
-        raise DataError(f"{task}: no feature varies; there is nothing to project on.")
+        raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
     X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
     rows = _side(f"{task}, rows", X.transpose(0, 2, 1).reshape(-1, shape[0]), np.linalg.norm(offset, axis=1))
     columns = _side(f"{task}, columns", X.reshape(-1, shape[1]), np.linalg.norm(offset, axis=0))
@@ -109,59 +162,74 @@ def alternate_sides(
     n_init: int,
     rng: np.random.RandomState,
 ) -> Iterator[tuple[float, list[Factors]]]:
-    """Climb each task at the shared ratio, from every start at once, and keep its best; endless.
+    """Update the factors of each task at the shared ratio from all starts, and use the best start; endless.
 
     Parameters
     ----------
     tasks : sequence of MatrixTask
+        Reduced matrices of each task.
     names : sequence of str
+        Description of each task for messages.
     size : (int, int)
-        Columns k of every L_i and l of every R_i.
+        Number of columns k of every L_i and l of every R_i.
     weights : ndarray of shape (n_tasks,)
+        Weight w_i of each task.
     n_init : int
-        Starts a task: the leading directions of total scatter, and n_init - 1 random ones.
+        Number of starts of each task: the leading directions of total scatter, and n_init - 1 random ones.
     rng : RandomState
+        Random number generator of the starts.
 
     Yields
     ------
     ratio : float
+        Ratio after the iteration.
     factors : list of (L_i, R_i)
-        In the reduced coordinates.
+        Factors of each task in the reduced coordinates.
+
+    Raises
+    ------
+    ConfigError
+        If ``size`` exceeds the dimensions of a task's ranges.
     """
     for task, name in zip(tasks, names, strict=True):
         r, s = task.samples.shape[1:]
         if size[0] > r or size[1] > s:
-            raise ConfigError(f"bilinear={size} does not fit {name}: the largest possible there is ({r}, {s}).")
+            raise ConfigError(f"bilinear={size} does not fit {name}: give at most ({r}, {s}).")
     starts = [
         [np.eye(s, size[1]), *(np.linalg.qr(rng.standard_normal((s, size[1])))[0] for _ in range(n_init - 1))]
         for s in (task.samples.shape[2] for task in tasks)
     ]
     ratio = 0.0
     while True:
-        climbed = [[climb(task, R, size, ratio) for R in own] for task, own in zip(tasks, starts, strict=True)]
-        factors = [max(own, key=lambda found: found[0])[1] for own in climbed]
-        # Every start is climbed further, the best among them: the ratio cannot fall.
-        starts = [[R for _, (_, R) in own] for own in climbed]
+        results = [[climb(task, R, size, ratio) for R in own] for task, own in zip(tasks, starts, strict=True)]
+        factors = [max(own, key=lambda result: result[0])[1] for own in results]
+        # All starts are continued, including the best one, so that the ratio cannot decrease.
+        starts = [[R for _, (_, R) in own] for own in results]
         between, total = weights @ np.array([task.traces(f) for task, f in zip(tasks, factors, strict=True)])
         ratio = float(between / total)
         yield ratio, factors
 
 
 def climb(task: MatrixTask, R: FloatArray, size: tuple[int, int], ratio: float) -> tuple[float, Factors]:
-    """Ascend tr(U'(S_b - x S_t)U) in L and R by turns, from R.
+    """Maximise tr(U'(S_b - x S_t)U) locally by alternating updates of L and R.
 
     Parameters
     ----------
     task : MatrixTask
+        Reduced matrices of the task.
     R : ndarray of shape (s, l)
+        Start, with orthonormal columns.
     size : (int, int)
+        Number of columns k of L and l of R.
     ratio : float
-        x.
+        Current ratio x.
 
     Returns
     -------
     value : float
+        Value of the objective.
     factors : (L, R)
+        Factors in the reduced coordinates.
     """
     value = -np.inf
     transposed = (task.classes.transpose(0, 2, 1), task.samples.transpose(0, 2, 1))
@@ -177,7 +245,7 @@ def climb(task: MatrixTask, R: FloatArray, size: tuple[int, int], ratio: float) 
 def _leading(
     classes: FloatArray, samples: FloatArray, other: FloatArray, size: int, ratio: float
 ) -> tuple[float, FloatArray]:
-    """The sum of the largest eigenvalues of S_b(R) - x S_t(R), and their eigenvectors."""
+    """Sum of the ``size`` largest eigenvalues of S_b(R) - x S_t(R), and their eigenvectors."""
     between, total = (np.tensordot(P, P, axes=([0, 2], [0, 2])) for P in (classes @ other, samples @ other))
     values, vectors = scipy.linalg.eigh((between - ratio * total) / len(samples), check_finite=False)
     return float(values[-size:].sum()), np.ascontiguousarray(vectors[:, : -size - 1 : -1])

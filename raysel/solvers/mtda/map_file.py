@@ -1,4 +1,4 @@
-"""The maps of aligned tasks, kept in a file."""
+"""Reader of files with the maps of aligned tasks."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from raysel.arrays import FloatArray
 from raysel.data.formats.files import find_data_file, reading
 from raysel.errors import ConfigError, DataError
 
-_FORMAT = "A file of maps is .npz with an array for each task, by the task's name, of shape (its features, d')."
+_FORMAT = "A file of maps is .npz with an array of shape (n_features of the task, d') for each task's name."
 
 
 def read_maps(path: str, names: Sequence[str]) -> list[FloatArray]:
-    """Read the map of each task; nothing is unpickled.
+    """Read the map of each task, without unpickling.
 
     Parameters
     ----------
     path : str
-        An .npz file, looked up as data files are: from the working directory, then from ``$RAYSEL_DATA``.
+        Path of an .npz file, relative to the working directory or else to ``$RAYSEL_DATA``.
     names : sequence of str
-        The tasks; of a single one without a name the file's only array is the map.
+        Names of the tasks. For one task with an empty name the file's only array is the map.
 
     Returns
     -------
     list of ndarray
-        In the tasks' order.
+        Map of each task, in the order of ``names``.
 
     Raises
     ------
     ConfigError
-        If there is no such file, it cannot be read, or lacks a task.
+        If the file does not exist, cannot be read, or lacks the map of a task.
     """
     try:
-        place = find_data_file(path, _FORMAT)
-        with reading(place, "a file of maps (.npz)"), np.load(place, allow_pickle=False) as file:
-            held = {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
+        file_path = find_data_file(path, _FORMAT)
+        with reading(file_path, "a file of maps (.npz)"), np.load(file_path, allow_pickle=False) as file:
+            maps = {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
     except DataError as error:
         raise ConfigError(f"aligned={path!r}: {error}") from error
-    wanted = list(held) if list(names) == [""] and len(held) == 1 else names
-    for name in wanted:
-        if name not in held:
-            lacking = f"no map of task {name!r}" if name else f"{len(held)} maps for one task without a name"
-            raise ConfigError(f"aligned={path!r} has {lacking}; it holds {', '.join(held)}. {_FORMAT}")
-    return [held[name] for name in wanted]
+    keys = list(maps) if list(names) == [""] and len(maps) == 1 else names
+    for key in keys:
+        if key not in maps:
+            problem = f"no map of task {key!r}" if key else f"{len(maps)} maps for one task without a name"
+            raise ConfigError(f"aligned={path!r} has {problem}; it holds {', '.join(maps)}. {_FORMAT}")
+    return [maps[key] for key in keys]

@@ -1,4 +1,4 @@
-"""Multi-task discriminant analysis: each task its own feature space, one trace ratio for all."""
+"""Estimator of multi-task discriminant analysis."""
 
 from __future__ import annotations
 
@@ -24,77 +24,82 @@ from raysel.validation import Interval, StrOptions
 class MTDA(SharedRatioProjector):
     """Multi-task discriminant analysis.
 
-    Task i has samples X_i (n_i x D_i) of c_i classes, in a feature space of its own. With its between-class and
-    total scatter matrices S_b^i and S_t^i, each divided by n_i, MTDA finds
+    Task i has samples X_i (n_i x D_i) of c_i classes in its own feature space. With its between-class and
+    total scatter matrices S_b^i and S_t^i, each divided by n_i, MTDA solves
 
         maximise over U_i'U_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i)
 
-    within the range of each S_t^i, as far as rounding resolves it (``ranks_``; a warning tells where features of very
-    different scales leave less than they could). The value lies in [0, 1]. The tasks influence each other through
-    that one ratio. Where a task's classes can be told apart without any error (n_i <= D_i as a rule) the ratio 1 is
-    attained by many U_i; then the limit from below is taken, which is null-space discriminant analysis.
+    within the numerical range of each S_t^i (of dimension ``ranks_``; a warning is issued if the scales of the
+    features differ so much that rounding loses directions). The ratio lies in [0, 1] and is shared by all tasks. If
+    the classes of a task can be separated without error, as is usual for n_i <= D_i, many U_i attain the ratio 1; the
+    solution is then the limit from below, which is null-space discriminant analysis.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X, in order. A sample has NaN outside its own task's columns, or X is given
-        as `TaskBlocks`. None: all of X is one task, without NaN.
+        Number of columns of each task, in column order, or the shape of its samples. X has NaN outside the columns of
+        a sample's own task, or is `TaskBlocks`. None: X is an array of one task, without NaN.
     n_components : int or list of int, default=None
-        d_i, for all tasks or for each. None: min(c_i - 1, rank of X_i), the number of directions that can tell
-        c_i classes apart; more of them only dilute the ratio.
+        Number of directions d_i, for all tasks or for each one. None: min(c_i - 1, rank of X_i), as c_i classes span
+        c_i - 1 dimensions; more directions reduce the ratio.
     method : {"exact", "alternating", "printed"}, default="exact"
         "exact": Newton's method, which finds the global optimum within these ranges, in about 7 iterations; a ratio
-        within 1e-8 of 1 counts as 1 - 1e-8. "alternating": the paper's updates of W_i and P (U_i = W_i P) in turn,
-        without its steps 2.3 and 2.4: never descends, and where all d_i are equal rests only at that optimum.
-        "printed": Table 1 with these steps, which may descend; for comparison only, and it warns.
+        above 1 - 1e-8 counts as 1 - 1e-8. "alternating": the paper's alternating updates of W_i and P (U_i = W_i P)
+        without its steps 2.3 and 2.4; the ratio never decreases, and if all d_i are equal, only the global optimum is
+        a fixed point. "printed": Table 1 of the paper with these steps, for comparison only; the ratio may decrease,
+        and a warning is issued.
     intermediate_dim : int, default=None
-        d', the columns of W_i, between every d_i and every task's rank. None: halfway. Not for "exact", for
-        every optimum over U_i is one over W_i and P whatever d' is.
+        Number of columns d' of W_i, between every d_i and every task's rank. None: halfway. Must be None for "exact",
+        because the optimal U_i do not depend on d'.
     task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
-        w_i: 1 / tr(S_t^i), so that a task's units do not matter; or 1 as in the paper; or given.
+        Weights w_i. "inverse_trace": 1 / tr(S_t^i), which makes the result independent of a task's units. "uniform":
+        1, as in the paper. Otherwise the given numbers.
     shrinkage : float in [0, 1], default=0.0
-        S_w is replaced by (1 - shrinkage) S_w + shrinkage tr(S_w)/r I within the range, S_t by S_b plus that.
+        Replace S_w by (1 - shrinkage) S_w + shrinkage tr(S_w)/r I within the range of dimension r, and S_t by the sum
+        of S_b and that matrix.
     max_iter : int, default=100
-        The most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-12
-        The smallest relative change of the objective between two iterations that is worth another one.
+        Relative change of the objective below which the iteration stops.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
     random_state : int, RandomState or None, default=None
-        Start of "alternating" and "printed".
+        Seed of the random start of "alternating" and "printed". None: NumPy's global generator.
 
     Attributes
     ----------
     projections_ : list of ndarray of shape (D_i, d_i)
-        U_i, orthonormal columns; each column's largest entry is positive.
+        U_i of each task, with orthonormal columns; the largest entry of each column is positive.
     objective_path_ : ndarray of shape (n_iter_,)
-        The ratio after each iteration.
-    numerators_, denominators_ : ndarray of shape (n_tasks,)
-        tr(U_i' S_b^i U_i) and tr(U_i' S_t^i U_i), unweighted.
+        Ratio after each iteration.
+    numerators_ : ndarray of shape (n_tasks,)
+        tr(U_i' S_b^i U_i) of each task, unweighted.
+    denominators_ : ndarray of shape (n_tasks,)
+        tr(U_i' S_t^i U_i) of each task, unweighted.
     retained_ : ndarray of shape (n_tasks,)
-        Share of each task's variance in its projection. Near 0, with a ratio of its own below half of the joint
-        one, the joint ratio has dropped the task, and a warning says so.
+        Share of each task's variance in its projection. If it is close to 0 and the task's own ratio is below half of
+        the joint one, the joint ratio has dropped the task, and a warning is issued.
     task_weights_ : ndarray of shape (n_tasks,)
-        w_i.
+        Weights w_i that were used.
     ranks_ : ndarray of int, shape (n_tasks,)
-        Dimension of the range that each task was solved in.
+        Dimension of the range of each task's total scatter.
     task_scores_ : list of ndarray of shape (D_i,)
-        Norm of each feature's row of U_i, each column weighted by its own ratio in [0, 1].
+        Norm of each feature's row of U_i, whose columns are weighted by their own ratios in [0, 1].
     scores_ : ndarray of shape (n_features,)
-        All tasks' scores one after the other; larger is better.
+        Concatenated scores of all tasks; larger is better.
     means_, embeddings_, embedded_labels_, task_names_, classes_
-        What ``transform`` and the 1-nearest-neighbour rule of ``predict`` need.
+        See `FittedProjection`.
 
     See Also
     --------
     AlignedMTDA : Tasks whose features are mapped into one space.
     BilinearMTDA : Tasks of matrix-valued samples.
-    SemiSupervisedMTDA : Tasks some of whose samples have no label.
+    SemiSupervisedMTDA : Tasks with unlabelled samples.
 
     References
     ----------
     Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, eq. 3. Its Theorem 1 holds only
-    for Q that commute with B, which is why "printed" can descend.
+    for Q that commute with B, which is why the ratio of "printed" may decrease.
 
     Examples
     --------
@@ -139,12 +144,23 @@ class MTDA(SharedRatioProjector):
         self.random_state = random_state
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width."""
+        """Check that the parameters are valid for data of this number of features.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of all tasks.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid, or ``intermediate_dim`` is set for "exact".
+        """
         super().check(n_features)
         if self.method == "exact" and self.intermediate_dim is not None:
             raise ConfigError(
-                f"intermediate_dim={self.intermediate_dim} changes nothing for method='exact':"
-                " leave it out, or choose method='alternating' or 'printed'."
+                f"intermediate_dim={self.intermediate_dim} has no effect for method='exact':"
+                " remove it, or choose method='alternating' or 'printed'."
             )
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
@@ -159,8 +175,8 @@ class MTDA(SharedRatioProjector):
         printed = self.method == "printed"
         if printed:
             warnings.warn(
-                "method='printed' follows Table 1, whose steps 2.3 and 2.4 can lower the objective;"
-                " 'exact' reaches the optimum.",
+                "method='printed' follows Table 1 of the paper, whose steps 2.3 and 2.4 can lower the objective;"
+                " use method='exact' for the optimum.",
                 UserWarning,
                 stacklevel=3,
             )

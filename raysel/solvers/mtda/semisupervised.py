@@ -1,9 +1,9 @@
-"""MTDA's scatter matrices where some samples have no label.
+"""Scatter matrices of MTDA with unlabelled samples.
 
     S_b from the labelled samples,   T = S_t(labelled) + eta S_t(all) + mu X' L X / n^2
 
-with L the Laplacian of a nearest-neighbour graph over all samples. S_b <= S_t(labelled) keeps the ratio in [0, 1],
-which S_t(all) in its place would not. Zhang & Yeung (AAAI 2011) name the extension; the denominator is ours.
+with L the Laplacian of a nearest-neighbour graph over all samples. The term S_t(labelled) keeps the ratio in [0, 1],
+because S_b <= S_t(labelled). The extension is mentioned by Zhang & Yeung (AAAI 2011); this denominator is raysel's.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from raysel.linalg.scatter import ScatterRange, scatter_range
 
 @dataclass(frozen=True)
 class PartlyLabelled:
-    """One task in the range of the total scatter of all its samples.
+    """One task in the range of the total scatter of all its samples, of dimension r.
 
     Attributes
     ----------
     reduced : ScatterRange
-        Its ``total`` is that of all samples, its ``between`` that of the labelled ones.
+        Scatter matrices; ``total`` is that of all samples, ``between`` that of the labelled ones.
     labelled : ndarray of shape (r, r)
-        S_t(labelled).
+        Total scatter of the labelled samples, S_t(labelled).
     samples : ndarray of shape (n, r)
-        All of them, centred.
+        All samples, centred.
     """
 
     reduced: ScatterRange
@@ -41,23 +41,33 @@ class PartlyLabelled:
     samples: FloatArray
 
     def denominator(self, eta: float, mu: float, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
-        """The eigenvalues of T, descending, shape (r,), and its eigenvectors, shape (r, r).
+        """Compute the eigendecomposition of T.
 
         Parameters
         ----------
-        eta, mu : float
+        eta : float
+            Weight of the total scatter of all samples, above 0.
+        mu : float
+            Weight of the term of the graph; 0 omits it.
         n_neighbors : int
-            Of the graph; at most all other samples.
+            Number of neighbours in the graph, limited to the number of other samples.
+
+        Returns
+        -------
+        values : ndarray of shape (r,)
+            Eigenvalues of T, in descending order.
+        vectors : ndarray of shape (r, r)
+            Eigenvectors of T, as columns.
         """
         T = self.labelled.copy()
         if mu:
             n = len(self.samples)
-            near = kneighbors_graph(self.samples, min(n_neighbors, n - 1))
-            smoothed = np.asarray(laplacian((near + near.T) / 2) @ self.samples, dtype=np.float64)
+            neighbours = kneighbors_graph(self.samples, min(n_neighbors, n - 1))
+            smoothed = np.asarray(laplacian((neighbours + neighbours.T) / 2) @ self.samples, dtype=np.float64)
             T += mu * self.samples.T @ smoothed / n**2
         T.flat[:: len(T) + 1] += eta * self.reduced.total
-        # T = S M S with S^2 = diag(total) and M >= eta I: M keeps the digits of directions of small scatter, and
-        # the singular values of M^1/2 S are found to rounding level where the eigenvalues of T are lost.
+        # T = S M S with S^2 = diag(total) and M >= eta I. The singular values of M^1/2 S are accurate to rounding for
+        # directions of small scatter too, whereas rounding loses small eigenvalues of T.
         scale = np.sqrt(self.reduced.total)
         values, vectors = scipy.linalg.eigh(T / np.outer(scale, scale), driver="evd", check_finite=False)
         root = np.sqrt(np.maximum(values, eta))[:, None] * vectors.T * scale
@@ -66,32 +76,34 @@ class PartlyLabelled:
 
 
 def partly_labelled(task: TaskSamples) -> PartlyLabelled:
-    """Reduce a task with unlabelled samples, those of code -1.
+    """Compute the scatter matrices of a task with unlabelled samples, whose code is -1.
 
     Parameters
     ----------
     task : TaskSamples
+        Samples of the task.
 
     Returns
     -------
     PartlyLabelled
+        The task in the range of the total scatter of all its samples.
 
     Raises
     ------
     DataError
-        If no feature varies.
+        If all features are constant.
     """
-    everyone = np.zeros(len(task.y), dtype=np.int64)
-    reduced = scatter_range(task.X, everyone, 1)
+    one_class = np.zeros(len(task.y), dtype=np.int64)
+    reduced = scatter_range(task.X, one_class, 1)
     if reduced.rank == 0:
-        raise DataError(f"{task}: no feature varies; there is nothing to project on.")
+        raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
     warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
     Z = reduced.embed(task.X - reduced.mean, np.eye(reduced.rank))
-    known = task.codes >= 0
-    own = Z[known] - Z[known].mean(axis=0)
-    membership = task.one_hot / np.sqrt(task.counts * len(own))
+    labelled = task.codes >= 0
+    centred = Z[labelled] - Z[labelled].mean(axis=0)
+    membership = task.one_hot / np.sqrt(task.counts * len(centred))
     return PartlyLabelled(
-        replace(reduced, between=own.T @ membership, class_counts=task.counts),
-        own.T @ own / len(own),
+        replace(reduced, between=centred.T @ membership, class_counts=task.counts),
+        centred.T @ centred / len(centred),
         Z,
     )

@@ -1,4 +1,4 @@
-"""MTDA of tasks some of whose samples have no label."""
+"""Estimator of MTDA for tasks with unlabelled samples."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ from raysel.validation import Interval
 
 
 class SemiSupervisedMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis with unlabelled samples, which enter the denominator.
+    """Multi-task discriminant analysis with unlabelled samples, which are used in the denominator.
 
         maximise over U_i'U_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' T_i U_i),
         T_i = S_t^i(labelled) + unlabelled_weight S_t^i(all) + graph_weight X_i' L_i X_i / n_i^2
 
-    with S_b^i from the labelled samples and L_i the Laplacian of the graph of ``n_neighbors`` nearest neighbours.
+    with S_b^i of the labelled samples and L_i the Laplacian of the graph of ``n_neighbors`` nearest neighbours.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Each task's number of columns of X; None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
     n_components : int or list of int, default=None
-        d_i, for all tasks or for each. None: min(c_i - 1, rank of X_i).
+        Number of directions d_i, for all tasks or for each one. None: min(c_i - 1, rank of X_i).
     unlabelled : label, default=None
-        The label that means no label, e.g. -1; of several joined tasks ``task/-1`` means it too. None: every sample
-        has a label.
+        Value of y that marks unlabelled samples, e.g. -1; for several joined tasks also ``task/-1``. None: every
+        sample has a label.
     unlabelled_weight : float, default=1.0
         Weight of the total scatter of all samples, above 0.
     graph_weight : float, default=0.0
-        Weight of the graph's term; 0 leaves it out.
+        Weight of the term of the graph; 0 omits it.
     n_neighbors : int, default=5
-        Of the graph; at most all other samples count.
+        Number of neighbours in the graph, limited to the number of other samples.
     task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
-        w_i: 1 / tr(T_i), 1, or given.
+        Weights w_i: 1 / tr(T_i), 1, or the given numbers.
     shrinkage : float in [0, 1], default=0.0
-        What T_i exceeds S_b^i by is shrunk towards a multiple of the identity. See `MTDA`.
+        Weight of a multiple of the identity in T_i - S_b^i. See `MTDA`.
     max_iter : int, default=100
-        The most iterations of Newton's method.
+        Maximum number of iterations of Newton's method.
     tol : float, default=1e-12
-        The smallest relative change of the objective between two iterations that is worth another one.
+        Relative change of the objective below which the iteration stops.
     n_features_to_select : int, default=None
-        How many features ``get_support`` keeps. None: half of them.
+        Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     denominators_ : ndarray of shape (n_tasks,)
-        tr(U_i' T_i U_i), unweighted.
+        tr(U_i' T_i U_i) of each task, unweighted.
     projections_, objective_path_, numerators_, retained_, task_weights_, ranks_, task_scores_, scores_, means_, \
 embeddings_, embedded_labels_, task_names_, classes_
-        See `MTDA`. Unlabelled samples are no one's nearest neighbour.
+        See `MTDA`. ``predict`` uses labelled samples only as neighbours.
 
     References
     ----------
-    Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, name the extension; the
+    The extension is mentioned by Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011; the
     denominator is raysel's.
 
     Examples

@@ -1,4 +1,4 @@
-"""What MTDA and its variants share: one weighted trace ratio for all tasks."""
+"""Base class of MTDA and its variants, which maximise one weighted trace ratio for all tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from raysel.linalg.trace_ratio import Scatters, maximize_trace_ratio
 from raysel.solvers.mtda.weights import given_weights, resolve_weights, warn_of_dropped_tasks
 from raysel.validation import Interval, StrOptions
 
-#: scikit-learn's constraints of the parameters that all variants have.
+#: scikit-learn's constraints of the parameters of all variants.
 COMMON_CONSTRAINTS: Mapping[str, Any] = {
     "tasks": [dict, None],
     "task_weights": [StrOptions({"inverse_trace", "uniform"}), "array-like"],
@@ -26,7 +26,7 @@ COMMON_CONSTRAINTS: Mapping[str, Any] = {
     "tol": [Interval(Real, 0, None, closed="left")],
     "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
 }
-#: Those of the variants whose tasks each have a number of components of their own and a shrunken scatter.
+#: Constraints of the variants that have a number of components for each task, and shrinkage.
 RANGE_CONSTRAINTS: Mapping[str, Any] = {
     **COMMON_CONSTRAINTS,
     "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -35,17 +35,19 @@ RANGE_CONSTRAINTS: Mapping[str, Any] = {
 
 
 class SharedRatioProjector(IterativeEstimator, TaskProjector):
-    """Base of MTDA and its variants: sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i) is maximised.
+    """Base class of methods that maximise sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i).
 
     Attributes
     ----------
-    numerators_, denominators_ : ndarray of shape (n_tasks,)
-        tr(U_i' S_b^i U_i) and tr(U_i' S_t^i U_i), unweighted.
+    numerators_ : ndarray of shape (n_tasks,)
+        tr(U_i' S_b^i U_i) of each task, unweighted.
+    denominators_ : ndarray of shape (n_tasks,)
+        tr(U_i' S_t^i U_i) of each task, unweighted.
     retained_ : ndarray of shape (n_tasks,)
-        Share of each task's scatter in its projection. Near 0, with a ratio of its own below half of the joint one, the
-        joint ratio has dropped the task, and a warning says so.
+        Share of each task's scatter in its projection. If it is close to 0 and the task's own ratio is below half of
+        the joint one, the joint ratio has dropped the task, and a warning is issued.
     task_weights_ : ndarray of shape (n_tasks,)
-        w_i.
+        Weights w_i that were used.
     """
 
     task_weights: Literal["inverse_trace", "uniform"] | ArrayLike
@@ -57,11 +59,28 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
     retained_: FloatArray
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Fewer components, then more shrinkage."""
+        """Return the sort key by which fewer components come first, then more shrinkage.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for simpler models.
+        """
         return (*super().complexity_key(), -self.shrinkage)
 
     def check(self, n_features: int) -> None:
-        """Refuse parameters that are wrong in themselves or for data of this width."""
+        """Check that the parameters are valid for data of this number of features.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of all tasks.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid, or the number of weights is not that of the tasks.
+        """
         super().check(n_features)
         if self.tasks is not None and not isinstance(self.task_weights, str):
             given_weights(self.task_weights, len(self.tasks))
@@ -76,15 +95,18 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
         problems: Sequence[Scatters],
         turns: Sequence[FloatArray] | None = None,
     ) -> Iterator[float]:
-        """Each task in its own range; ``turns`` are the axes of the problems where they are not those of the ranges."""
+        """Solve the problems, each in the range of its task.
+
+        ``turns`` are the axes of the problems in those of the ranges; None if the axes are equal.
+        """
         sizes = self._sizes(samples, ranges)
         traces = np.array([problem.trace for problem in problems])
         self._weigh(samples, traces)
         centred = [task.X - reduced.mean for task, reduced in zip(samples, ranges, strict=True)]
-        kept: list[FloatArray] | None = None
+        previous: list[FloatArray] | None = None
         for ratio, bases in self._steps(samples, problems, sizes):
-            if bases is not kept:  # else nothing moved
-                kept = bases
+            if bases is not previous:  # the same object means that the iteration changed nothing
+                previous = bases
                 values = [p.column_ratios(V) for p, V in zip(problems, bases, strict=True)]
                 lifted = bases if turns is None else [turn @ V for turn, V in zip(turns, bases, strict=True)]
                 self._keep_reduced(samples, ranges, centred, lifted, values)
@@ -97,7 +119,7 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
         problems: Sequence[Scatters],
         sizes: list[int],
     ) -> Iterator[tuple[float, list[FloatArray]]]:
-        """The ratio and the directions in each task's range, after each iteration; endless."""
+        """Yield the ratio and the directions in each task's range after each iteration; endless."""
         return maximize_trace_ratio(problems, sizes, self.task_weights_)
 
     def _record(self, traces: Sequence[tuple[float, float]], totals: FloatArray) -> None:

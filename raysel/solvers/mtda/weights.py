@@ -1,4 +1,4 @@
-"""What each task weighs in MTDA's shared ratio, and which tasks have no say in it."""
+"""Weights of the tasks in MTDA's shared ratio, and a warning of tasks that the ratio drops."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ from raysel.arrays import FloatArray
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.errors import ConfigError
 
-#: A task was dropped by the joint ratio if its projection keeps less than this share of its scatter and its own ratio
-#: is less than this share of the joint one.
+#: The joint ratio has dropped a task if the projection retains less than the share DROPPED of its scatter and its own
+#: ratio is less than the share BELOW of the joint one.
 DROPPED, BELOW = 1e-6, 0.5
 
 
 def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], traces: FloatArray) -> FloatArray:
-    """w_i; 0 for a task whose classes all have a single sample, for its ratio is 1 whatever U_i is.
+    """Compute the weights w_i of the tasks.
+
+    A task whose classes all have a single sample gets weight 0, because its ratio is 1 for every U_i.
 
     Parameters
     ----------
     wanted : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,)
+        Value of the parameter ``task_weights``.
     samples : sequence of TaskSamples
+        Samples of each task.
     traces : ndarray of shape (n_tasks,)
-        tr(S_t^i).
+        Total scatter of each task, tr(S_t^i).
 
     Returns
     -------
     ndarray of shape (n_tasks,)
+        Weights.
 
     Raises
     ------
     ConfigError
-        If given weights are not one non-negative number a task, with one above 0.
+        If given weights are not a non-negative number for each task, or all are 0.
     """
     if isinstance(wanted, str):
         weights = 1.0 / traces if wanted == "inverse_trace" else np.ones(len(samples))
@@ -45,28 +50,33 @@ def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], tra
 
 
 def given_weights(wanted: ArrayLike, n_tasks: int) -> FloatArray:
-    """Weights that the user gives.
+    """Validate weights given by the user.
 
     Parameters
     ----------
     wanted : array-like of shape (n_tasks,)
+        Weight of each task.
     n_tasks : int
+        Number of tasks.
 
     Returns
     -------
     ndarray of shape (n_tasks,)
+        Weights as float64.
 
     Raises
     ------
     ConfigError
-        If they are not one non-negative number a task, with one above 0.
+        If the weights are not a non-negative number for each task, or all are 0.
     """
     try:
         weights = np.asarray(wanted, dtype=np.float64)
     except (TypeError, ValueError):
         weights = np.empty(0)
     if weights.shape != (n_tasks,) or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
-        raise ConfigError(f"task_weights={wanted!r} must be {n_tasks} non-negative numbers, one a task, not all zero.")
+        raise ConfigError(
+            f"task_weights={wanted!r} must be {n_tasks} non-negative numbers, one for each task, not all zero."
+        )
     return weights
 
 
@@ -75,7 +85,7 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
     single = task.classes[counts == 1]
     several = bool((counts > 1).any())
     if single.size:
-        effect = "they say nothing of the scatter within classes" if several else "its weight is set to 0"
+        effect = "they do not contribute to the scatter within classes" if several else "its weight is set to 0"
         warnings.warn(
             f"{task} has {single.size} of {len(counts)} classes with a single sample (e.g. {single[0]!s}): {effect}.",
             UserWarning,
@@ -85,24 +95,32 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
 
 
 def warn_of_dropped_tasks(names: Sequence[str], retained: FloatArray, ratios: FloatArray, joint: float) -> None:
-    """Warn of each task whose projection keeps next to nothing of its scatter, only not to lower the joint ratio.
+    """Warn of each task whose projection retains almost no scatter and separates its classes poorly.
 
-    A projection that parts the classes about as well as the joint ratio was chosen for that, however small its scatter.
+    Such a projection was chosen only because it does not lower the joint ratio. A projection of small scatter whose
+    own ratio is comparable to the joint one is useful and causes no warning.
 
     Parameters
     ----------
     names : sequence of str
+        Description of each task for messages.
     retained : ndarray of shape (n_tasks,)
-        Share of the scatter kept.
+        Share of each task's scatter that its projection retains.
     ratios : ndarray of shape (n_tasks,)
-        Each task's own.
+        Ratio of each task.
     joint : float
+        Joint ratio.
+
+    Warns
+    -----
+    UserWarning
+        For each dropped task.
     """
     for name, share, ratio in zip(names, retained, ratios, strict=True):
         if share < DROPPED and ratio < BELOW * joint:
             warnings.warn(
-                f"{name} was dropped by the joint ratio: its projection keeps {share:.1e} of its scatter."
-                " Give it fewer components, or fit it alone.",
+                f"{name} was dropped by the joint ratio: its projection retains {share:.1e} of its scatter."
+                " Reduce its n_components, or fit it separately.",
                 UserWarning,
                 stacklevel=5,
             )

@@ -85,8 +85,8 @@ def test_samples_are_centred_and_mapped():
     ("maps", "message"),
     [
         ([np.eye(5)], "aligned has 1 maps for 2 tasks"),
-        ([np.eye(5), np.eye(4)], r"aligned maps b by an array of shape \(4, 4\); it must be \(4, 5\)"),
-        ([np.eye(4), np.eye(4)], r"aligned maps a by an array of shape \(4, 4\); it must be \(5, 4\)"),
+        ([np.eye(5), np.eye(4)], r"aligned maps b by an array of shape \(4, 4\); give one of shape \(4, 5\)"),
+        ([np.eye(4), np.eye(4)], r"aligned maps a by an array of shape \(4, 4\); give one of shape \(5, 4\)"),
         ([np.ones(5), np.eye(4, 5)], r"aligned maps a by an array of shape \(5,\)"),
         ([np.ones((5, 0)), np.ones((4, 0))], r"aligned maps a by an array of shape \(5, 0\)"),
         ([np.eye(5), np.full((4, 5), np.inf)], "aligned maps b by an array that holds NaN or infinity"),
@@ -99,5 +99,5 @@ def test_maps_that_do_not_fit_are_refused(maps, message):
 
 
 def test_a_map_to_one_point_is_refused():
-    with pytest.raises(DataError, match="task 't1': the aligned map leads all samples to one point"):
+    with pytest.raises(DataError, match="task 't1': aligned maps all samples to one point"):
         map_tasks(task_samples_of(TASKS), [np.eye(5, 4), np.zeros((4, 4))])

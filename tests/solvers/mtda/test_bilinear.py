@@ -44,7 +44,7 @@ def test_constant_rows_and_columns_are_left_out():
     assert matrix.samples.shape == (50, 5, 4)
     assert np.abs(matrix.rows[2]).max() < 1e-12 > np.abs(matrix.columns[4]).max()
     (flat,) = task_samples_of([(np.ones((4, 6)), np.array([0, 0, 1, 1]))])
-    with pytest.raises(DataError, match="task 't0': no feature varies"):
+    with pytest.raises(DataError, match="task 't0': all features are constant"):
         matrix_task(flat, (2, 3))
 
 
@@ -77,5 +77,5 @@ def test_the_shared_ratio_never_falls(reduced):
         assert ratio == pytest.approx(between / total)
         ratios.append(ratio)
     assert (np.diff(ratios) >= -1e-12).all()
-    with pytest.raises(ConfigError, match=r"bilinear=\(2, 5\) does not fit b: the largest possible there is \(7, 4\)"):
+    with pytest.raises(ConfigError, match=r"bilinear=\(2, 5\) does not fit b: give at most \(7, 4\)"):
         next(alternate_sides(matrices, ["a", "b"], (2, 5), weights, 1, np.random.RandomState(0)))

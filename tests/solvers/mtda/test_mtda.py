@@ -286,7 +286,7 @@ def test_faces_do_what_the_experiment_says(real_data):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"intermediate_dim": 5}, "intermediate_dim=5 changes nothing for method='exact': leave it out"),
+        ({"intermediate_dim": 5}, "intermediate_dim=5 has no effect for method='exact': remove it"),
         (
             {"method": "alternating", "intermediate_dim": 10},
             "intermediate_dim=10 must lie between .* rank 9 of task 'task1'",
@@ -295,7 +295,7 @@ def test_faces_do_what_the_experiment_says(real_data):
             {"method": "printed", "intermediate_dim": 2, "n_components": 3},
             r"intermediate_dim=2 must lie between n_components \(3\)",
         ),
-        ({"task_weights": [1, 2]}, r"task_weights=\[1, 2\] must be 3 non-negative numbers, one a task"),
+        ({"task_weights": [1, 2]}, r"task_weights=\[1, 2\] must be 3 non-negative numbers, one for each task"),
         ({"task_weights": [1, -1, 1]}, "must be 3 non-negative numbers"),
         ({"task_weights": [0, 0, 0]}, "not all zero"),
         ({"task_weights": "equal"}, "'task_weights' parameter of MTDA must be"),
