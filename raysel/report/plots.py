@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from raysel.cv.records import TrialRecord, mean_curve
 from raysel.data.layouts import Layout, Tensor
@@ -39,9 +40,10 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
         scores = np.ma.array(ranking.scores, mask=ranking.constant | (ranking.scores <= 0)).reshape(layout.shape)
         image = ax.imshow(scores, cmap=plt.get_cmap("viridis").with_extremes(bad=EMPTY), interpolation="nearest")
         if not scores.mask.all():
-            ax.figure.colorbar(image, ax=ax, label="score (grey: 0 or constant)")
+            ax.figure.colorbar(image, ax=ax, label="score of the final model (grey: 0 or constant)")
         ax.set_xlabel(layout.axes()[1])
         ax.set_ylabel(layout.axes()[0])
+        drawn = f"all {ranking.n_features} features"
     else:
         shown = ranking.top()[:_MOST_BARS]
         places = np.arange(len(shown))
@@ -49,8 +51,9 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
         ax.set_yticks(places, [short(ranking.feature_names[i], 32) for i in shown], parse_math=False)
         ax.invert_yaxis()
         ax.set_xlabel("score of the final model")
-    shown_of = f"top {min(ranking.n_selected, ranking.n_scored)} of {ranking.n_features} features"
-    ax.set_title(f"{shown_of}, stability {ranking.stability} over {ranking.n_folds} folds", fontsize=10)
+        drawn = f"the best {len(shown)} of {ranking.n_features} features"
+    stability = f"stability of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds"
+    ax.set_title(f"{drawn}\n{stability}: {ranking.stability}", fontsize=10)
     return ax
 
 
@@ -88,6 +91,11 @@ def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, a
             label=f"final model: {record.name}" if own else None,
         )
     ax.set_xlabel("iteration")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    longest = max((len(curve) for _, curve in curves), default=1)
+    ax.set_xlim(0.5, longest + 0.5)
+    if longest == 1:
+        ax.set_title("recorded at the end of the fits only", fontsize=10)
     ax.set_ylabel("objective (mean over inner fits)")
     values = np.concatenate([curve for _, curve in curves]) if curves else np.empty(0)
     if len(values) and values.min() > 0 and values.max() > 100 * values.min():
