@@ -475,10 +475,8 @@ SOLVERS = [
     Fault("no gamma", views("solver.space={gamma1: [0], gamma2: [0]}"), 2, "gamma1=0 and gamma2=0 leave nothing"),
     Fault("labels for one class", views("solver={name: smr}"), 2, "solver.name: smr takes one label ...smml"),
     Fault("a metric of classes", views("evaluation.metric=balanced_accuracy"), 2, "metric: ...take accuracy"),
-    Fault("three classes", tasks("solver={name: lda, params: {n_components: 3}}"), 2, "possible there is 2"),
-    Fault(
-        "four features", tasks("solver.params.n_components=5"), 2, "n_components=5 ...'flowers' ...possible there is 4"
-    ),
+    Fault("three classes", tasks("solver={name: lda, params: {n_components: 3}}"), 2, "give at most 2"),
+    Fault("four features", tasks("solver.params.n_components=5"), 2, "n_components=5 ...'flowers' ...give at most 4"),
     Fault(
         "three weights", tasks("solver.params.task_weights=[1, 1, 1]"), 2, "task_weights=(1, 1, 1) must be 2 ...numbers"
     ),

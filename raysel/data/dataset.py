@@ -191,7 +191,7 @@ def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
 
 def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
     if len(names) != n_features:
-        raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X.")
+        raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one each.")
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
         raise DataError(f"{where}: {times} features are called '{name}'; give each feature a different name.")

@@ -91,7 +91,7 @@ def test_joined_data_are_not_joined_again():
         join_tasks({"one": joined, "two": make(6, Tensor((2,)))})
     with pytest.raises(DataError, match=r"the layout Tasks requires TaskBlocks"):
         dataclasses.replace(joined, X=joined.X.dense())
-    with pytest.raises(DataError, match="X is of type TaskBlocks and the layout Tensor"):
+    with pytest.raises(DataError, match="X is of type TaskBlocks and the layout is Tensor"):
         dataclasses.replace(joined, layout=Tensor((5,)))
     blocks = [block.copy() for block in joined.X.blocks]
     blocks[1][2, 1] = blocks[0][5, 0] = np.inf

@@ -132,7 +132,7 @@ def test_multilabel_targets_have_a_path_too(data):
         ((-1.0, 0.1), {}, "'gamma1' parameter of SMML"),
         ((0.1, np.nan), {}, "'gamma2' parameter of SMML"),
         ((0.1, 0.1), {"gamma_scale": "relative"}, "'gamma_scale' parameter of SMML"),
-        ((0.1, 0.1), {"modalities": {"a": 3}}, "3 columns in total, but X has 28"),
+        ((0.1, 0.1), {"modalities": {"a": 3}}, "3 columns together, X has 28"),
     ],
 )
 def test_what_the_estimator_refuses_is_refused(data, pair, options, culprit):
