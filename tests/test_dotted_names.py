@@ -29,7 +29,7 @@ def test_a_directory_s_dotted_name_is_refused_before_it_is_imported(folder, caps
     assert main(["--resume", "study", "--dry-run"]) == 2
     message = capsys.readouterr().err
     assert "foreign_code.LinearSVC imports code" in message
-    assert "name the configuration file again" in message
+    assert "give the configuration again" in message
     assert not (folder / "ran").exists()
 
 

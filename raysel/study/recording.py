@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from raysel.base.registry import solver_class
 from raysel.config import StudyConfig
+from raysel.metrics.classification import classification_metric
 from raysel.study.definition import Study
 from raysel.study.export import figures, markdown
 from raysel.study.identity import versions
@@ -38,8 +41,10 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         Record whose fields are plain data.
     """
     config, data = study.config, study.dataset
-    # The class that the configuration names and the one that is fitted, which may wrap it.
-    code = [solver_class(config.solver.name), type(study.solver(study.examples[0].params))]
+    # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
+    solver = type(study.solver(study.examples[0].params))
+    code: list[Callable[..., Any]] = [solver_class(config.solver.name), solver]
+    code.append(classification_metric(config.evaluation.metric))
     return StudyRecord(
         id=id_,
         name=config.name,
