@@ -137,7 +137,7 @@ class RayExecutor(Executor):
             except (TuneError, RayError) as error:
                 raise callback.error or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.") from error
             except KeyboardInterrupt as error:
-                # The frames of Tune hold the actors: as long as the traceback lives, they keep their CPUs.
+                # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0

@@ -188,7 +188,7 @@ def _an_interrupt_leaves_whole_trials(make: MakeExecutor) -> None:
                 executor.run_trials(trial_plan(study), log)
         except KeyboardInterrupt:
             passed = True
-        require(passed, "run_trials goes on after a KeyboardInterrupt.")
+        require(passed, "run_trials continues after a KeyboardInterrupt.")
         expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))
         lines = list(read_journal(Path(folder, "run", "journal.jsonl")))
         require(0 < len(lines) < len(expected.journal), f"the journal holds {len(lines)} records.")

@@ -42,7 +42,7 @@ class ConsensusADMM:
     certificate : Certificate
         Best solution and best lower bound found so far.
     rho, tau : float
-        Penalties of ADMM: rho on Z1, rho tau on Z2 and Z3; balanced as the iteration goes on.
+        Penalties of ADMM: rho on Z1, rho tau on Z2 and Z3; balanced during the iteration.
     """
 
     def __init__(self, problem: MultimodalProblem) -> None:

@@ -21,7 +21,7 @@ def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
     """Solve a problem; yield the certificate after each round, without end.
 
     A round is ``UPDATES`` updates of ADMM. Once these have cost about as much as the barrier method would, that method
-    takes over, one Newton step a round, until rounding errors end it; then ADMM goes on. The cost is thus at most
+    takes over, one Newton step a round, until rounding errors end it; then ADMM continues. The cost is thus at most
     about twice that of the faster method.
 
     Parameters

@@ -62,7 +62,7 @@ class SMR(IterativeEstimator, LinearSelector):
         the solution for p = 1 without a bound on the rank, both followed by iterations with an exponent and a
         smoothing that approach p and zeta (continuation, also called graduated non-convexity); a random V, the same
         at every call whatever ``random_state``; and V = [I; 0]. After 10 iterations the two of the lowest objectives
-        go on, after 2 more the one of the lowest. These 44 iterations come before the first counted one:
+        continue, after 2 more the one of the lowest. These 44 iterations come before the first counted one:
         ``max_iter`` and ``objective_path_`` count those of the chosen start. For p = 1 the second start, without
         continuation, is iterated first and counted; the others' 42 iterations (the last two starts get 6 more) come
         uncounted after its tenth. All iterations begin at an extrapolated V (Nesterov's method, restarted where J

@@ -4,7 +4,7 @@ The bound on the rank and, for p < 1, the penalty give the objective many local 
 already differ much keeps the few cells of low weight. Two methods are combined. Continuation (graduated
 non-convexity): the first iterations minimise the penalty for an exponent that falls from 1 to p and a smoothing that
 falls by orders of magnitude. Successive halving: several starts are iterated a few times, and those of the lowest
-objectives go on.
+objectives continue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LS21_STEPS = 8
 # The continuation's iterations and its first and last smoothing, in squared units of the coefficients.
 _CONTINUATION_STEPS = 5
 _SMOOTHING = (1e-2, 1e-6)
-# Iterations of each start in the first round, after which two go on, and in the second, for p < 1 and for p = 1, where
+# Iterations of each start in the first round, after which two continue, and in the second, for p < 1 and for p = 1, where
 # ten of the first round count as the fit's own: 44 and 42 uncounted ones keep a fit of 50 within about twice the time
 # of one start. [I; 0] is the first to settle, so comparing sooner favours it (experiments/smr-start).
 _FIRST_ROUND = 10
@@ -69,7 +69,7 @@ def multistart_steps(
     """Iterate `accelerated_steps` from the best of several starts.
 
     Each start is iterated 10 times, the two of the lowest objectives 2 times more (6 for p = 1), and the one of the
-    lowest objective goes on. The starts are:
+    lowest objective continues. The starts are:
 
     - V from the solution without a bound on the rank for p = 1, for p < 1 with continuation;
     - V from the ridge solution, with continuation;
@@ -160,7 +160,7 @@ def _opened_by(
 
 
 def _best(starts: list[Iterator[tuple[FloatArray, float]]], second_round: int) -> Iterator[tuple[FloatArray, float]]:
-    """Choose the start of the lowest objective in two rounds, the second among two; it goes on where it is."""
+    """Choose the start of the lowest objective in two rounds, the second among two; it continues where it is."""
     for n_iterations, n_survivors in ((_FIRST_ROUND, 2), (second_round, 1)):
         if len(starts) > n_survivors:
             reached = [next(islice(start, n_iterations - 1, None))[1] for start in starts]

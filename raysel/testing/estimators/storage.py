@@ -50,10 +50,10 @@ def model_file_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def _read_back(case: MethodCase, model: Estimator, folder: Path) -> Any:
-    strangers = set(untrusted_types(model))
+    untrusted = set(untrusted_types(model))
     own = f"{case.cls.__module__}.{case.cls.__qualname__}"
-    require(strangers <= {own}, f"a model file names {sorted(strangers - {own})}, which load_model does not trust.")
-    if not strangers:
+    require(untrusted <= {own}, f"a model file names {sorted(untrusted - {own})}, which load_model does not trust.")
+    if not untrusted:
         return load_model(save_model(model, folder / "model.skops"))
     import skops.io  # noqa: PLC0415 - a class that is not registered is trusted here alone
 
