@@ -90,7 +90,7 @@ def test_a_required_key_is_missed(key):
     raw = copy.deepcopy(TASKS)
     holder, name = held(raw, key)
     del holder[name]
-    with pytest.raises(ConfigError, match=re.escape(f"{key.replace('[]', '.0')}: this key is needed")):
+    with pytest.raises(ConfigError, match=re.escape(f"{key.replace('[]', '.0')}: this key is required")):
         load_config(raw)
 
 

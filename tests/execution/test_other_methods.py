@@ -91,7 +91,7 @@ def test_another_package_s_reader_is_used_by_suffix(tmp_path):
     data = load_dataset(tmp_path / "digits.tsv", shape=[8, 8])
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
-    with pytest.raises(DataError, match=r"nor a file that raysel reads \(\.npz, .*\.tsv\)"):
+    with pytest.raises(DataError, match=r"nor a file of a known format \(\.npz, .*\.tsv\)"):
         load_dataset("digits.xls")
 
 
