@@ -10,7 +10,7 @@ from typing import Any
 
 from raysel.base.registry import imports_code
 from raysel.config import StudyConfig, load_config
-from raysel.errors import ConfigError, DirectoryError
+from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
@@ -73,10 +73,11 @@ def run_study(
     >>> study.summary().outer_fold.tolist()
     ['outer0', 'outer1']
     """
-    study = config if isinstance(config, Study) else prepare_study(config, overrides)
+    listeners = _listeners(progress)
+    study = _prepared(config, overrides)
     path = output_directory(study, output)
     check_resources(study, address)
-    return runner.run(study, path, _executor(study, address), _listeners(progress))
+    return runner.run(study, path, _executor(study, address), listeners)
 
 
 def resume_study(
@@ -106,7 +107,8 @@ def resume_study(
     Returns
     -------
     StudyResult
-        Result of the finished study, the same as from a run without interruption.
+        Result of the finished study, the same as from a run without interruption; except for an adaptive search that
+        is not ``synchronous``, whose proposals depend on the order in which trials end.
 
     Raises
     ------
@@ -117,10 +119,11 @@ def resume_study(
     StudyError
         If Ray does not start, no configuration has a score, or a refit or the disk fails.
     """
-    directory = StudyDirectory(Path(path))
-    study = config if isinstance(config, Study) else prepare_study(config, overrides, resumed=directory)
+    listeners, directory = _listeners(progress), StudyDirectory(Path(path))
+    stored = StoredStudy.read(directory)
+    study = _prepared(config, overrides, directory)
     check_resources(study, address)
-    return runner.resume(study, StoredStudy.read(directory), _executor(study, address), _listeners(progress))
+    return runner.resume(study, stored, _executor(study, address), listeners)
 
 
 def open_study(path: str | Path) -> StudyResult:
@@ -177,13 +180,20 @@ def prepare_study(
         If the directory holds no study, or its folds cannot be used.
     """
     if config is None:
-        if resumed is None or not resumed.config.exists():
-            raise DirectoryError(
-                f"{resumed.path if resumed else None} holds no study to resume; give the directory of a study."
-            )
-        _refuse_foreign_code(load_config(resumed.config), load_config(resumed.config, overrides), resumed.path)
+        if resumed is None:
+            raise ConfigError("config=None: give a path, the name of a built-in study or a mapping.")
+        if not resumed.config.exists():
+            raise DirectoryError(f"{resumed.path} holds no study to resume; give the directory of a study.")
+        if not _names_solver(overrides):
+            _refuse_foreign_code(load_config(resumed.config).solver.name, resumed.path)
         config = resumed.config
-    return Study.prepare(load_config(config, overrides), resumed.plan if resumed else None)
+    loaded = load_config(config, overrides)
+    try:
+        return Study.prepare(loaded, resumed.plan if resumed else None)
+    except DataError as error:
+        if resumed is None:
+            raise
+        raise DataError(f"{error}\nIf the data have moved since the study started, override dataset.path.") from error
 
 
 def output_directory(study: Study, output: str | Path | None = None) -> Path:
@@ -242,11 +252,30 @@ def check_resources(study: Study, address: str | None) -> None:
         ) from error
 
 
-def _refuse_foreign_code(stored: StudyConfig, wanted: StudyConfig, path: Path) -> None:
-    """Raise an error if only the configuration in a study's directory names code to import."""
-    if wanted.solver.name == stored.solver.name and imports_code(wanted.solver.name):
+def _prepared(
+    config: str | Path | Mapping[str, Any] | StudyConfig | Study | None,
+    overrides: Mapping[str, Any] | Iterable[str],
+    resumed: StudyDirectory | None = None,
+) -> Study:
+    """Return the study itself if it is prepared, else prepare it."""
+    if not isinstance(config, Study):
+        return prepare_study(config, overrides, resumed=resumed)
+    if overrides:
+        raise ConfigError("a prepared study takes no overrides; give them to prepare_study.")
+    return config
+
+
+def _names_solver(overrides: Mapping[str, Any] | Iterable[str]) -> bool:
+    """Return whether an override sets the solver's name."""
+    keys = [overrides] if isinstance(overrides, str) else overrides or ()
+    return any(str(key).partition("=")[0].strip() in ("solver", "solver.name") for key in keys)
+
+
+def _refuse_foreign_code(solver: str, path: Path) -> None:
+    """Raise an error if the configuration in a study's directory names code to import."""
+    if imports_code(solver):
         raise ConfigError(
-            f"solver.name: {wanted.solver.name} imports code, and for security it is not imported if only the "
+            f"solver.name: {solver} imports code, and for security it is not imported if only the "
             f"configuration in the study's directory {path} names it; give the configuration again to resume."
         )
 
@@ -262,6 +291,9 @@ def _executor(study: Study, address: str | None) -> Executor:
 
 def _listeners(progress: bool | Listener) -> Sequence[Listener]:
     if not isinstance(progress, bool):
+        lacking = [name for name in ("show", "message", "__enter__", "__exit__") if not hasattr(progress, name)]
+        if lacking:
+            raise ConfigError(f"progress={progress!r} has no {lacking[0]}; give True, False or a Listener.")
         return [progress]
     if not progress:
         return []

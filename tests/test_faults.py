@@ -641,8 +641,14 @@ OF_A_FINISHED_STUDY = [
     ),
     Fault("another seed at last", "--resume study --set seed=4", 2, "study cannot be resumed...seed: 3 -> 4...Undo"),
     Fault("changed data at last", "--resume study", 2, "study cannot be resumed...the data of few...", changed_data),
-    Fault("no top", "study --top 0", 2, "top=0 must lie between 1 and the 64 features", command=select.main),
-    Fault("more than all", "study --top 65", 2, "top=65 must lie between 1 and the 64 features", command=select.main),
+    Fault("no top", "study --top 0", 2, "top=0 must be ...between 1 and the 64 features", command=select.main),
+    Fault(
+        "more than all",
+        "study --top 65",
+        2,
+        "top=65 must be ...between 1 and the 64 features",
+        command=select.main,
+    ),
     Fault("a file for a folder", "study --output few.npz", 2, "cannot be written to few.npz", command=select.main),
 ]
 

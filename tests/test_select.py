@@ -144,7 +144,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
 
     study = str(finished_study.study)
     for top in ("0", "65", "-3"):
-        assert f"top={top} must lie between 1 and the 64 features" in refusal(study, "--top", top)
+        assert f"top={top} must be a whole number between 1 and the 64 features" in refusal(study, "--top", top)
     assert "holds no readable journal" in refusal(str(tmp_path / "nowhere"))
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refusal(study, "--output", str(tmp_path / "file"))

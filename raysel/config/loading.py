@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -134,16 +133,20 @@ def load_config(
     if isinstance(source, StudyConfig):
         raw, origin = source.to_dict(), "configuration"
     elif isinstance(source, Mapping):
-        raw, origin = copy.deepcopy(dict(source)), "configuration"
-    else:
+        raw, origin = _plain(source), "configuration"
+    elif isinstance(source, str | Path):
         raw, origin = _parse(_read(Path(source)), str(source)), str(source)
+    else:
+        raise ConfigError(f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping.")
     if not isinstance(raw, dict):
         raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
-            _set(raw, key, value, f"override {key}")
+            _set(raw, key, _plain(value), f"override {key}")
     else:
-        for text in overrides:
+        for text in [overrides] if isinstance(overrides, str) else overrides or ():
+            if not isinstance(text, str):
+                raise ConfigError(f"override {text!r}: give strings such as 'cv.outer=5', or one mapping.")
             key, value = _parse_override(text)
             _set(raw, key, value, f"override {text}")
     return config_from_dict(raw, origin)
@@ -224,6 +227,17 @@ def _parse(text: str, origin: str) -> Any:
         raise ConfigError(f"{origin}, {error}") from None
     except RecursionError as error:
         raise ConfigError(f"{origin}: the YAML is nested too deeply; a configuration has a few levels.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Turn arrays, tuples, ranges, numbers of NumPy and paths into the lists, numbers and strings of YAML."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def _parse_override(text: str) -> tuple[str, Any]:

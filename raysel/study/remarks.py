@@ -98,7 +98,7 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     if not n_scored:
         return
     if n_scored[FINAL] == 0:
-        yield "The final model selects no feature: it predicts the most frequent class."
+        yield "The final model selects no feature: none has a score above 0."
     empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]
     if empty:
         yield f"The winners of {len(empty)} of {len(n_scored) - 1} outer folds select no feature: {', '.join(empty)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -288,8 +289,10 @@ class StudyResult:
             raise StudyError(
                 f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
             )
-        if top is not None and not 1 <= top <= len(self.feature_names):
-            raise ConfigError(f"top={top} must lie between 1 and the {len(self.feature_names)} features of the study.")
+        if top is not None and (not isinstance(top, Integral) or not 1 <= top <= len(self.feature_names)):
+            raise ConfigError(
+                f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
+            )
         return FeatureRanking.from_folds(
             self.final.feature_scores or (),
             [refit.feature_scores or () for refit in self.outer],

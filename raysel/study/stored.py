@@ -16,6 +16,17 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
 from raysel.tracking.records import SearchRecord, StudyRecord
 
+#: Keys that are not compared: the data's hash, the stored folds and the list of configurations stand for them.
+#: `flat` yields `solver.params` itself if it is empty.
+_COVERED = {
+    "dataset.path",
+    "dataset.source",
+    "dataset.tasks",
+    "cv.plan",
+    "search.num_samples",
+    "solver.params",
+}
+
 
 @dataclass(frozen=True)
 class StoredStudy:
@@ -135,8 +146,7 @@ class StoredStudy:
         now = dict(flat(config.identity()))
         for key in sorted(before.keys() | now.keys()):
             grows = key.startswith("solver.space") and config.search.method != "tpe"  # see _changed_trials
-            # `flat` yields `solver.params` itself if it is empty.
-            if before.get(key) == now.get(key) or grows or key in ("search.num_samples", "solver.params"):
+            if before.get(key) == now.get(key) or grows or key in _COVERED:
                 continue
             yield f"{key}: {before.get(key, 'not set')} -> {now.get(key, 'not set')}"
 

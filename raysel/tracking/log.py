@@ -67,7 +67,7 @@ class StudyLog:
     def __enter__(self) -> StudyLog:
         for listener in self._listeners:
             self._stack.enter_context(listener)
-        self._changed()
+        self._write_counts()
         return self
 
     def __exit__(

@@ -88,7 +88,7 @@ def test_its_ranking_is_a_table_best_first(finished):
     assert len(frame) == 64
     assert frame["rank"].is_monotonic_increasing
     assert frame.score.iloc[0] == max(finished.final.feature_scores)
-    with pytest.raises(ConfigError, match="top=65 must lie between 1 and the 64 features"):
+    with pytest.raises(ConfigError, match="top=65 must be a whole number between 1 and the 64 features"):
         finished.ranking(65)
 
 
