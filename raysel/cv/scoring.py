@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from raysel.base.estimator import Estimator
 from raysel.cv.knn import knn_path
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.errors import ConfigError
-from raysel.metrics.classification import classification_metric
+from raysel.metrics.classification import Metric, classification_metric
 from raysel.metrics.ranks import descending_order
 
 
@@ -54,6 +55,18 @@ class Evaluation:
         """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if there is one score."""
         return self.tasks if self.classifier == "native" else tuple(f"n{n}" for n in self.n_features)
 
+    def _finite_metric(self) -> Metric:
+        """The metric, with an error where it gives NaN or infinity: such a score ranks no configuration."""
+        metric = classification_metric(self.metric)
+
+        def checked(y_true: LabelArray, y_pred: LabelArray) -> float:
+            value = metric(y_true, y_pred)
+            if not math.isfinite(value):
+                raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y_true)} samples")
+            return value
+
+        return checked
+
     def scorer(
         self, X_train: Samples, y_train: LabelArray, X_test: Samples, y_test: LabelArray, random_state: int
     ) -> Callable[[Estimator], FloatArray]:
@@ -84,7 +97,7 @@ class Evaluation:
         ConfigError
             If the samples belong to several tasks and the classifier is not ``native``.
         """
-        metric = classification_metric(self.metric)
+        metric = self._finite_metric()
         if self.classifier == "native":
             owners = X_test.tasks if isinstance(X_test, TaskBlocks) else np.zeros(len(y_test), dtype=np.int64)
             parts = [owners == task for task in range(len(self.tasks) or 1)]

@@ -171,9 +171,9 @@ class _Course:
 
     def run(self, journal: Journal, listeners: Sequence[Listener]) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
-        uploader = MLflowUploader(self._directory)
         progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
         with StudyLog(journal, progress, self._directory.progress, listeners) as log:
+            uploader = MLflowUploader(self._directory)
             try:
                 with self._executor:
                     self._refit_winners(self._search(log), log)

@@ -31,6 +31,12 @@ _ROOTS = (
     "raysel.search.nested",
     "raysel.search.samplers",
 )
+#: Modules that connect the others; hashed alone, because their imports reach all methods and what computes no number.
+_WIRING = (
+    "raysel.config.space",
+    "raysel.execution.trial_plan",
+    "raysel.study.definition",
+)
 #: Packages of raysel whose code can change a number; imports of other packages are not followed.
 _COUNTED = ("base", "baselines", "cv", "data", "linalg", "metrics", "search", "solvers")
 
@@ -111,11 +117,12 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
     str
         16 hexadecimal digits.
     """
-    names = [item.__module__ for item in code]
+    names = {base.__module__ for item in code for base in getattr(item, "__mro__", (item,))}
+    own = {name for name in names if name in _own_modules()}
     found = hashlib.sha256()
-    for name in sorted(source_modules([*_ROOTS, *(name for name in names if name in _own_modules())])):
+    for name in sorted(source_modules([*_ROOTS, *own]) | set(_WIRING)):
         found.update(f"{name} {_source_hash(_own_modules()[name])}\n".encode())
-    for name in sorted({name for name in names if name not in _own_modules()}):
+    for name in sorted(names - own - {"builtins", "abc", "typing"}):
         found.update(f"{_foreign_identity(name)}\n".encode())
     return found.hexdigest()[:16]
 
@@ -183,12 +190,14 @@ def _own_modules() -> dict[str, Path]:
 
 
 def _foreign_identity(name: str) -> str:
-    """Distribution and version of a module outside raysel; the hash of its source if it has no distribution."""
-    distributions = packages_distributions().get(name.partition(".")[0], [])
-    if distributions:
-        return " ".join(f"{distribution}=={version(distribution)}" for distribution in sorted(distributions))
-    path = getattr(sys.modules[name], "__file__", None)
-    return f"{name} {_source_hash(Path(path)) if path else 'without source'}"
+    """Distributions and versions of a module outside raysel, and the hash of its source."""
+    distributions = sorted(set(packages_distributions().get(name.partition(".")[0], [])))
+    versions_of = " ".join(f"{distribution}=={version(distribution)}" for distribution in distributions)
+    if distributions and set(distributions) <= set(_NUMERICAL):
+        return versions_of
+    path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+    # An installation in editable mode changes without its version.
+    return f"{name} {versions_of} {_source_hash(path) if path.suffix == '.py' else 'without source'}"
 
 
 def _source_hash(path: Path) -> str:

@@ -65,8 +65,10 @@ class StudyLog:
         self._stack = ExitStack()
 
     def __enter__(self) -> StudyLog:
-        for listener in self._listeners:
-            self._stack.enter_context(listener)
+        with ExitStack() as entered:  # if one of them fails, those before it stop listening
+            for listener in self._listeners:
+                entered.enter_context(listener)
+            self._stack = entered.pop_all()
         self._write_counts()
         return self
 

@@ -11,10 +11,12 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
+from raysel.baselines.projections.lda import LDA
 from raysel.cv.scoring import Evaluation
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError
+from raysel.metrics import classification
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 from raysel.solvers.smr.smr import SMR
@@ -153,3 +155,11 @@ def test_a_linear_svm_is_the_same_for_the_same_random_state(sets):
 def test_an_unknown_metric_is_refused_with_the_near_one(sets):
     with pytest.raises(ConfigError, match=r"evaluation\.metric: unknown metric 'acuracy'; did you mean `accuracy`"):
         Evaluation("knn", (1,), 1, "acuracy").scorer(*sets, random_state=0)
+
+
+def test_a_metric_that_is_not_finite_is_named(monkeypatch):
+    monkeypatch.setitem(classification.METRICS, "broken", lambda *_: float("nan"))
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    score = Evaluation("native", metric="broken").scorer(X, y, X, y, 0)
+    with pytest.raises(FloatingPointError, match="the metric broken gave nan for 4 samples"):
+        score(LDA().fit(X, y))

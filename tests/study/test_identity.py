@@ -133,3 +133,24 @@ def test_optuna_counts_only_where_it_proposes():
     assert line == f"optuna: 0.1 -> {tpe['optuna']}"
     (line,) = changed_versions({**tpe, "numbers": "00"}, tpe)
     assert line.startswith("numbers: the source code of the solver")
+
+
+def test_a_subclass_elsewhere_counts_with_the_classes_that_it_derives_from(tmp_path, monkeypatch, copy):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_smr.py").write_text("from raysel import SMR\nclass Own(SMR):\n    pass\n")
+    import own_smr  # noqa: PLC0415
+
+    module = copy / "solvers/smr/updates.py"
+    text, found = module.read_text(), []
+    for changed in (text, text + CODE):
+        module.write_text(changed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(identity, "_package", lambda: copy)
+            for cached in (identity._own_modules, identity._imports):
+                cached.cache_clear()
+            found.append(numbers_hash([own_smr.Own]))
+    module.write_text(text)
+    for cached in (identity._own_modules, identity._imports):
+        cached.cache_clear()
+    sys.modules.pop("own_smr")
+    assert found[0] != found[1]

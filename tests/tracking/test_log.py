@@ -95,3 +95,14 @@ def test_trials_of_an_earlier_run_count_and_take_no_time():
     assert progress.seconds_left >= 0
     progress.finished += 2
     assert progress.seconds_left is None
+
+
+def test_a_listener_that_cannot_start_stops_those_before_it(tmp_path):
+    class Broken(Notebook):
+        def __enter__(self):
+            raise OSError("no terminal")
+
+    first = Notebook()
+    with suppress(OSError), make_log(tmp_path, 3, first, Broken()):
+        raise AssertionError("not reached")
+    assert not first.open
