@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.base.capabilities import Capabilities
 from raysel.base.one_shot import OneShotEstimator
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.validation import validate_params
 
 
@@ -50,6 +50,8 @@ class ScikitLearnMethod(OneShotEstimator):
         Score of each feature, larger is better; only if the estimator ranks features.
     classes_ : ndarray of shape (n_classes,)
         Class labels; only if the estimator has this attribute.
+    n_outputs_ : int
+        Number of columns of the labels; 1 if they are one-dimensional.
     objective_path_ : ndarray of shape (1,)
         Share of misclassified training samples, as scikit-learn's interface has no objective; 0 if the estimator has
         no ``predict``.
@@ -69,6 +71,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
     estimator_: Any
     classes_: LabelArray
+    n_outputs_: int
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -129,12 +132,13 @@ class ScikitLearnMethod(OneShotEstimator):
             if not issubclass(warning.category, ConvergenceWarning):  # reported by converged_
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         self.estimator_ = fitted
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         if hasattr(fitted, "classes_"):
             self.classes_ = fitted.classes_
         scores = feature_scores(fitted, (X[0] == X).all(axis=0))
         if scores is not None:
             self.scores_ = scores
-        wrong = (fitted.predict(X) != y).reshape(len(y), -1).any(axis=1) if hasattr(fitted, "predict") else [0.0]
+        wrong = (self._predicted(X) != y).reshape(len(y), -1).any(axis=1) if hasattr(fitted, "predict") else [0.0]
         yield float(np.mean(wrong))
 
     def _has_converged(self, path: FloatArray) -> bool:
@@ -162,9 +166,25 @@ class ScikitLearnMethod(OneShotEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Predicted labels, or an indicator.
+
+        Raises
+        ------
+        DataError
+            If the estimator's predictions do not have the shape of the labels.
         """
-        features = self._checked(X)
-        predicted: LabelArray = self.estimator_.predict(features)
+        return self._predicted(self._checked(X))
+
+    def _predicted(self, X: FloatArray) -> LabelArray:
+        """Predict labels in the shape of the training labels; a single column is returned as one dimension."""
+        predicted: LabelArray = self.estimator_.predict(X)
+        expected = (len(X),) if self.n_outputs_ == 1 else (len(X), self.n_outputs_)
+        if np.shape(predicted) == (len(X), 1) and self.n_outputs_ == 1:
+            predicted = np.ravel(predicted)
+        if np.shape(predicted) != expected:
+            raise DataError(
+                f"{type(self.estimator_).__name__}.predict returned an array of shape {np.shape(predicted)}, not "
+                f"{expected}, for {len(X)} samples: it must return labels in the shape of y."
+            )
         return predicted
 
     @available_if(_wrapped_has("predict_proba"))

@@ -10,6 +10,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, isclass, signature
+from types import ModuleType
 from typing import Any
 
 from raysel.base.adapter import ScikitLearnMethod, wrapped_capabilities
@@ -36,6 +37,8 @@ OWN: dict[str, str] = {
     "trace_ratio_lda": "raysel.baselines.projections.trace_ratio_lda:TraceRatioLDA",
     "aggregate": "raysel.baselines.projections.aggregate:Aggregate",
 }
+
+_EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."
 
 
 def solver_names() -> list[str]:
@@ -114,7 +117,7 @@ def imports_code(name: str) -> bool:
     >>> imports_code("mine.methods.Forest"), imports_code("sklearn.svm.LinearSVC"), imports_code("smr")
     (True, False, False)
     """
-    return "." in name and not name.startswith("sklearn.") and name not in plugin_names(GROUP)
+    return "." in name and not name.startswith(("raysel.", "sklearn.")) and name not in plugin_names(GROUP)
 
 
 def solver_capabilities(name: str) -> Capabilities:
@@ -250,19 +253,47 @@ def _check_parameters(name: str, cls: type, params: Mapping[str, Any], supplied:
 
 
 def _imported(name: str) -> Any:
-    """Import the object of a dotted name."""
-    path, _, attribute = name.rpartition(".")
-    try:
-        module = importlib.import_module(path)
-    except Exception as error:  # importing a third-party module may raise any exception
-        raise ConfigError(
-            f"solver.name: {path}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
-            f"install it, correct the name, or use one of {', '.join(solver_names())}."
-        ) from error
-    if not hasattr(module, attribute):
-        public = [key for key, value in vars(module).items() if isclass(value) and not key.startswith("_")]
-        raise ConfigError(f"solver.name: {path} has no {attribute!r}; {_hint(attribute, public)}")
-    return getattr(module, attribute)
+    """Import the object of a dotted name, e.g. a class of a module or a class nested in another."""
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise ConfigError(f"solver.name: {name!r} is not the name of a class; {_EXAMPLE}")
+    module, path = _module_of(name)
+    found: Any = module
+    for position in range(path.count(".") + 1, len(parts)):
+        if not hasattr(found, parts[position]):
+            holder = ".".join(parts[:position])
+            public = [key for key, value in vars(found).items() if isclass(value) and not key.startswith("_")]
+            hint = _hint(parts[position], public) if public else _EXAMPLE
+            raise ConfigError(f"solver.name: {holder} has no {parts[position]!r}; {hint}")
+        found = getattr(found, parts[position])
+    return found
+
+
+def _module_of(name: str) -> tuple[ModuleType, str]:
+    """Import the module of a dotted name: its longest prefix that is a module and has the next part."""
+    path = name.rpartition(".")[0]
+    first: Exception | None = None
+    prefix = path
+    while prefix:
+        try:
+            module = importlib.import_module(prefix)
+        except (Exception, SystemExit) as error:  # importing a third-party module may raise any exception
+            if not (isinstance(error, ModuleNotFoundError) and f"{prefix}.".startswith(f"{error.name}.")):
+                raise _not_importable(prefix, name, error) from error
+            first = first or error
+            prefix = prefix.rpartition(".")[0]
+        else:
+            if first is None or hasattr(module, name[len(prefix) + 1 :].partition(".")[0]):
+                return module, prefix
+            break
+    raise _not_importable(path, name, first) from first
+
+
+def _not_importable(path: str, name: str, error: BaseException | None) -> ConfigError:
+    return ConfigError(
+        f"solver.name: {path}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
+        f"install it, correct the name, or use one of {', '.join(solver_names())}."
+    )
 
 
 def _hint(word: str, known: Collection[str]) -> str:

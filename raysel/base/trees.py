@@ -1,18 +1,37 @@
-"""Validation of decision trees in a model file; an invalid tree would access memory outside its arrays."""
+"""Validation of decision trees in a model file; an invalid tree would access memory outside its arrays.
+
+scikit-learn follows the nodes of a tree without bounds checks. The number of features of a tree is also read from the
+file, so it is compared with that of the estimator that checks the samples: the decision tree itself, or an ensemble
+that evaluates its trees directly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.ensemble import IsolationForest
+from sklearn.ensemble._forest import BaseForest
+from sklearn.ensemble._gb import BaseGradientBoosting
+from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 
 from raysel.errors import DataError
 
+#: Ensembles that check the samples themselves and evaluate their trees without a further check. Others, e.g. bagging
+#: on subsets of the features or a pipeline with a projection, call the public ``predict`` of their parts.
+_DIRECT = (BaseForest, BaseGradientBoosting, IsolationForest)
+
 
 def check_trees(model: Any, what: str) -> None:
-    """Check that the child nodes of all trees of a model come after their parent, and that all features exist.
+    """Check the decision trees of a model.
+
+    Child nodes must come after their parent and at most ``max_depth`` below the root, and all features must exist. A
+    tree must belong to an estimator and agree with it in the numbers of features, outputs and classes; so must the
+    estimator and an ensemble that evaluates its tree directly.
 
     Parameters
     ----------
@@ -24,10 +43,24 @@ def check_trees(model: Any, what: str) -> None:
     Raises
     ------
     DataError
-        If a tree is invalid.
+        If a tree is invalid or does not fit its estimator.
     """
-    if not all(_is_valid(tree) for tree in _trees(model, set())):
+    values = list(_values(model))
+    owners = [value for value in values if isinstance(value, BaseDecisionTree)]
+    owned = {id(vars(owner).get("tree_")) for owner in owners}
+    trees = [value for value in values if isinstance(value, Tree)]
+    if not all(_is_valid(tree) for tree in trees):
         raise DataError(f"{what} holds a decision tree with invalid nodes: it is damaged; export the model again.")
+    fitted = [owner for owner in owners if "tree_" in vars(owner)]
+    ensembles = [value for value in values if isinstance(value, _DIRECT)]
+    if not (
+        all(id(tree) in owned for tree in trees)
+        and all(_fits(owner, owner.tree_) for owner in fitted)
+        and all(_agrees(ensemble) for ensemble in ensembles)
+    ):
+        raise DataError(
+            f"{what} holds a decision tree that does not fit its estimator: it is damaged; export the model again."
+        )
 
 
 def _is_valid(tree: Tree) -> bool:
@@ -38,22 +71,56 @@ def _is_valid(tree: Tree) -> bool:
     node = np.arange(tree.node_count)
     valid_children = (left > node) & (right > node) & (left < tree.node_count) & (right < tree.node_count)
     valid_feature = (feature >= 0) & (feature < tree.n_features)
-    return bool(np.where(leaf, True, valid_children & valid_feature).all())
+    if not np.where(leaf, True, valid_children & valid_feature).all():
+        return False
+    level, depth = np.zeros(1, dtype=np.intp), 0
+    while len(level := level[~leaf[level]]) and depth <= tree.max_depth:
+        level, depth = np.unique([left[level], right[level]]), depth + 1
+    return bool(depth <= tree.max_depth)  # decision_path allocates max_depth + 1 entries a sample
 
 
-def _trees(value: Any, seen: set[int]) -> Iterator[Tree]:
-    """Iterate over all distinct trees contained in a value."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, Tree):
+def _fits(owner: BaseDecisionTree, tree: Any) -> bool:
+    """Return whether a tree has the numbers of features, outputs and classes of its estimator."""
+    n_features, n_outputs = _integer(owner, "n_features_in_"), _integer(owner, "n_outputs_")
+    if not isinstance(tree, Tree) or (tree.n_features, tree.n_outputs) != (n_features, n_outputs):
+        return False
+    n_classes = np.atleast_1d(vars(owner).get("n_classes_", 0)) if is_classifier(owner) else np.ones(n_outputs)
+    return np.array_equal(tree.n_classes, n_classes)
+
+
+def _agrees(ensemble: Any) -> bool:
+    """Return whether all trees of an ensemble have its number of features."""
+    owners = [value for value in _values(ensemble) if isinstance(value, BaseDecisionTree) and "tree_" in vars(value)]
+    n_features = _integer(ensemble, "n_features_in_")
+    if any(_integer(owner, "n_features_in_") != n_features for owner in owners):
+        return False
+    if owners and isinstance(ensemble, BaseGradientBoosting):  # writes one column for each tree of an iteration
+        width = _integer(ensemble, "n_trees_per_iteration_")
+        return np.shape(ensemble.estimators_)[1:] == (width,)
+    return True
+
+
+def _integer(estimator: Any, name: str) -> int:
+    """Return an attribute of an instance; -1 if it is missing or no integer."""
+    value = vars(estimator).get(name)
+    return int(value) if isinstance(value, Integral) else -1
+
+
+def _values(value: Any) -> Iterator[Any]:
+    """Iterate over a value and all distinct values contained in it."""
+    seen: dict[int, Any] = {}  # holds the values, so that no id is used again
+    left = [value]
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
         yield value
-        return
-    if isinstance(value, dict):
-        parts: Any = value.values()
-    elif isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object):
-        parts = value if not isinstance(value, np.ndarray) else value.ravel()
-    else:
-        parts = vars(value).values() if hasattr(value, "__dict__") and not isinstance(value, type) else ()
-    for part in parts:
-        yield from _trees(part, seen)
+        if isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list | tuple | set | frozenset):
+            left.extend(value)
+        elif isinstance(value, np.ndarray) and value.dtype == object:
+            left.extend(value.ravel())
+        if hasattr(value, "__dict__") and not isinstance(value, type):
+            left.extend(vars(value).values())

@@ -13,6 +13,7 @@ from raysel.data.layouts import Modalities, Tensor
 from raysel.report.progress import duration
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
+from raysel.study.remarks import storage_remedy
 from raysel.study.stored import StoredStudy
 
 #: Columns whose standard deviations differ by more than this factor probably have different units.
@@ -120,7 +121,7 @@ def warnings(study: Study) -> Iterator[str]:
     if study.findings.untrusted:
         yield (
             f"note      model.skops will not be written, because {', '.join(study.findings.untrusted)} is not trusted: "
-            "register the class under the entry point raysel.estimators."
+            f"{storage_remedy(study.findings.untrusted)}."
         )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import f1_score, precision_score
 
 from raysel.arrays import LabelArray
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names, warn_of_clash
 
 #: Takes y_true and y_pred, shape (n_samples,) or (n_samples, n_labels).
@@ -32,12 +32,18 @@ def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
     float
         Between 0 and 1.
 
+    Raises
+    ------
+    DataError
+        If the shapes differ.
+
     Examples
     --------
     >>> import numpy as np
     >>> accuracy(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]))
     0.75
     """
+    _check_shapes(y_true, y_pred)
     right = y_true == y_pred
     return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
 
@@ -55,15 +61,35 @@ def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
     float
         Between 0 and 1.
 
+    Raises
+    ------
+    DataError
+        If the shapes differ.
+
     Examples
     --------
     >>> import numpy as np
     >>> balanced_accuracy(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]))
     0.5
     """
+    _check_shapes(y_true, y_pred)
     _, codes = np.unique(y_true, return_inverse=True)
     recalls = np.bincount(codes, weights=y_true == y_pred) / np.bincount(codes)
     return float(recalls.mean())
+
+
+def _neg_hamming_loss(y_true: LabelArray, y_pred: LabelArray) -> float:
+    _check_shapes(y_true, y_pred)
+    return -float(np.mean(y_true != y_pred))
+
+
+def _check_shapes(y_true: LabelArray, y_pred: LabelArray) -> None:
+    """Check that the shapes are equal, since comparing different ones would broadcast or give a single False."""
+    if np.shape(y_true) != np.shape(y_pred):
+        raise DataError(
+            f"y_pred has the shape {np.shape(y_pred)} and y_true {np.shape(y_true)}: the metric compares labels one by "
+            "one, so `predict` must return labels in the shape of y."
+        )
 
 
 def _scikit_learn(function: Callable[..., float], **options: object) -> Metric:
@@ -83,7 +109,7 @@ METRICS: dict[str, Metric] = {
     "macro_precision": _scikit_learn(precision_score, average="macro", zero_division=0),
     "micro_precision": _scikit_learn(precision_score, average="micro", zero_division=0),
     # A loss with scikit-learn's sign and name, so that larger is better here too.
-    "neg_hamming_loss": lambda y_true, y_pred: -float(np.mean(y_true != y_pred)),
+    "neg_hamming_loss": _neg_hamming_loss,
 }
 
 _ONE_LABEL = {"balanced_accuracy"}

@@ -16,7 +16,7 @@ from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.capabilities import TASKS
 from raysel.base.estimator import Estimator
 from raysel.base.models import trusted_types, untrusted_types
-from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
+from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
 from raysel.config.schema import StudyConfig
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
@@ -67,7 +67,8 @@ def _check_method(config: StudyConfig) -> None:
             "search.early_stopping needs a score at each iteration, and evaluation.classifier linear_svm is scored at "
             "the last one only: use knn or native."
         )
-    _check_classifier(classifier, name, can.ranks, can.predicts)
+    if issubclass(solver_class(name), Estimator):  # other classes are checked once fitted: only then ranks is known
+        _check_classifier(classifier, name, can.ranks, can.predicts)
     classification_metric(config.evaluation.metric)
 
 
@@ -155,7 +156,7 @@ def _find_out(
         return Findings(cls.capabilities.ranks, () if dotted in trusted_types() else (dotted,))
     _check_is_no_regressor(name, wrapped[0][1].estimator)
     tried: dict[str, ScikitLearnMethod] = {}
-    error: Exception | None = None
+    error: BaseException | None = None
     few = train[_few(dataset.y[train])]
     for key, solver in _of_each_kind(wrapped):
         for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
@@ -163,7 +164,7 @@ def _find_out(
             try:
                 with warnings.catch_warnings(action="ignore"):
                     tried[key] = solver.fit(X, dataset.y[rows])
-            except Exception as raised:  # a class of another package may raise anything  # noqa: BLE001
+            except (Exception, SystemExit) as raised:  # a class of another package may raise anything  # noqa: BLE001
                 error = raised
             else:
                 break

@@ -73,11 +73,29 @@ def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
         return
     if untrusted:
         yield (
-            f"There is no model.skops: a model file must not name {', '.join(untrusted)}; register the class under the "
-            "entry point raysel.estimators."
+            f"There is no model.skops: a model file must not name {', '.join(untrusted)}; {storage_remedy(untrusted)}."
         )
     else:
         yield "There is no model.skops: it was removed or could not be written; resume the study to write it."
+
+
+def storage_remedy(untrusted: Sequence[str]) -> str:
+    """Return how a model can be stored that contains some untrusted types, or that it cannot.
+
+    Parameters
+    ----------
+    untrusted : sequence of str
+        Types in the model that a model file must not name.
+
+    Returns
+    -------
+    str
+        Clause without a full stop.
+    """
+    # An entry point registers the method's class, not parts of scikit-learn nor what skops cannot write: "Name (why)".
+    if any(name.startswith("sklearn.") or " (" in name for name in untrusted):
+        return "such models cannot be stored safely"
+    return "register the class under the entry point raysel.estimators"
 
 
 def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:

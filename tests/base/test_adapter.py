@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.base.adapter import ScikitLearnMethod, feature_scores, wrapped_capabilities
+from raysel.errors import DataError
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +114,29 @@ def test_x_is_not_written_to(digits):
     for estimator in (LinearSVC(random_state=0), ExtraTreesClassifier(n_estimators=3), KNeighborsClassifier()):
         solver = ScikitLearnMethod(estimator)
         assert list(solver.iterate(X, y, solver.prepare(X, y))) == solver.objective_path_.tolist()
+
+
+class Reshaped(KNeighborsClassifier):
+    """A classifier that returns its predictions in another shape."""
+
+    def __init__(self, shape=(-1, 1)):
+        super().__init__()
+        self.shape = shape
+
+    def predict(self, X):
+        return super().predict(X).reshape(self.shape)
+
+
+def test_predictions_in_one_column_are_returned_in_one_dimension(digits):
+    X, y = digits
+    plain, column = ScikitLearnMethod(KNeighborsClassifier()).fit(X, y), ScikitLearnMethod(Reshaped()).fit(X, y)
+    np.testing.assert_array_equal(column.predict(X), plain.predict(X))
+    assert column.objective_path_ == plain.objective_path_
+
+
+def test_predictions_of_another_shape_are_refused(digits):
+    X, y = digits
+    with pytest.raises(DataError, match=r"Reshaped.predict returned an array of shape \(1, 200\), not \(200,\)"):
+        ScikitLearnMethod(Reshaped((1, -1))).fit(X, y)
+    with pytest.raises(DataError, match=r"shape \(400, 1\), not \(200, 2\)"):
+        ScikitLearnMethod(Reshaped()).fit(X, np.c_[y > 4, y > 6].astype(int))

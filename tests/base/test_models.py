@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import operator
 import os
@@ -16,12 +17,21 @@ import skops.io
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import ProgressBar
 from sklearn.datasets import load_digits, load_iris
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.feature_selection import SelectKBest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import raysel.base.adapter
 import raysel.baselines
@@ -31,6 +41,7 @@ from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
 from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
+from raysel.base.trees import check_trees
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import UnitScaler, make_scaler
 from raysel.errors import DataError, StudyError
@@ -129,6 +140,112 @@ def test_a_forged_tree_is_refused(forge, tmp_path):
     tree.__setstate__({**state, "nodes": nodes})
     with pytest.raises(DataError, match="decision tree with invalid nodes"):
         load_model(save_model(model, tmp_path / "model.skops"))
+
+
+def forge_features(path, n_features, features):
+    """Rewrite the number of features of all trees in a model file, and the features of all their nodes."""
+
+    def rewrite(part):
+        if isinstance(part, dict) and part.get("__class__") == "Tree":
+            arguments = part["__reduce__"]["args"]["content"]
+            (arguments["content"] if isinstance(arguments, dict) else arguments)[0].update(
+                content=str(n_features), __id__=12345
+            )
+        elif isinstance(part, dict | list):
+            for inner in part.values() if isinstance(part, dict) else part:
+                rewrite(inner)
+
+    with zipfile.ZipFile(path) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    schema = json.loads(contents["schema.json"])
+    rewrite(schema)
+    contents["schema.json"] = json.dumps(schema).encode()
+    for name, content in contents.items():
+        if name.endswith(".npy") and (array := np.load(io.BytesIO(content), allow_pickle=False)).dtype.names:
+            array["feature"][:] = features
+            np.save(stream := io.BytesIO(), array)
+            contents[name] = stream.getvalue()
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in contents.items():
+            file.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(max_depth=3),
+        ScikitLearnMethod(DecisionTreeClassifier(max_depth=3)),
+        ScikitLearnMethod(FOREST),
+        Pipeline([("scaler", UnitScaler()), ("solver", ScikitLearnMethod(FOREST))]),
+    ],
+    ids=["tree", "wrapped", "forest", "pipeline"],
+)
+def test_a_tree_with_more_features_than_its_estimator_is_refused(model, tmp_path):
+    """Predicting by the file would read far outside the samples."""
+    path = save_model(clone(model).fit(*load_iris(return_X_y=True)), tmp_path / "model.skops")
+    forge_features(path, 10**9, 10**9 - 1)
+    with pytest.raises(DataError, match="does not fit its estimator"):
+        load_model(path)
+
+
+def _owner_features(forest):
+    tree = forest.estimators_[1]
+    forest.estimators_[1] = DecisionTreeClassifier(max_depth=2, random_state=0).fit(np.eye(9), np.arange(9) % 3)
+    assert forest.estimators_[1].n_features_in_ > tree.n_features_in_
+
+
+def _no_owner(forest):
+    forest.spare_ = [DecisionTreeClassifier().fit(np.eye(3), [0, 1, 2]).tree_]
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        _owner_features,
+        _no_owner,
+        lambda forest: vars(forest.estimators_[0]).update(n_outputs_=2),
+        lambda forest: vars(forest.estimators_[0]).update(n_classes_=2),
+        lambda forest: vars(forest.estimators_[0]).pop("n_features_in_"),
+        lambda forest: vars(forest).pop("n_features_in_"),
+    ],
+    ids=["ensemble", "no owner", "outputs", "classes", "no features", "no features of the ensemble"],
+)
+def test_a_tree_that_disagrees_with_its_owner_or_ensemble_is_refused(forge, tmp_path):
+    forest = clone(FOREST).fit(*load_iris(return_X_y=True))
+    forge(forest)
+    with pytest.raises(DataError, match="does not fit its estimator"):
+        load_model(save_model(forest, tmp_path / "model.skops"))
+
+
+def test_a_tree_deeper_than_it_says_is_refused(tmp_path):
+    """scikit-learn's decision_path allocates memory by the depth that the file states."""
+    tree = DecisionTreeClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    tree.tree_.__setstate__({**tree.tree_.__getstate__(), "max_depth": 1})
+    with pytest.raises(DataError, match="invalid nodes"):
+        load_model(save_model(tree, tmp_path / "model.skops"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3, random_state=0),
+        BaggingClassifier(DecisionTreeClassifier(), n_estimators=3, max_features=2, random_state=0),
+        GradientBoostingClassifier(n_estimators=3, random_state=0),
+        Pipeline([("projection", PCA(2)), ("forest", FOREST)]),
+        RandomForestClassifier(3, random_state=0),
+    ],
+    ids=["AdaBoost", "bagging", "boosting", "pipeline", "labels"],
+)
+def test_ensembles_of_trees_come_back(model, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    if isinstance(model, RandomForestClassifier):
+        y = np.eye(3, dtype=int)[y][:, :2]
+    fitted = clone(model).fit(X, y)
+    if untrusted_types(fitted):
+        check_trees(fitted, "the model")
+        return
+    loaded = load_model(save_model(fitted, tmp_path / "model.skops"))
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
 
 
 @pytest.mark.parametrize("wrap", [lambda solver: solver, lambda solver: Pipeline([("solver", solver)])])

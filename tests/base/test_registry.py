@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
@@ -57,7 +58,13 @@ def test_names_are_known_without_importing_what_they_stand_for():
         ("smrr", r"unknown solver 'smrr'; did you mean `smr`"),
         ("sklearn.svm.LinearSVCs", r"sklearn.svm has no 'LinearSVCs'; did you mean `LinearSVC`"),
         ("no_such_package.Forest", r"no_such_package, the module of .*cannot be imported \(ModuleNotFoundError"),
-        ("sklearn..svm.SVC", r"cannot be imported"),
+        ("no_such_package.part.Forest", r"no_such_package.part, the module of .*cannot be imported"),
+        ("sklearn.svmm.LinearSVC", r"sklearn.svmm, the module of .*cannot be imported \(ModuleNotFoundError"),
+        ("sklearn..svm.SVC", r"write a dotted name such as sklearn.svm.LinearSVC"),
+        ("sklearn.svm.", r"write a dotted name such as sklearn.svm.LinearSVC"),
+        (".svm.SVC", r"write a dotted name such as sklearn.svm.LinearSVC"),
+        ("raysel.solvers.smr.smr:SMR", r"write a dotted name such as sklearn.svm.LinearSVC"),
+        ("keyword.Forest", r"keyword has no 'Forest'; write a dotted name such as sklearn.svm.LinearSVC"),
         ("sklearn.svm.l1_min_c", r"is a function, not a class"),
         ("collections.OrderedDict", r"has no fit and no get_params"),
     ],
@@ -98,8 +105,8 @@ def test_a_dotted_name_is_wrapped_and_given_the_study_s_seed():
 def test_only_foreign_dotted_names_import_code(tmp_path, monkeypatch):
     register(tmp_path, "other", forest="other.methods:Forest")
     monkeypatch.syspath_prepend(tmp_path)
-    assert not any(imports_code(name) for name in [*OWN, "forest", "sklearn.svm.SVC", "unknown"])
-    assert all(imports_code(name) for name in ["other.methods.Forest", "sklearn_x.SVC", "os.system", "raysel.x.Y"])
+    assert not any(imports_code(name) for name in [*OWN, "forest", "sklearn.svm.SVC", "raysel.SMR", "unknown"])
+    assert all(imports_code(name) for name in ["other.methods.Forest", "sklearn_x.SVC", "os.system", "raysel_x.Y"])
 
 
 def test_another_package_s_method_is_listed_and_told_of_where_it_cannot_be_imported(tmp_path, monkeypatch):
@@ -128,3 +135,20 @@ def test_a_name_that_two_packages_register_is_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=r"(one|two) \(.*\) and (one|two) \(.*\) register the name 'forest'"):
         solver_class("forest")
+
+
+def test_a_nested_class_is_found_as_pkgutil_finds_it(tmp_path, monkeypatch):
+    (tmp_path / "nested_mine").mkdir()
+    (tmp_path / "nested_mine/__init__.py").write_text(
+        "from sklearn.svm import SVC\nclass Outer:\n    class Inner(SVC):\n        class Core(SVC):\n            pass\n"
+    )
+    (tmp_path / "nested_mine/broken.py").write_text("import no_such_package")
+    (tmp_path / "nested_mine/leaving.py").write_text("raise SystemExit(3)")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("nested_mine.Outer.Inner", "nested_mine.Outer.Inner.Core"):
+        assert solver_class(name) is pkgutil.resolve_name(name)
+    with pytest.raises(ConfigError, match=r"nested_mine.Outer has no 'Iner'; did you mean `Inner`"):
+        solver_class("nested_mine.Outer.Iner")
+    for module, message in (("broken", "No module named 'no_such_package'"), ("leaving", "SystemExit: 3")):
+        with pytest.raises(ConfigError, match=f"nested_mine.{module}.*, the module of .*{message}"):
+            solver_class(f"nested_mine.{module}.Outer.Inner")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, recall_score
 
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.metrics.classification import METRICS, classification_metric
 
 pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1, max_size=30)
@@ -43,3 +43,10 @@ def test_an_unknown_name_is_answered_with_the_near_one(name, near):
 def test_an_unknown_name_far_from_all_is_answered_with_all():
     with pytest.raises(ConfigError, match="known: accuracy, balanced_accuracy"):
         classification_metric("zzz")
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "subset_accuracy", "neg_hamming_loss"])
+@pytest.mark.parametrize("shape", [(6, 1), (1,), (5,), (6, 2)])
+def test_different_shapes_are_refused_and_not_broadcast(name, shape):
+    with pytest.raises(DataError, match=r"y_pred has the shape \(.*\) and y_true \(6,\)"):
+        classification_metric(name)(np.array([0, 1, 2, 0, 1, 2]), np.zeros(shape))

@@ -13,6 +13,7 @@ from small_studies import make_study, write_digits
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.cli.plan import warnings as plan_warnings
 from raysel.errors import ConfigError
+from raysel.study.remarks import model_remarks
 
 NATIVE = {"classifier": "native"}
 KNN = {"classifier": "knn", "n_features": [4]}
@@ -50,6 +51,10 @@ def own_module(tmp_path, monkeypatch):
 
             def get_params(self, deep=True):
                 return {}
+
+        class Leaving(Nothing):
+            def fit(self, X, y):
+                raise SystemExit("no licence")
         """)
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -69,6 +74,11 @@ def own_module(tmp_path, monkeypatch):
             "linear_svm: .* does not rank features",
         ),
         ("sklearn.feature_selection.VarianceThreshold", {"evaluation": KNN}, "neither predicts nor ranks features"),
+        ("sklearn.decomposition.PCA", {"evaluation": NATIVE}, "neither predicts nor ranks features"),
+        ("sklearn.preprocessing.StandardScaler", {"evaluation": NATIVE}, "neither predicts nor ranks features"),
+        ("sklearn.feature_selection.SelectFromModel", {"evaluation": NATIVE}, "requires the parameter `estimator`"),
+        ("own_methods.Leaving", {"evaluation": KNN}, "cannot be fitted to the .* SystemExit: no licence"),
+        ("own_methods.Nothing", {"evaluation": NATIVE}, "neither predicts nor ranks features"),
         ("own_methods.Nothing", {"evaluation": KNN}, "neither predicts nor ranks features"),
         ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; use a classifier or a selector"),
         ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*use one of smr, smml"),
@@ -111,7 +121,11 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
     assert "own_methods.Variance" in note
     assert "raysel.estimators" in note
     boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
-    assert "TreePredictor" in make_study(digits, solver=boosted, evaluation=NATIVE).findings.untrusted[0]
+    study = make_study(digits, solver=boosted, evaluation=NATIVE)
+    assert "TreePredictor" in study.findings.untrusted[0]
+    for remark in (*plan_warnings(study), *model_remarks(is_written=False, untrusted=study.findings.untrusted)):
+        assert "such models cannot be stored safely" in remark
+        assert "register" not in remark
     for name in ("smr", "sklearn.svm.LinearSVC"):
         assert make_study(digits, solver={"name": name}, evaluation=KNN).findings.untrusted == ()
 
