@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 
 from raysel.base.former_names import with_present_names
 from raysel.base.registry import GROUP, OWN
-from raysel.base.trees import check_trees
 from raysel.errors import DataError
 from raysel.files import write_result
 from raysel.plugins import plugin_targets
@@ -152,6 +151,8 @@ def load_model(path: str | Path) -> Any:
         raise DataError(_damaged(str(path), error)) from error
     if not isinstance(model, BaseEstimator):
         raise DataError(f"{path} holds a {type(model).__name__}, not a model.")
+    from raysel.base.trees import check_trees  # noqa: PLC0415 - loads scikit-learn's trees and ensembles
+
     check_trees(model, str(path))
     return model
 

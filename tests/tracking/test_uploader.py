@@ -23,7 +23,7 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import Record
-from raysel.tracking.uploader import MLflowUploader, follow, replay
+from raysel.tracking.uploader import MLflowUploader, follow, replay, tracking_status
 from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -147,7 +147,7 @@ def test_a_slow_server_is_not_waited_for_and_told_the_rest_later(tmp_path, serve
     directory = StudyDirectory(tmp_path / "study")
     write(directory, records)
     follower = MLflowUploader(directory)
-    while follower.status()["logged"] < 1:
+    while tracking_status(follower._directory)["logged"] < 1:
         assert follower._process.poll() is None
         time.sleep(0.1)
     time.sleep(0.7)  # in the middle of its next call
@@ -166,7 +166,7 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, serv
     try:
         write(directory, records[:3])
         follower = MLflowUploader(directory)
-        while follower.status()["logged"] < 3:
+        while tracking_status(follower._directory)["logged"] < 3:
             assert follower._process.poll() is None
             time.sleep(0.1)
         server.kill()
@@ -179,7 +179,7 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, serv
         assert list(read_records(directory.journal)) == records
         server.start()
         assert follow(directory, None)
-        assert follower.status()["complete"]
+        assert tracking_status(follower._directory)["complete"]
     finally:
         if follower is not None:
             follower.stop()
@@ -230,7 +230,7 @@ def test_studies_that_make_the_same_store_at_once_all_get_it(tmp_path, journal_o
         followers.append(MLflowUploader(directory))
     for follower in followers:
         assert follower._process.wait() == 0
-        assert follower.status()["complete"], follower.status()
+        assert tracking_status(follower._directory)["complete"], tracking_status(follower._directory)
     for directory in directories:
         assert runs_in(uri, directory.path.name) == keys(records)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["mlflow.db"]
