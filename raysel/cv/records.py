@@ -201,7 +201,7 @@ class TrialRecord:
     def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
         """Restore a record from the data of `to_json`; unknown keys are ignored."""
         folds = {
-            name: FoldTrace(trace["null"], [InnerTrace(**inner) for inner in trace["inner"]], trace.get("error", ""))
+            name: FoldTrace(trace["null"], [_inner(inner) for inner in trace["inner"]], trace.get("error", ""))
             for name, trace in raw["folds"].items()
         }
         return cls(**{**_own(cls, raw), "folds": folds})
@@ -268,7 +268,7 @@ class PathRecord:
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> PathRecord:
         """Restore a record from the data of `to_json`; unknown keys are ignored."""
-        return cls(**{**_own(cls, raw), "fits": {id_: InnerTrace(**fit) for id_, fit in raw["fits"].items()}})
+        return cls(**{**_own(cls, raw), "fits": {id_: _inner(fit) for id_, fit in raw["fits"].items()}})
 
 
 @dataclass
@@ -330,6 +330,10 @@ class RefitRecord:
     def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
         """Restore a record from the data of `to_json`; unknown keys are ignored."""
         return cls(**_own(cls, raw))
+
+
+def _inner(raw: dict[str, Any]) -> InnerTrace:
+    return InnerTrace(**_own(InnerTrace, raw))
 
 
 def _own(cls: type, raw: dict[str, Any]) -> dict[str, Any]:

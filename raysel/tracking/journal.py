@@ -96,18 +96,27 @@ class Journal:
 
 
 class RecordReader:
-    """Reader that converts the lines of one journal, of this or an earlier schema, to records."""
+    """Reader that converts the lines of one journal, of this or an earlier schema, to records.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    path : Path
+        The journal, for the errors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._upgrader = Upgrader()
 
-    def read(self, line: Mapping[str, Any]) -> Record | None:
+    def read(self, line: Mapping[str, Any], number: int) -> Record | None:
         """Read the journal's next line.
 
         Parameters
         ----------
         line : mapping
             The parsed line.
+        number : int
+            Number of the line, for the error.
 
         Returns
         -------
@@ -119,7 +128,10 @@ class RecordReader:
         DirectoryError
             If a field is missing or damaged, or a newer version of raysel wrote the line.
         """
-        return record_from_line(self._upgrader.upgrade(line))
+        try:
+            return record_from_line(self._upgrader.upgrade(line))
+        except DirectoryError as error:
+            raise DirectoryError(f"{self._path}, line {number}: {error}") from error
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -140,12 +152,9 @@ def read_records(path: Path) -> Iterator[Record]:
     DirectoryError
         If there is no journal, a line is damaged or lacks a field, or a newer version of raysel wrote it.
     """
-    reader = RecordReader()
+    reader = RecordReader(path)
     for number, line in enumerate(read_journal(path), start=1):
-        try:
-            record = reader.read(line)
-        except DirectoryError as error:
-            raise DirectoryError(f"{path}, line {number}: {error}") from error
+        record = reader.read(line, number)
         if record is not None:
             yield record
 
@@ -169,15 +178,40 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
         If there is no journal, or a line before the last is damaged.
     """
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n"):
+                    yield parse_line(line, path, number)
     except OSError as error:
         raise DirectoryError(f"{path.parent} holds no readable journal: {error.strerror}.") from error
-    lines = raw.split(b"\n")
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            record = json.loads(line)
-            if not isinstance(record, dict):
-                raise ValueError("not a record")
-        except ValueError as error:
-            raise DirectoryError(f"{path}, line {number}: damaged ({error}); restore the file from a copy.") from error
-        yield record
+
+
+def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """Parse a complete line of a journal.
+
+    Parameters
+    ----------
+    line : bytes
+        The line with its end.
+    path : Path
+        The journal, for the error.
+    number : int
+        Number of the line, for the error.
+
+    Returns
+    -------
+    dict
+        Content of the line.
+
+    Raises
+    ------
+    DirectoryError
+        If the line is damaged.
+    """
+    try:
+        record = json.loads(line[:-1])  # without its end, which would move the position that an error names
+        if not isinstance(record, dict):
+            raise ValueError("not a record")
+    except ValueError as error:
+        raise DirectoryError(f"{path}, line {number}: damaged ({error}); restore the file from a copy.") from error
+    return record

@@ -5,7 +5,9 @@ from __future__ import annotations
 import getpass
 import math
 import os
-from collections.abc import Sequence
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +55,28 @@ class MLflowRuns:
             self.experiment_id = self._experiment(study.experiment)
         self._runs: dict[str, str] = {}
         self._done: set[str] = set()
+        self._superseded: set[str] = set()  # runs that have the tag
         self._winners: dict[str, RunView] = {}
+        self._replaced: set[str] = set()  # refits of earlier winners
+        self._exported = ""  # run of the final model when the study was last finished
         self._find_runs()
         self.study_run_id = self._open_run("study", study.name, study.started, parent=None)
 
-    def log(self, record: Record) -> None:
+    def log(self, record: Record, *, settle: bool = False) -> None:
         """Log a record of the journal.
 
         Parameters
         ----------
         record : Record
             Record to log; path and search records are ignored, because they have no run.
+        settle : bool, default=False
+            Whether the record is the journal's last end, so that the refits before it are the valid ones: their files
+            are uploaded, and refits of earlier winners are marked as superseded.
         """
         if isinstance(record, StudyRecord):
             self._begin(record)
         elif isinstance(record, EndRecord):
-            self._end(record)
+            self._end(record, settle)
         elif isinstance(record, TrialRecord):
             self._log_run(trial_view(self._study, record))
         elif isinstance(record, RefitRecord):
@@ -77,17 +85,23 @@ class MLflowRuns:
     def _log_run(self, view: RunView) -> None:
         """Log a trial or a refit, unless its run is finished."""
         if view.fold:
+            before = self._winners.get(view.fold)
+            if before is not None:
+                self._replaced.add(before.key)
+            self._replaced.discard(view.key)
             self._winners[view.fold] = view
         if view.key in self._done:
             return
         run_id = self._open_run(view.key, view.name, view.started, parent=self.study_run_id)
         self._log(run_id, view)
+        if not view.fold:  # the files of a fold are those of its last winner, which is not known yet
+            self._log_artifacts(run_id, view.artifacts)
         if not view.stays_open:
             self._close_run(view.key, view.status, view.ended)
 
     def refresh(self) -> None:
         """Search the study's runs again, because a call that failed may have created one."""
-        self._runs, self._done = {}, set()
+        self._runs, self._done, self._superseded = {}, set(), set()
         self._find_runs()
 
     def _begin(self, study: StudyRecord) -> None:
@@ -96,7 +110,9 @@ class MLflowRuns:
         if run.info.status != "RUNNING":
             self._client.update_run(self.study_run_id, status="RUNNING")
             self._done.discard("study")
-        known, params = run.data.params, study_params(study)
+        known, named = run.data.params, study_params(study)
+        keys = allowed_keys(named)
+        params = {keys[name]: value for name, value in named.items()}
         # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
         grown = [f"{k}: {known[k]} -> {v}" for k, v in params.items() if known.get(k, _param(v)) != _param(v)]
         view = RunView(
@@ -109,20 +125,30 @@ class MLflowRuns:
         )
         self._log(self.study_run_id, view)
 
-    def _end(self, record: EndRecord) -> None:
+    def _end(self, record: EndRecord, settle: bool) -> None:
         view = end_view(self._study, self._directory, record)
         self._log(self.study_run_id, view)
+        self._log_artifacts(self.study_run_id, view.artifacts)
         self.refresh()  # finds runs that were created twice because a request was repeated
-        for model in self._winners.values():
-            if model.stays_open and record.status == "finished":
-                self._log_artifacts(self._runs[model.key], model_artifacts(self._directory))
-                self._close_run(model.key, "FINISHED", record.ended)
-        winners = {winner.key for winner in self._winners.values()}
-        for key in [key for key in self._runs if key.startswith("refit:") and key not in winners]:
-            # A winner from before the study was extended.
-            self._client.set_tag(self._runs[key], "raysel.status", "superseded")
-            self._close_run(key, "FINISHED", record.ended)
+        if record.status == "finished":
+            self._exported = next((winner.key for winner in self._winners.values() if winner.stays_open), "")
+        if settle:
+            self._settle(record.ended)
         self._close_run(view.key, view.status, view.ended)
+
+    def _settle(self, ended: float) -> None:
+        """Upload the files of the winners, and mark the refits of earlier winners as superseded."""
+        for winner in self._winners.values():
+            run_id = self._runs[winner.key]
+            if winner.key in self._superseded:
+                self._client.delete_tag(run_id, "raysel.status")
+            self._log_artifacts(run_id, winner.artifacts)
+            if winner.key == self._exported:
+                self._log_artifacts(run_id, model_artifacts(self._directory))
+                self._close_run(winner.key, "FINISHED", ended)
+        for key in sorted(self._replaced):
+            self._client.set_tag(self._runs[key], "raysel.status", "superseded")
+            self._close_run(key, "FINISHED", ended)
 
     def _experiment(self, name: str) -> str:
         found = self._client.get_experiment_by_name(name)
@@ -157,6 +183,8 @@ class MLflowRuns:
                     if duplicate == run.info.run_id:
                         continue
                 self._runs[key] = run.info.run_id
+                if run.data.tags.get("raysel.status") == "superseded":
+                    self._superseded.add(key)
                 if run.info.status in ("FINISHED", "FAILED"):
                     self._done.add(key)
             token = page.token
@@ -186,22 +214,63 @@ class MLflowRuns:
     def _log(self, run_id: str, view: RunView) -> None:
         started, ended = int(view.started * 1000), int(view.ended * 1000)
         values = {key: math.nan if value is None else value for key, value in view.metrics.items()}
-        points = [Metric(key, value, ended, 0) for key, value in values.items()]
-        for key, curve in view.curves.items():
+        keys = allowed_keys([*values, *view.curves])
+        points = [Metric(keys[name], value, ended, 0) for name, value in values.items()]
+        for name, curve in view.curves.items():
             step = (ended - started) / len(curve)
-            points += [Metric(key, value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
-        params = [Param(key, _param(value)) for key, value in view.params.items()]
+            points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
+        keys = allowed_keys(view.params)
+        params = [Param(keys[name], _param(value)) for name, value in view.params.items()]
         tags = [RunTag(key, value[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
         # As much as possible in one request: requests are slow whatever their size.
         room = _BATCH - len(params) - len(tags)
         self._client.log_batch(run_id, points[:room], params, tags, synchronous=True)
         for start in range(room, len(points), _BATCH):
             self._client.log_batch(run_id, points[start : start + _BATCH], synchronous=True)
-        self._log_artifacts(run_id, view.artifacts)
 
     def _log_artifacts(self, run_id: str, paths: Sequence[Path]) -> None:
         for path in paths:
             self._client.log_artifact(run_id, str(path))
+
+
+def allowed_keys(names: Iterable[str]) -> dict[str, str]:
+    """Find a key that MLflow accepts for each name of a parameter or metric.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the parameters, or of the metrics, of one run.
+
+    Returns
+    -------
+    dict of str to str
+        Key by name, unique; an accepted name is its own key.
+
+    Examples
+    --------
+    >>> allowed_keys(["alpha", "RGB (mean)"])
+    {'alpha': 'alpha', 'RGB (mean)': 'RGB _mean_'}
+    """
+    names = list(dict.fromkeys(names))
+    near = {name: _near(name) for name in names}
+    keys = {name: name for name in names if near[name] == name}
+    taken = set(keys)
+    for name in names:
+        if name not in keys:
+            key, count = near[name], 1
+            while key in taken:
+                count += 1
+                key = f"{near[name][: _NAME_LENGTH - 10]}_{count}"
+            keys[name] = key
+            taken.add(key)
+    return keys
+
+
+def _near(name: str) -> str:
+    key = re.sub(r"[^\w\-. :/]", "_", name)[:_NAME_LENGTH]
+    if posixpath.normpath(key) != key or key == "." or key.startswith(("/", "..")):  # MLflow takes a key for a path
+        key = f"_{key.replace('/', '_')}"[:_NAME_LENGTH]
+    return key
 
 
 def _param(value: Any) -> str:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from raysel.errors import DirectoryError
 from raysel.files import write_json_atomically
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import RecordReader, read_records
+from raysel.tracking.journal import RecordReader, parse_line
 from raysel.tracking.locks import take_lock
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = (1, 2, 4)
+# Found without parsing, because the lines of a large study take minutes to parse.
+_STUDY = re.compile(rb'\{"kind": ?"study"')
+_END = re.compile(rb'\{"kind": ?"end"')
 
 
 class MLflowUploader:
@@ -134,17 +139,18 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
         take_lock(lock, wait=True)  # the uploader of a run that was killed may still be running
         write_json_atomically(directory.tracking, status)
         runs: MLflowRuns | None = None
-        for record in _tail(directory.journal, driver):
+        for record, is_last_end in _tail(directory.journal, driver):
+            if runs is None:
+                study = last_study(directory.journal)
             attempt = 0
             while True:
                 try:
                     if runs is None:
-                        study = last_study(directory.journal)
                         runs = MLflowRuns(directory, replace(study, uri=uri or study.uri))
                         status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
                     elif attempt:
                         runs.refresh()
-                    runs.log(record)
+                    runs.log(record, settle=is_last_end)
                     break
                 except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
                     status["error"] = f"{type(error).__name__}: {error}"[:500]
@@ -190,13 +196,26 @@ def last_study(journal: Path) -> StudyRecord:
     -------
     StudyRecord
         Record from when the study was last started.
+
+    Raises
+    ------
+    DirectoryError
+        If there is none, or it is damaged.
     """
-    return [record for record in read_records(journal) if isinstance(record, StudyRecord)][-1]
+    number, last = 0, b""
+    with journal.open("rb") as file:
+        for i, line in enumerate(file, start=1):
+            if _STUDY.match(line) and line.endswith(b"\n"):
+                number, last = i, line
+    record = RecordReader(journal).read(parse_line(last, journal, number), number) if last else None
+    if not isinstance(record, StudyRecord):
+        raise DirectoryError(f"{journal} has no record of a study; restore the file from a copy.")
+    return record
 
 
-def _tail(journal: Path, driver: int | None) -> Iterator[Record]:
-    """Yield records as they are written, until the record of the last end or the end of the driver."""
-    offset, reader = 0, RecordReader()
+def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
+    """Yield records as they are written, and whether each is the last end, until that or the end of the driver."""
+    offset, number, reader = 0, 0, RecordReader(journal)
     while True:
         watched = driver is not None and _is_alive(driver)
         if journal.exists():
@@ -205,16 +224,24 @@ def _tail(journal: Path, driver: int | None) -> Iterator[Record]:
                 for line in file:
                     if not line.endswith(b"\n"):
                         break  # still being written
-                    offset += len(line)
-                    record = reader.read(json.loads(line))
+                    offset, number = offset + len(line), number + 1
+                    record = reader.read(parse_line(line, journal, number), number)
                     if record is None:
                         continue
-                    yield record
+                    # While the study runs, another end follows the start of a resumed study.
+                    later = (_STUDY, _END) if watched else (_END,)
+                    yield record, isinstance(record, EndRecord) and not _follows(journal, offset, later)
                     if isinstance(record, EndRecord) and offset == journal.stat().st_size:
                         return  # the study was not resumed
         if not watched:
             return
         time.sleep(_POLL_SECONDS)
+
+
+def _follows(journal: Path, offset: int, kinds: Sequence[re.Pattern[bytes]]) -> bool:
+    with journal.open("rb") as file:
+        file.seek(offset)
+        return any(kind.match(line) for line in file for kind in kinds)
 
 
 def _is_alive(driver: int) -> bool:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,16 @@ def test_what_found_no_room_never_turns_up_later(tmp_path):
     assert done.stdout.count("refused the journal") == 2
     assert [record.id for record in read_records(path)] == ["0", "3", "4"]
     assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_a_large_journal_is_read_line_by_line(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"kind":"weather","rain":"' + "x" * 100_000 + '"}\n{"kind":"end"}\n')
+    path.write_bytes(path.read_bytes() * 40)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_journal(path)) == 80
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < path.stat().st_size / 2

@@ -218,3 +218,52 @@ def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
     assert "features_with_score" not in final.data.metrics
     assert [file.path for file in client.list_artifacts(final.info.run_id)] == ["model.skops"]
     assert runs["study"].data.metrics == {"test_accuracy": 0.5, "test_accuracy_std": 0.1}
+
+
+def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tmp_path):
+    _, records, client, _ = logged
+    study = replace(records[0], id="larger", experiment="larger")
+    before = [record for record in records if isinstance(record, RefitRecord)]
+    after = [replace(record, trial="0" * 16) for record in before]
+    ends = [EndRecord("finished", 1.0, 2.0), EndRecord("finished", 1.0, 3.0)]
+    larger = StudyDirectory(tmp_path)
+    for folder in (larger.ranking, larger.folds):
+        folder.mkdir()
+    (larger.ranking / "model.skops").write_bytes(b"the new model")
+    larger.fold_table("outer0").write_bytes(b"the new ranking")
+    with Journal(larger.journal) as journal:
+        for record in (study, *before, ends[0], study, *after, ends[1]):
+            journal.append(record)
+    for _ in range(2):
+        assert follow(larger, None)
+        runs = runs_of(client, client.get_experiment_by_name("larger"))
+        files = {key: [f.path for f in client.list_artifacts(run.info.run_id)] for key, run in runs.items()}
+        for record in before:
+            key = f"refit:{record.fold}:{record.trial}"
+            assert (runs[key].data.tags["raysel.status"], files[key]) == ("superseded", [])
+        for record in after:
+            key = f"refit:{record.fold}:{record.trial}"
+            assert "raysel.status" not in runs[key].data.tags
+            assert files[key] == {"outer0": ["outer0.csv"], "final": ["model.skops"]}.get(record.fold, [])
+            # As an earlier version of raysel left it.
+            client.set_tag(runs[key].info.run_id, "raysel.status", "superseded")
+        assert {run.info.status for run in runs.values()} == {"FINISHED"}
+
+
+def test_names_that_mlflow_refuses_are_changed(logged, tmp_path):
+    _, records, client, _ = logged
+    odd = StudyDirectory(tmp_path)
+    modalities = {"RGB (mean)": 60, "RGB [mean]": 30, "x,y": 60, "a//b": 1, "x" * 300: 2}
+    study = replace(records[0], id="odd", experiment="odd", config={"dataset": {"modalities": modalities}})
+    result = {"test_by_task": {"A (left)": 0.5, "B&C": 0.25}}
+    with Journal(odd.journal) as journal:
+        for record in (study, EndRecord("finished", 1.0, 2.0, result), study, EndRecord("finished", 1.0, 3.0, result)):
+            journal.append(record)
+    assert follow(odd, None)
+    (run,) = client.search_runs([client.get_experiment_by_name("odd").experiment_id])
+    assert run.data.metrics == {"test_accuracy_A _left_": 0.5, "test_accuracy_B_C": 0.25}
+    found = {key: value for key, value in run.data.params.items() if "modalities" in key}
+    assert sorted(found.values()) == sorted(str(value) for value in modalities.values())
+    assert found["dataset.modalities.RGB _mean_"] == "60"
+    assert found["dataset.modalities.RGB _mean__2"] == "30"
+    assert run.data.tags.get("raysel.grown") is None

@@ -138,3 +138,35 @@ def test_a_damaged_line_of_schema_1_is_named():
         Upgrader().upgrade({key: value for key, value in schema_1().items() if key != "versions"})
     with pytest.raises(DirectoryError, match="kind 'study' is damaged"):
         Upgrader().upgrade(schema_1(versions={"raysel": 7}))
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_field_of_a_wrong_type_is_named_with_its_line(record, tmp_path):
+    path, whole = tmp_path / "journal.jsonl", journal_line(record)
+    for key in [key for key in whole if key not in ("kind", "schema")]:
+        for wrong in ({}, [], "x", 7, True):
+            if type(wrong) is type(whole[key]) or (whole[key].__class__ is float and wrong.__class__ is int):
+                continue
+            if key in ("converged", "gap"):
+                continue  # None here, so their types are not those of the value
+            path.write_text(json.dumps({**whole, key: wrong}) + "\n")
+            with pytest.raises(DirectoryError, match=rf"journal\.jsonl, line 1: .* is damaged: '{key}' is of type"):
+                list(read_records(path))
+
+
+def test_a_value_of_a_wrong_type_in_a_fit_is_named():
+    line = json.loads(json.dumps(journal_line(RECORDS[1])))
+    line["folds"]["outer0"]["inner"][0]["objective"] = "x"
+    with pytest.raises(DirectoryError, match=r"'folds\[outer0\]\.inner\[0\]\.objective' is of type str, not list"):
+        record_from_line(line)
+    line["folds"]["outer0"]["inner"] = [7]
+    with pytest.raises(DirectoryError, match=r"'folds\[outer0\]\.inner\[0\]' is of type int, not dict"):
+        record_from_line(line)
+
+
+def test_unknown_keys_of_a_fit_are_ignored():
+    for number in (1, 2):
+        line = json.loads(json.dumps(journal_line(RECORDS[number])))
+        fit = line["folds"]["outer0"]["inner"][0] if number == 1 else line["fits"]["t"]
+        fit["weather"] = "rain"
+        assert record_from_line(line) == RECORDS[number]

@@ -20,10 +20,11 @@ from pathlib import Path
 import pytest
 
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import Record
-from raysel.tracking.uploader import MLflowUploader, follow, replay, tracking_status
+from raysel.tracking.uploader import MLflowUploader, follow, last_study, replay, tracking_status
 from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -242,6 +243,7 @@ def test_it_does_not_outlive_its_driver(tmp_path, journal_of, finished_study):
     write(directory, records[:3])  # no end: with its driver alive it would wait
     script = f"""
 from pathlib import Path
+from raysel.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import MLflowUploader
 print(MLflowUploader(StudyDirectory(Path({str(directory.path)!r})))._process.pid, flush=True)
@@ -256,3 +258,26 @@ input()
         time.sleep(0.1)
     status = json.loads(directory.tracking.read_text())
     assert (status["logged"], status["complete"]) == (3, False)
+
+
+def test_the_last_study_is_found_without_parsing_other_records(tmp_path, journal_of):
+    directory = StudyDirectory(tmp_path / "study")
+    first = journal_of("sqlite:///a.db")[0]
+    write(directory, [first])
+    with directory.journal.open("ab") as file:
+        file.write(b"damaged\n")
+    again = replace(first, uri="sqlite:///b.db")
+    write(directory, [again])
+    assert last_study(directory.journal) == again
+    directory.journal.write_bytes(b'{"kind":"end"}\n')
+    with pytest.raises(DirectoryError, match="has no record of a study"):
+        last_study(directory.journal)
+
+
+def test_a_damaged_line_is_named_by_the_upload(tmp_path, journal_of):
+    directory = StudyDirectory(tmp_path / "study")
+    write(directory, journal_of(f"sqlite:///{tmp_path}/mlflow.db")[:1])
+    with directory.journal.open("ab") as file:
+        file.write(b"damaged\n")
+    with pytest.raises(DirectoryError, match=r"journal\.jsonl, line 2: damaged"):
+        follow(directory, None)
