@@ -17,7 +17,7 @@ from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
-from raysel.execution.signals import install_sigterm_handler, was_terminated
+from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.report.progress import ProgressLine
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
@@ -49,8 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         reference = print_config_reference if arguments.help_config else print_solver_reference
         reference(Console())
         return 0
+    with sigterm_as_interrupt():
+        return _run(arguments, console, out)
+
+
+def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
+    """Run the study that the arguments ask for and return the exit status."""
     path: Path | None = None
-    install_sigterm_handler()
     try:
         if arguments.replay:
             path = Path(arguments.replay)

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 from ray import tune
+from ray.exceptions import RayActorError
 from ray.tune.experiment import Trial
 
 from raysel.errors import StudyError
+from raysel.execution.executor import last_line
 from raysel.execution.recorder import Recorder
 from raysel.execution.trial_plan import TrialPlan
 
@@ -57,9 +59,13 @@ class RecorderCallback(tune.Callback):
         self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Record a trial whose worker process died in every attempt."""
+        """Record a trial that failed in every attempt because its worker process died or Tune's code raised."""
         self._running.discard(trial.trial_id)
-        reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
+        error = trial.get_pickled_error() or trial.get_error()
+        if isinstance(error, RayActorError) and not error.actor_init_failed:
+            reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
+        else:
+            reason = last_line(error)
         self._report(self._recorder.lose, trial.config, reason)
 
     def _report(self, method: Any, *arguments: Any) -> None:

@@ -19,7 +19,7 @@ from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.distributed.callback import RecorderCallback
-from raysel.distributed.session import ray_session
+from raysel.distributed.session import mlflow_hidden_from_tune, ray_session
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
 from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher, StudyStopper
 from raysel.errors import StudyError
@@ -27,7 +27,6 @@ from raysel.execution.computing import prepare_fold, refit
 from raysel.execution.executor import Executor, last_line, refit_error
 from raysel.execution.limits import SearchLimits
 from raysel.execution.recorder import Recorder
-from raysel.execution.signals import install_sigterm_handler
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
@@ -52,17 +51,21 @@ class RayExecutor(Executor):
     def __init__(self, study: Study, address: str | None) -> None:
         self._study, self._address = study, address
         self._session = ExitStack()
+        #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
+        self._tasks: list[Any] = []
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            gc.collect()  # ends the actors of an interrupted search, which reference each other
-        self._session.close()
+        with self._session:
+            if kind is not None:
+                for task in self._tasks:
+                    ray.cancel(task, force=True)  # nothing happens to a task that has ended
+                gc.collect()  # ends the actors of an interrupted search, which reference each other
+            self._tasks.clear()
 
     @cached_property
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
         self._session.enter_context(ray_session(self._address))
-        install_sigterm_handler()
         return ray.put(self._study)
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
@@ -133,12 +136,14 @@ class RayExecutor(Executor):
                 ),
             )
             try:
-                tuner.fit()
+                with mlflow_hidden_from_tune():
+                    tuner.fit()
             except (TuneError, RayError) as error:
                 raise callback.error or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.") from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
+        self._tasks.clear()  # the prepared folds may leave the object store
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
@@ -150,24 +155,29 @@ class RayExecutor(Executor):
         room = _STORE_SHARE * _store_bytes()
         for key, params in study.prepared_examples.items():
             first = prepare.remote(self._study_ref, largest.inner[number], params)
+            self._tasks.append(first)
             try:
                 room -= ray.get(first).nbytes * study.n_largest  # read from shared memory, not copied
             except RayError as error:
                 raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
             if room < 0:
+                self._tasks.pop()
                 break
             for fold, i in study.training_sets:
                 known = fold is largest and i == number
-                found[fold.name, i, key] = first if known else prepare.remote(self._study_ref, fold.inner[i], params)
+                task = first if known else prepare.remote(self._study_ref, fold.inner[i], params)
+                found[fold.name, i, key] = task
+                self._tasks.append(task)
         return found
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
         cpus = self._study.config.search.cpus_per_trial
-        running = [_refit.options(num_cpus=cpus).remote(self._study_ref, fold, winner) for fold, winner in winners]
-        for (fold, winner), found in zip(winners, running, strict=True):
+        for fold, winner in winners:
+            self._tasks.append(_refit.options(num_cpus=cpus).remote(self._study_ref, fold, winner))
+        for (fold, winner), task in zip(winners, self._tasks, strict=True):
             try:
-                yield ray.get(found)
+                yield ray.get(task)
             except RayError as error:
                 raise refit_error(fold, winner, error) from error
 

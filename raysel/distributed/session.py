@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -24,16 +25,11 @@ os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
-if "mlflow" not in sys.modules:
-    # Tune imports its integrations, and with them MLflow, which takes seconds; hide MLflow from it.
-    sys.modules["mlflow"] = None  # type: ignore[assignment]
-    import ray.air.integrations.mlflow
-
-    del sys.modules["mlflow"]
-
 import ray
+import ray.air.integrations
 
 from raysel.errors import StudyError
+from raysel.execution.signals import sigterm_handler_restored
 
 
 @contextmanager
@@ -56,16 +52,17 @@ def ray_session(address: str | None) -> Iterator[None]:
         yield
         return
     try:
-        if address:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        else:
-            ray.init(
-                address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
-                num_cpus=len(os.sched_getaffinity(0)),
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="ERROR",
-            )
+        with sigterm_handler_restored():
+            if address:
+                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            else:
+                ray.init(
+                    address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
+                    num_cpus=len(os.sched_getaffinity(0)),
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise StudyError(
             f"the Ray cluster at {address} cannot be reached: {error}"
@@ -76,3 +73,26 @@ def ray_session(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def mlflow_hidden_from_tune() -> Iterator[None]:
+    """Keep Tune from importing MLflow, which takes seconds, when it counts its callbacks at the start of a search.
+
+    Inside the context, Tune's integration of MLflow works as if MLflow were not installed; afterwards it can be
+    imported as usual. Nothing happens if MLflow or the integration is already imported.
+    """
+    name = "ray.air.integrations.mlflow"
+    if "mlflow" in sys.modules or name in sys.modules:
+        yield
+        return
+    try:
+        sys.modules["mlflow"] = None  # type: ignore[assignment]
+        try:
+            importlib.import_module(name)
+        finally:
+            del sys.modules["mlflow"]
+        yield
+    finally:
+        sys.modules.pop(name, None)
+        vars(ray.air.integrations).pop("mlflow", None)

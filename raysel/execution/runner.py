@@ -23,7 +23,7 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
 from raysel.errors import DataError, DirectoryError, StudyError
 from raysel.execution.executor import Executor
-from raysel.execution.signals import was_terminated
+from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
@@ -172,7 +172,7 @@ class _Course:
     def run(self, journal: Journal, listeners: Sequence[Listener]) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
         progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
-        with StudyLog(journal, progress, self._directory.progress, listeners) as log:
+        with sigterm_as_interrupt(), StudyLog(journal, progress, self._directory.progress, listeners) as log:
             uploader = MLflowUploader(self._directory)
             try:
                 with self._executor:

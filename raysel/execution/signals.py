@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _TERMINATED = threading.Event()
 
 
-def install_sigterm_handler() -> None:
-    """Let SIGTERM raise KeyboardInterrupt in the main thread; Ray replaces the handler when it starts."""
-    if threading.current_thread() is threading.main_thread():
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt inside the context, and restore the previous handler at its end.
+
+    Only the main thread can handle signals: in other threads, and inside another such context, it does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is _interrupt:
+        yield
+        return
+    with sigterm_handler_restored():
         signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            yield
+        finally:
+            _TERMINATED.clear()
+
+
+@contextmanager
+def sigterm_handler_restored() -> Iterator[None]:
+    """Restore the handler of SIGTERM at the end of the context, because Ray replaces it when it starts."""
+    previous = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # None stands for a handler that Python did not install and cannot restore.
+        if threading.current_thread() is threading.main_thread() and previous is not None:
+            signal.signal(signal.SIGTERM, previous)
 
 
 def was_terminated() -> bool:
-    """Return whether this process has received SIGTERM, which Ray does not distinguish from Ctrl-C."""
+    """Return whether SIGTERM, which Ray does not distinguish from Ctrl-C, came inside `sigterm_as_interrupt`."""
     return _TERMINATED.is_set()
 
 

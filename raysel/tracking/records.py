@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
 from raysel.errors import DirectoryError
@@ -241,9 +241,8 @@ def _check_types(cls: type, raw: Mapping[str, Any], of: str = "") -> None:
             known = " or ".join("None" if t is type(None) else t.__name__ for t in types)
             raise TypeError(f"'{of}{name}' is of type {type(value).__name__}, not {known}")
         if trace is not None:
-            pairs: Iterable[tuple[Any, Any]] = (
-                value.items() if isinstance(value, dict) else enumerate(cast("Any", value))
-            )
+            listed: Any = value
+            pairs: Iterable[tuple[Any, Any]] = listed.items() if isinstance(listed, dict) else enumerate(listed)
             for key, item in pairs:
                 if not isinstance(item, dict):
                     raise TypeError(f"'{of}{name}[{key}]' is of type {type(item).__name__}, not dict")

@@ -1,0 +1,51 @@
+"""The error of a trial that Tune gives up says why: the worker's death or the error that was raised."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from ray import tune
+from small_studies import make_study, quiet_log, write_digits
+
+from raysel.distributed.callback import RecorderCallback
+from raysel.execution.recorder import Recorder
+from raysel.execution.trial_plan import trial_plan
+from raysel.tracking.journal import read_journal
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_here")]
+
+
+class Raises(tune.Trainable):
+    def step(self):
+        raise LookupError("first line\nthe file of a node is missing")
+
+
+class RaisesAtStart(tune.Trainable):
+    def setup(self, config):
+        raise LookupError("a package of a node is missing")
+
+
+class Dies(tune.Trainable):
+    def step(self):
+        os._exit(1)
+
+
+@pytest.mark.parametrize(
+    ("trainable", "expected"),
+    [
+        (Raises, "the file of a node is missing"),
+        (RaisesAtStart, "LookupError: a package of a node is missing"),
+        (Dies, "the worker process ended 1 times (killed, or out of memory)"),
+    ],
+)
+def test_the_error_of_a_lost_trial(trainable, expected, tmp_path):
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz")
+    plan = trial_plan(study)
+    with quiet_log(tmp_path / "run", study) as log:
+        callback = RecorderCallback(plan, Recorder(plan, log))
+        config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
+        tune.Tuner(trainable, param_space=plan.propose(), run_config=config).fit()
+    (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
+    assert (record["status"], record["error"]) == ("failed", expected)
