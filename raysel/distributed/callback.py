@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from pathlib import Path
 from typing import Any
 
 from ray import tune
@@ -61,7 +63,7 @@ class RecorderCallback(tune.Callback):
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         """Record a trial that failed in every attempt because its worker process died or Tune's code raised."""
         self._running.discard(trial.trial_id)
-        error = trial.get_pickled_error() or trial.get_error()
+        error = _last_error(trial)
         if isinstance(error, RayActorError) and not error.actor_init_failed:
             reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
         else:
@@ -74,3 +76,11 @@ class RecorderCallback(tune.Callback):
         except StudyError as error:
             self.error = error
             raise
+
+
+def _last_error(trial: Trial) -> object:
+    """Return the error of a trial's last attempt, or its text if Tune did not keep the error itself."""
+    # Trial.get_error reads the storage, where Tune copies these files only later.
+    if trial.pickled_error_file:
+        return pickle.loads(Path(trial.pickled_error_file).read_bytes())  # noqa: S301 - written by Tune in this process
+    return Path(trial.error_file).read_text(encoding="utf-8") if trial.error_file else "no error is known"

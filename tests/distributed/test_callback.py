@@ -16,36 +16,34 @@ from raysel.tracking.journal import read_journal
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_here")]
 
 
-class Raises(tune.Trainable):
-    def step(self):
+def broken(phase, kind):
+    """A trainable that Ray pickles by value, because its workers cannot import the tests."""
+
+    def fail(_):
+        if kind == "dies":
+            os._exit(1)
         raise LookupError("first line\nthe file of a node is missing")
 
-
-class RaisesAtStart(tune.Trainable):
-    def setup(self, config):
-        raise LookupError("a package of a node is missing")
-
-
-class Dies(tune.Trainable):
-    def step(self):
-        os._exit(1)
+    methods = {"step": lambda _: {"done": True}, "setup": lambda _self, _config: None}
+    methods[phase] = fail if phase == "step" else lambda self, _: fail(self)
+    return type("Broken", (tune.Trainable,), methods)
 
 
 @pytest.mark.parametrize(
-    ("trainable", "expected"),
+    ("phase", "kind", "expected"),
     [
-        (Raises, "the file of a node is missing"),
-        (RaisesAtStart, "LookupError: a package of a node is missing"),
-        (Dies, "the worker process ended 1 times (killed, or out of memory)"),
+        ("step", "raises", "the file of a node is missing"),
+        ("setup", "raises", "the file of a node is missing"),
+        ("step", "dies", "the worker process ended 1 times (killed, or out of memory)"),
     ],
 )
-def test_the_error_of_a_lost_trial(trainable, expected, tmp_path):
+def test_the_error_of_a_lost_trial(phase, kind, expected, tmp_path):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz")
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
         callback = RecorderCallback(plan, Recorder(plan, log))
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
-        tune.Tuner(trainable, param_space=plan.propose(), run_config=config).fit()
+        tune.Tuner(broken(phase, kind), param_space=plan.propose(), run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)

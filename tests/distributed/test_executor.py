@@ -20,18 +20,17 @@ from raysel.execution.trial_plan import trial_plan
 pytestmark = pytest.mark.usefixtures("ray_here")
 
 
-@ray.remote
-def endless(*_):
-    while True:
-        time.sleep(0.1)
+def endless(raises_first=False):
+    """A task that Ray pickles by value, because its workers cannot import the tests."""
 
+    @ray.remote
+    def task(study, fold, _):
+        if raises_first and fold.name == study.plan.folds[0].name:
+            raise ArithmeticError("no refit")
+        while True:
+            time.sleep(0.1)
 
-@ray.remote
-def endless_but_the_first(study, fold, _winner):
-    if fold.name == study.plan.folds[0].name:
-        raise ArithmeticError("no refit")
-    while True:
-        time.sleep(0.1)
+    return task
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def winners(study):
 
 
 def test_an_interrupt_ends_the_refits(study, n_cpus, monkeypatch):
-    monkeypatch.setattr(ray_executor, "_refit", endless)
+    monkeypatch.setattr(ray_executor, "_refit", endless())
     interrupt_when_busy(n_cpus)
     with pytest.raises(KeyboardInterrupt), RayExecutor(study, None) as executor:
         list(executor.run_refits(winners(study)))
@@ -83,14 +82,14 @@ def test_an_interrupt_ends_the_refits(study, n_cpus, monkeypatch):
 
 
 def test_a_failed_refit_ends_the_others(study, n_cpus, monkeypatch):
-    monkeypatch.setattr(ray_executor, "_refit", endless_but_the_first)
+    monkeypatch.setattr(ray_executor, "_refit", endless(raises_first=True))
     with pytest.raises(StudyError, match=r"could not be refitted: .*no refit"), RayExecutor(study, None) as executor:
         list(executor.run_refits(winners(study)))
     wait_until_free(n_cpus)
 
 
 def test_an_interrupt_ends_the_preparation_of_folds(study, n_cpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(ray_executor, "_prepare", endless)
+    monkeypatch.setattr(ray_executor, "_prepare", endless())
     interrupt_when_busy(n_cpus)
     with (
         pytest.raises(KeyboardInterrupt),
