@@ -236,12 +236,12 @@ def _check_types(cls: type, raw: Mapping[str, Any], of: str = "") -> None:
     for name, types, trace in _field_types(cls):
         if name not in raw:
             continue
-        value: Any = raw[name]
+        value = raw[name]
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             known = " or ".join("None" if t is type(None) else t.__name__ for t in types)
             raise TypeError(f"'{of}{name}' is of type {type(value).__name__}, not {known}")
         if trace is not None:
-            items: Mapping[Any, Any] = value if isinstance(value, dict) else dict(enumerate(value))
+            items = raw[name] if isinstance(value, dict) else dict(enumerate(raw[name]))
             for key, item in items.items():
                 if not isinstance(item, dict):
                     raise TypeError(f"'{of}{name}[{key}]' is of type {type(item).__name__}, not dict")
