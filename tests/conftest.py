@@ -5,11 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from small_studies import CommandRun, write_digits, write_yaml
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Let SIGINT interrupt the tests' process: started in the background it would ignore the signal."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
