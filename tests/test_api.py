@@ -89,7 +89,7 @@ def test_a_prepared_study_takes_no_overrides():
         raysel.run_study(prepare_study(raw_config()), {"cv.outer": 3}, progress=False)
 
 
-@pytest.mark.parametrize("calls", [1, 2, 9])
+@pytest.mark.parametrize("calls", [1, pytest.param(9, marks=pytest.mark.slow)])
 def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, calls):
     with pytest.raises(KeyboardInterrupt):
         raysel.run_study(raw_config(), output="study", progress=Interrupts(calls))
@@ -100,6 +100,7 @@ def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, call
     assert resumed.final.feature_scores == whole.final.feature_scores
 
 
+@pytest.mark.slow
 def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
     with pytest.raises(KeyboardInterrupt):
         raysel.run_study(raw_config(), output="study", progress=Interrupts(9))
@@ -119,6 +120,7 @@ def test_a_folder_without_a_study_is_not_resumed():
         raysel.resume_study("nowhere", raw_config(), progress=False)
 
 
+@pytest.mark.slow
 def test_an_override_may_name_the_class_that_the_directory_may_not(here, monkeypatch):
     monkeypatch.syspath_prepend(here)
     (here / "own_forest.py").write_text("from sklearn.svm import LinearSVC\nclass Forest(LinearSVC):\n    pass\n")

@@ -46,6 +46,7 @@ def test_what_imports_nothing_of_others_is_taken_from_a_directory(name, folder, 
     assert "imports code" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_class_of_ones_own_is_searched_and_the_result_says_why_there_is_no_model(folder, capsys):
     (folder / "own_code.py").write_text("from sklearn.svm import LinearSVC\nclass Mine(LinearSVC):\n    pass\n")
     write_yaml(folder / "own.yaml", solver={"name": "own_code.Mine", "space": {"C": [0.01, 0.1]}})

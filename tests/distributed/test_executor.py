@@ -81,6 +81,7 @@ def test_an_interrupt_ends_the_refits(study, n_cpus, monkeypatch):
     wait_until_free(n_cpus)
 
 
+@pytest.mark.slow
 def test_a_failed_refit_ends_the_others(study, n_cpus, monkeypatch):
     monkeypatch.setattr(ray_executor, "_refit", endless(raises_first=True))
     with pytest.raises(StudyError, match=r"could not be refitted: .*no refit"), RayExecutor(study, None) as executor:
@@ -88,6 +89,7 @@ def test_a_failed_refit_ends_the_others(study, n_cpus, monkeypatch):
     wait_until_free(n_cpus)
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_preparation_of_folds(study, n_cpus, monkeypatch, tmp_path):
     monkeypatch.setattr(ray_executor, "_prepare", endless())
     interrupt_when_busy(n_cpus)

@@ -20,6 +20,11 @@ def on_ray(study):
 
 
 @pytest.mark.usefixtures("ray_here")
-@parametrize(executor_checks("ray", on_ray), slow=lambda check: check.kind == "resume")
+@parametrize(
+    executor_checks("ray", on_ray),
+    slow=lambda check: (
+        check.kind == "resume" or (check.kind == "numbers" and not check.name.endswith(("[grid]", "[asha]")))
+    ),
+)
 def test_ray(check):
     check()
