@@ -14,7 +14,7 @@ from raysel.errors import ConfigError
 from raysel.search.nested import FoldSearch
 from raysel.tracking.journal import read_journal
 
-pytestmark = pytest.mark.usefixtures("ray_here")
+pytestmark = [pytest.mark.usefixtures("ray_here"), pytest.mark.slow]
 
 LEARNING = {
     "solver__params": {"max_iter": 12, "tol": 0.0},

@@ -21,6 +21,7 @@ def digits(tmp_path):
     return tmp_path / "few.npz"
 
 
+@pytest.mark.slow
 def test_a_serial_study_starts_no_ray(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", search={"executor": "serial"})

@@ -60,6 +60,7 @@ def cut(finished: Path, to: Path, share: float) -> Path:
     return to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.97])
 def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_path, monkeypatch, share):
     monkeypatch.chdir(finished_study.study.parent)

@@ -34,6 +34,7 @@ def refitted(refits):
     return [(timeless(r.record.to_json()), r.model.named_steps["solver"].coef_.tobytes()) for r in refits]
 
 
+@pytest.mark.slow
 def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, monkeypatch):
     changes = {"solver__params": {"max_iter": 4, "init": "random"}}
     study = make_study(digits, **changes)
@@ -54,6 +55,7 @@ def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, mon
     assert make_study(digits, seed=4, **changes).plan.to_json() != study.plan.to_json()
 
 
+@pytest.mark.slow
 def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, digits):
     study = make_study(digits, solver__params={"max_iter": 4})
     (tmp_path / "plan.json").write_text(json.dumps(study.plan.to_json()))

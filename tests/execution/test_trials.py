@@ -72,6 +72,7 @@ def test_a_trial_is_a_plain_loop_bit_for_bit(tmp_path, digits, changes):
                 assert timeless(record["folds"][fold.name]) == expected
 
 
+@pytest.mark.slow
 def test_a_null_trial_ends_at_once_and_is_scored_as_the_most_frequent_class(tmp_path, digits):
     study = make_study(digits, solver__space={"alpha": [0.05, 1.0, 7.5]})
     records, refits, _ = run_on_ray(study, tmp_path / "run")

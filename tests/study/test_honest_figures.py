@@ -59,6 +59,7 @@ def test_winners_that_select_nothing_are_said_everywhere_and_have_no_stability(h
     assert manifest["scores"]["test"] == [0.25, 0.25]  # four classes of one size
 
 
+@pytest.mark.slow
 def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
     write_yaml(here / "few.yaml", solver__params={"max_iter": 6, "tol": 1e-3}, solver__space={"alpha": [0.01, 0.3]})
     assert tune.main(["few.yaml", "--output", "study"]) == 0
@@ -204,6 +205,7 @@ def test_a_feature_of_one_value_is_neither_ranked_nor_scored_with(tmp_path):
         assert refit.record.test_scores in ([1.0], [])
 
 
+@pytest.mark.slow
 def test_what_a_winners_fit_warned_of_stands_beside_the_result(here, capsys):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
