@@ -89,7 +89,8 @@ def test_a_prepared_study_takes_no_overrides():
         raysel.run_study(prepare_study(raw_config()), {"cv.outer": 3}, progress=False)
 
 
-@pytest.mark.parametrize("calls", [1, pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", [1, 9])
 def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, calls):
     with pytest.raises(KeyboardInterrupt):
         raysel.run_study(raw_config(), output="study", progress=Interrupts(calls))

@@ -38,6 +38,7 @@ def hashes_of(package: Path) -> tuple[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_it_does_not_depend_on_where_raysel_is(copy):
     assert hashes_of(copy) == hashes_of(PACKAGE)
     script = (
@@ -51,6 +52,7 @@ def test_it_does_not_depend_on_where_raysel_is(copy):
     assert done.stdout.strip() == hashes_of(PACKAGE)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "added", "expected"),
     [
