@@ -1,18 +1,21 @@
-"""Linear classifiers by one binary problem for each class or label."""
+"""Classifiers by one binary problem for each class or label, linear or not."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import Capabilities
+from raysel.base.estimator import Estimator
 from raysel.base.selector import LinearSelector
 from raysel.errors import DataError
 
@@ -89,8 +92,11 @@ def _positive_labels(y: LabelArray) -> LabelArray:
     return y > 0
 
 
-class OneAgainstRest(LinearSelector):
-    """Base class of linear classifiers of one class against the rest, which also support multi-label targets.
+class OneAgainstRestClassifier(ClassifierMixin, Estimator):
+    """Base class of classifiers with a score for each class against the rest, which also support multi-label targets.
+
+    A method also derives from `IterativeEstimator` or `OneShotEstimator`, implements ``decision_function`` and calls
+    ``_keep_target`` when it is fitted. By default it ranks no features.
 
     Attributes
     ----------
@@ -102,8 +108,9 @@ class OneAgainstRest(LinearSelector):
         Whether the target was multi-label.
     """
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, multilabel=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(ranks=False, predicts=True, multilabel=True)
 
+    classes_: LabelArray
     class_count_: IntArray
     multilabel_: bool
 
@@ -120,6 +127,22 @@ class OneAgainstRest(LinearSelector):
             check_classification_targets(target)
             return features, target
         return super()._validate_data(X, y)
+
+    @abstractmethod
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Compute the scores of the classes or labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            Score of each class or label; for two classes that of the second one. A label is predicted where it is
+            positive.
+        """
 
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict the class of largest score, or for a multi-label target all labels of positive score.
@@ -151,3 +174,11 @@ class OneAgainstRest(LinearSelector):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class OneAgainstRest(OneAgainstRestClassifier, LinearSelector):
+    """Base class of linear classifiers of one class against the rest, which rank the features by their coefficients."""
+
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, multilabel=True)
+
+    decision_function = LinearSelector.decision_function
