@@ -185,13 +185,12 @@ class PairInformation:
     """
 
     def __init__(self, binned: BinArray, bins: int) -> None:
-        self._n, self._d = binned.shape
-        self._terms = count_terms(self._n)
+        n, d = binned.shape
+        self._n, self._terms = n, count_terms(n)
         # In single precision counts are exact up to 2^24 samples.
-        self._indicators = np.empty((bins, self._d, self._n), dtype=np.float32)
-        np.equal(np.ascontiguousarray(binned.T), np.arange(bins)[:, None, None], out=self._indicators, casting="unsafe")
-        counts = self._indicators.sum(axis=2).astype(np.int64)
-        self._own = self._terms[counts].sum(axis=0)
+        self._indicators = np.empty((n, bins, d), dtype=np.float32)
+        np.equal(binned[:, None], np.arange(bins)[:, None], out=self._indicators, casting="unsafe")
+        self._own = self._terms[self._indicators.sum(axis=0).astype(np.int64)].sum(axis=0)
 
     def with_feature(self, feature: int) -> FloatArray:
         """Mutual information of a feature and each feature.
@@ -206,8 +205,6 @@ class PairInformation:
         ndarray of shape (n_features,)
             Mutual information in bits, not negative.
         """
-        bins = len(self._indicators)
-        joint = self._indicators.reshape(-1, self._n) @ self._indicators[:, feature].T
-        shared = self._terms[joint.astype(np.int64)].reshape(bins, self._d, bins).sum(axis=(0, 2))
-        information = np.log2(self._n) + (shared - self._own - self._own[feature]) / self._n
-        return np.maximum(information, 0.0)
+        joint = self._indicators[:, :, feature].T @ self._indicators.reshape(self._n, -1)
+        shared = self._terms[joint.astype(np.int64)].reshape(-1, len(self._own)).sum(axis=0)
+        return np.maximum(np.log2(self._n) + (shared - self._own - self._own[feature]) / self._n, 0.0)
