@@ -62,9 +62,9 @@ def test_classes_of_one_and_more_neighbours_than_samples():
 
 
 def test_real_images(orl, usps):
-    for X, y in (orl, usps):
-        some, pixels = y < 4, slice(None, None, X.shape[1] // 128)
-        X, y = X[some, pixels], y[some]
+    for images, labels in (orl, usps):
+        some = labels < 4
+        X, y = images[some, :: images.shape[1] // 128], labels[some]
         np.testing.assert_allclose(ReliefF(3).fit(X, y).weights_, literal_weights(X, y, 3), atol=1e-12)
 
 
