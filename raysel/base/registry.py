@@ -36,6 +36,13 @@ OWN: dict[str, str] = {
     "linear_svm": "raysel.baselines.classifiers.linear_svm:LinearSVM",
     "trace_ratio_lda": "raysel.baselines.projections.trace_ratio_lda:TraceRatioLDA",
     "aggregate": "raysel.baselines.projections.aggregate:Aggregate",
+    "random_ranking": "raysel.baselines.filters.random_ranking:RandomRanking",
+    "variance": "raysel.baselines.filters.variance:Variance",
+    "information_gain": "raysel.baselines.filters.information_gain:InformationGain",
+    "relieff": "raysel.baselines.filters.relieff:ReliefF",
+    "fisher_score": "raysel.baselines.filters.fisher_score:FisherScore",
+    "t_test": "raysel.baselines.filters.t_test:TTest",
+    "mrmr": "raysel.baselines.filters.mrmr:MRMR",
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."

@@ -1,0 +1,84 @@
+"""Base class of filters, which only rank features, and the class codes that they share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.base.one_shot import OneShotEstimator
+from raysel.base.selector import Selector
+from raysel.errors import DataError
+
+
+class Filter(OneShotEstimator, Selector):
+    """Base class of methods that rank features in one step and predict nothing.
+
+    A filter implements ``prepare`` and ``_rate``.
+    """
+
+    @abstractmethod
+    def _rate(self, X: FloatArray, prepared: Any) -> tuple[FloatArray, float]:
+        """Return the scores of shape (n_features,), not negative, and the objective.
+
+        The scores of constant features are not used: they are set to 0.
+        """
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
+        scores, objective = self._rate(X, prepared)
+        self.scores_ = np.where(constant_columns(X), 0.0, scores)
+        yield float(objective)
+
+
+def constant_columns(X: NDArray[Any]) -> BoolArray:
+    """Mask of the columns whose values are all equal.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples, at least one.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_features,)
+        True for constant columns.
+    """
+    candidates = X[0] == X[-1]
+    candidates[candidates] = (X[0, candidates] == X[:, candidates]).all(axis=0)
+    return candidates
+
+
+def class_codes(y: LabelArray) -> tuple[IntArray, IntArray]:
+    """Number the classes in the order of their labels.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Label of each sample.
+
+    Returns
+    -------
+    codes : ndarray of int64, shape (n_samples,)
+        Class of each sample, 0 .. n_classes - 1.
+    counts : ndarray of int64, shape (n_classes,)
+        Number of samples of each class.
+
+    Raises
+    ------
+    DataError
+        If there is one class only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_codes(np.array(["b", "a", "b"]))
+    (array([1, 0, 1]), array([1, 2]))
+    """
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(classes) < 2:
+        raise DataError(f"y holds one class only, {classes[0]!r}: there must be at least two classes to tell apart.")
+    return codes, counts

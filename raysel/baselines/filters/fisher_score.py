@@ -1,0 +1,227 @@
+"""Ranking of the features by the Fisher score, one by one or as a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.feature_selection import f_classif
+
+from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.baselines.filters.filter import Filter, class_codes, constant_columns
+from raysel.baselines.filters.greedy import first_largest, order_scores
+from raysel.linalg.scatter import centre
+from raysel.validation import Interval, StrOptions
+
+#: A feature that the selected ones explain up to this share of its variance has nothing to add.
+_EXPLAINED = 1e-10
+
+
+@dataclass(frozen=True)
+class PreparedFisher:
+    """Scatter of a training set, which both criteria and every gamma share.
+
+    Attributes
+    ----------
+    centred : ndarray of shape (n_samples, n_features)
+        The samples less their mean, H: the total scatter is H'H.
+    between : ndarray of shape (n_classes, n_features)
+        Class means less the mean, times the square root of the class's size, M: the between-class scatter is M'M.
+    codes : ndarray of int64, shape (n_samples,)
+        Class of each sample.
+    pure : ndarray of bool, shape (n_features,)
+        Whether each feature is constant within every class.
+    """
+
+    centred: FloatArray
+    between: FloatArray
+    codes: IntArray
+    pure: BoolArray
+
+
+class FisherScore(Filter):
+    """Ranking by the Fisher score, the ratio of the scatter between classes to that within them.
+
+    With the sums S_b, S_w and S_t = S_b + S_w of the scatter between classes, within them and in total,
+
+        ratio:  score_j = (S_b)_jj / (S_w)_jj
+        set:    J(S) = tr( S_b[S, S] (S_t[S, S] + gamma I)^-1 ),   S grown by the feature that raises J(S) most
+
+    "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself; it is scikit-learn's ``f_classif``
+    times (c - 1)/(l - c) for l samples of c classes. "set" is equation (2) of the SMR paper, which takes into account
+    that features repeat one another; the paper maximises it over single features only, the greedy search is ours. J(S)
+    is at most c - 1. ``gamma`` is in squared units of the features times l: the grid is for features in [0, 1].
+
+    Parameters
+    ----------
+    criterion : {"ratio", "set"}, default="ratio"
+        Whether features are rated one by one or added to a set.
+    gamma : float, default=1.0
+        Regularisation of S_t, at least 0; larger values favour features of large variance. Used by "set" only.
+    n_ranked : int, default=500
+        Number of features that "set" adds one by one; the others follow by J of each by itself. Time grows with
+        n_ranked (n_samples + n_ranked) n_features, memory with n_ranked n_features. Not used by "ratio".
+    n_features_to_select : int, default=None
+        Number of features that ``transform`` selects. None: half of them.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        "ratio": the ratio; twice the largest other ratio for features that are constant within every class but differ
+        between classes. "set": k, ..., 2, 1 along the order in which k features were added, below 1 for the others.
+        0 for constant features.
+    objective_path_ : ndarray of shape (1,)
+        "ratio": mean score. "set": J of the features that were added.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [2.0, 3.0], [10.0, 1.0], [12.0, 3.0]]
+    >>> FisherScore().fit(X, [0, 0, 1, 1]).scores_  # 4 5^2 / 4 1^2
+    array([25.,  0.])
+    >>> FisherScore(criterion="set").fit(X, [0, 0, 1, 1]).ranking_
+    array([1, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "criterion": [StrOptions({"ratio", "set"})],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "n_ranked": [Interval(Integral, 1, None, closed="left")],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        criterion: Literal["ratio", "set"] = "ratio",
+        gamma: float = 1.0,
+        n_ranked: int = 500,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.gamma = gamma
+        self.n_ranked = n_ranked
+        self.n_features_to_select = n_features_to_select
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """Return the sort key by which "ratio" precedes "set", and a larger gamma a smaller one.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for simpler models.
+        """
+        return (float(self.criterion == "set"), -float(self.gamma))
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedFisher:
+        """Centre the samples and find the class means.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Training samples.
+        y : ndarray of shape (n_samples,)
+            Training labels.
+
+        Returns
+        -------
+        PreparedFisher
+            Scatter between classes and in total.
+        """
+        codes, counts = class_codes(y)
+        centred = centre(X)[1]
+        between = np.stack([centred[codes == r].sum(axis=0) for r in range(len(counts))])
+        between /= np.sqrt(counts)[:, None]
+        pure = np.all([constant_columns(X[codes == r]) for r in range(len(counts))], axis=0)
+        return PreparedFisher(centred, between, codes, pure)
+
+    def _rate(self, X: FloatArray, prepared: PreparedFisher) -> tuple[FloatArray, float]:
+        if self.criterion == "ratio":
+            ratios = scatter_ratios(prepared)
+            return ratios, ratios.mean()
+        order, gains = greedy_set(prepared.centred, prepared.between, self.gamma, self.n_ranked)
+        return order_scores(order, _single(prepared.centred, prepared.between, self.gamma)), gains.sum()
+
+
+def scatter_ratios(prepared: PreparedFisher) -> FloatArray:
+    """Scatter between classes over that within them, for each feature.
+
+    Parameters
+    ----------
+    prepared : PreparedFisher
+        Scatter of the training set.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Ratios; 0 for constant features, twice the largest other ratio (at least 1) for features that vary between
+        classes only.
+    """
+    n_classes, d = prepared.between.shape
+    ratios, varies = np.zeros(d), prepared.centred.any(axis=0)
+    rated = varies & ~prepared.pure
+    if rated.any():
+        found = f_classif(prepared.centred[:, rated], prepared.codes)[0] * (n_classes - 1)
+        found /= len(prepared.codes) - n_classes
+        # The scatter within classes is a difference, 0 or negative where it is below the rounding of the total.
+        ratios[rated] = np.where(found >= 0, found, np.inf)
+    largest = np.isinf(ratios) | (varies & prepared.pure)
+    ratios[largest] = 2.0 * ratios[~largest].max(initial=0.5)
+    return ratios
+
+
+def greedy_set(centred: FloatArray, between: FloatArray, gamma: float, n_ranked: int) -> tuple[IntArray, FloatArray]:
+    """Add features to a set S, each time the one that raises ``J(S) = tr(S_b[S,S] (S_t[S,S] + gamma I)^-1)`` most.
+
+    A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more than the rows of the
+    selected features are computed.
+
+    Parameters
+    ----------
+    centred : ndarray of shape (n_samples, n_features)
+        H, with S_t = H'H.
+    between : ndarray of shape (n_classes, n_features)
+        M, with S_b = M'M.
+    gamma : float
+        Regularisation, at least 0.
+    n_ranked : int
+        Largest number of features to add; fewer are added if no other feature raises J.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (n_added,)
+        Features in the order in which they were added.
+    gains : ndarray of shape (n_added,)
+        Rise of J by each.
+    """
+    d = centred.shape[1]
+    n_ranked = min(n_ranked, d)
+    left, remaining = between.copy(), _energies(centred) + gamma
+    open_, least = centred.any(axis=0), _EXPLAINED * remaining
+    rows, order, gains = np.empty((n_ranked, d)), np.empty(n_ranked, dtype=np.int64), np.empty(n_ranked)
+    for k in range(n_ranked):
+        open_ &= remaining > least
+        rise = np.divide(_energies(left), remaining, out=np.full(d, -np.inf), where=open_)
+        best = first_largest(rise)
+        if not rise[best] > 0.0:
+            return order[:k], gains[:k]
+        row = centred[:, best] @ centred - rows[:k, best] @ rows[:k]
+        row[best] += gamma
+        row /= np.sqrt(remaining[best])
+        order[k], gains[k], rows[k] = best, rise[best], row
+        left -= np.outer(left[:, best] / row[best], row)
+        remaining -= row**2
+        open_[best] = False
+    return order, gains
+
+
+def _single(centred: FloatArray, between: FloatArray, gamma: float) -> FloatArray:
+    """J of each feature by itself; 0 for constant features."""
+    total = _energies(centred) + gamma
+    return np.divide(_energies(between), total, out=np.zeros(len(total)), where=centred.any(axis=0))
+
+
+def _energies(A: FloatArray) -> FloatArray:
+    """Squared length of each column."""
+    lengths: FloatArray = np.einsum("ij,ij->j", A, A)
+    return lengths

@@ -1,0 +1,112 @@
+"""mRMR against its definition, scikit-feature's LCSI and fast-select."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from labelled_samples import labelled_samples
+from sklearn.metrics import mutual_info_score
+
+from raysel.baselines.filters.bins import bin_range
+from raysel.baselines.filters.mrmr import MRMR, select_features
+
+
+def selected(X, y, criterion="MID", bins=5, n_ranked=500):
+    return select_features(MRMR(bins=bins).prepare(X, y), bins, criterion, n_ranked)
+
+
+def bits(a, b):
+    return mutual_info_score(a, b) / np.log(2)
+
+
+@settings(max_examples=20, deadline=None)
+@given(labelled_samples(), st.integers(2, 6), st.sampled_from(["MID", "MIQ"]))
+def test_every_step_selects_the_largest_value(samples, bins, criterion):
+    X, y = samples
+    binned = bin_range(X).bins_of(X, bins).T
+    order, values = selected(X, y, criterion, bins)
+    assert sorted(order) == list(range(X.shape[1] - 1))  # all but the constant
+    for k, feature in enumerate(order):
+        found = {}
+        for j in set(range(len(binned) - 1)) - set(order[:k]):
+            relevance, redundancy = bits(binned[j], y), [bits(binned[j], binned[s]) for s in order[:k]]
+            mean = np.mean(redundancy) if redundancy else 0.0
+            found[j] = relevance if k == 0 else relevance - mean if criterion == "MID" else relevance / (mean + 0.01)
+        assert values[k] == pytest.approx(found[feature], abs=1e-9)
+        assert found[feature] >= max(found.values()) - 1e-8
+
+
+class OneOverSelected:
+    """The factor 1/k of LCSI's redundancy, of which the fork takes a constant only: counts the products."""
+
+    def __init__(self, n_features):
+        self.n_features, self.k, self.products = n_features, 1, 0
+
+    def __mul__(self, redundancy):
+        value = redundancy / self.k
+        self.products += 1
+        if self.products == self.n_features - self.k:
+            self.k, self.products = self.k + 1, 0
+        return value
+
+
+def lcsi_order(binned, y, n):
+    from skfeature.function.information_theoretical_based.LCSI import lcsi  # noqa: PLC0415 - a witness only
+
+    beta = OneOverSelected(binned.shape[1])
+    return lcsi(binned, y, mode="index", gamma=0, beta=beta, n_selected_features=n)
+
+
+def test_scikit_feature_selects_the_same(orl, usps):
+    for X, y, n in ((orl[0][:, ::16], orl[1], 8), (usps[0], usps[1], 10)):
+        binned = bin_range(X).bins_of(X, 5)
+        varies = np.flatnonzero(np.ptp(binned, axis=0))
+        np.testing.assert_array_equal(selected(X, y, n_ranked=n)[0], varies[lcsi_order(binned[:, varies], y, n)])
+
+
+@pytest.mark.slow
+def test_fast_select_selects_the_same(orl, usps):
+    from fast_select import mRMR  # noqa: PLC0415 - compiles for seconds
+
+    for X, y in (orl, usps):
+        binned = bin_range(X).bins_of(X, 5)
+        varies = np.flatnonzero(np.ptp(binned, axis=0))
+        theirs = mRMR(50, method="MID", backend="cpu").fit(binned[:, varies].astype(np.int64), y).top_features_
+        assert set(selected(X, y, n_ranked=50)[0]) == set(varies[theirs])  # they order ties otherwise
+    assert selected(X, y, n_ranked=50)[0].tolist() == varies[theirs].tolist()  # USPS: none
+
+
+@pytest.mark.parametrize("criterion", ["MID", "MIQ"])
+def test_a_copy_goes_last_and_a_constant_has_no_score(criterion):
+    y = np.arange(32) % 8
+    X = np.column_stack([y // 4, y // 4, y // 2 % 2, np.full(32, 7), y % 2]).astype(float)
+    mrmr = MRMR(criterion, bins=2).fit(X, y)
+    np.testing.assert_array_equal(mrmr.scores_, [4, 1, 3, 0, 2])
+    np.testing.assert_allclose(mrmr.relevance_, [1, 1, 1, 0, 1], atol=1e-12)
+
+
+@settings(max_examples=10, deadline=None)
+@given(labelled_samples(most_features=8), st.integers(1, 4))
+def test_after_the_selected_features_come_the_others_by_relevance(samples, n_ranked):
+    X, y = samples
+    mrmr, (order, values) = MRMR(n_ranked=n_ranked).fit(X, y), selected(X, y, n_ranked=n_ranked)
+    np.testing.assert_array_equal(mrmr.scores_[order], np.arange(len(order), 0, -1))
+    assert mrmr.objective_path_[0] == values.mean()
+    rest = np.setdiff1d(np.arange(X.shape[1] - 1), order)
+    assert (mrmr.scores_[rest] < 1).all()
+    np.testing.assert_array_equal(np.argsort(-mrmr.scores_[rest]), np.argsort(-mrmr.relevance_[rest]))
+    assert mrmr.scores_[-1] == 0  # the constant
+
+
+@pytest.mark.parametrize("criterion", ["MID", "MIQ"])
+def test_permuted_features_have_permuted_scores(usps, criterion):
+    X, y = usps
+    order = np.random.default_rng(0).permutation(X.shape[1])
+    straight, turned = (MRMR(criterion, n_ranked=20).fit(A, y).scores_ for A in (X, X[:, order]))
+    np.testing.assert_allclose(turned, straight[order], atol=1e-9)
+
+
+def test_constant_features_only():
+    assert not MRMR().fit(np.ones((4, 3)), [0, 0, 1, 1]).scores_.any()
