@@ -36,6 +36,11 @@ OWN: dict[str, str] = {
     "linear_svm": "raysel.baselines.classifiers.linear_svm:LinearSVM",
     "trace_ratio_lda": "raysel.baselines.projections.trace_ratio_lda:TraceRatioLDA",
     "aggregate": "raysel.baselines.projections.aggregate:Aggregate",
+    "two_dimensional_lda": "raysel.baselines.projections.two_dimensional_lda:TwoDimensionalLDA",
+    "nearest_neighbor": "raysel.baselines.classifiers.nearest_neighbor:NearestNeighbor",
+    "ml_knn": "raysel.baselines.multilabel.ml_knn:MLkNN",
+    "mcgf": "raysel.baselines.multilabel.mcgf:MCGF",
+    "mlls": "raysel.baselines.multilabel.mlls:MLLS",
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."
