@@ -110,7 +110,7 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         check_is_fitted(self)
         features = validate_data(self, X, dtype=np.float64, reset=False)
         members = self._members()
-        chunks = pairwise_distances_chunked(features, self.samples_, lambda D, _: _margins(D, members))
+        chunks = pairwise_distances_chunked(features, self.samples_, reduce_func=lambda D, _: _margins(D, members))
         values: FloatArray = np.concatenate(list(chunks))
         return values if len(self.classes_) > 2 or self.multilabel_ else values[:, 0]
 

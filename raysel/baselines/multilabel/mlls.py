@@ -61,8 +61,8 @@ class MLLS(OneShotEstimator, OneAgainstRest):
         min_{U, V, Theta}  ||X U - Y||^2 / n  +  a ||U - Theta V||^2  +  b ||U||^2,    Theta' Theta = I
 
     for centred samples X and centred signs Y of shape (n, c), with Theta of shape (n_features, rank),
-    a = alpha s^2 / n, b = beta s^2 / n and s the largest singular value of X. The minimum is given by a generalised eigenproblem, which
-    needs one decomposition of X for all configurations and matrices of c columns for each one:
+    a = alpha s^2 / n, b = beta s^2 / n and s the largest singular value of X. The minimum is given by a generalised
+    eigenproblem, which needs one decomposition of X for all configurations and matrices of c columns for each one:
 
         M = X'X / n + (a + b) I,   B = M^-1 X'Y / n,   B B' v = mu (I - a M^-1) v,   U = (M - a Theta Theta')^-1 X'Y / n
 
@@ -255,7 +255,7 @@ def shared_solution(
     plain = rotated / m[:, None]
     directions, sizes, _ = scipy.linalg.svd(plain / free[:, None], full_matrices=False, check_finite=False)
     n_used = min(rank, int(np.count_nonzero(sizes > EPS * sizes[:1]))) if a > 0 else 0
-    theta: FloatArray = scipy.linalg.qr(directions[:, :n_used] / free[:, None], mode="economic", check_finite=False)[0]
+    theta = np.linalg.qr(directions[:, :n_used] / free[:, None])[0]
     # (M - a Theta Theta')^-1 = M^-1 + a M^-1 Theta (I - a Theta' M^-1 Theta)^-1 Theta' M^-1
     weighted = theta / m[:, None]
     inner = np.eye(n_used) - a * (theta.T @ weighted)

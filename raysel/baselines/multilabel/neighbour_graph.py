@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from sklearn.neighbors import NearestNeighbors
 
 from raysel.arrays import FloatArray
 
 #: Largest number of samples: the dense matrices grow with its square, the time with its cube.
 MOST_SAMPLES = 6000
+
+#: Rounding error of a squared distance, as a share of the squared norms of its two samples.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
     """Decompose the Laplacian of the nearest-neighbour graph of some samples.
 
     Samples a and b are joined if one is among the ``n_neighbors`` nearest others of the other, with the weight
-    exp(-||x_a - x_b||^2 / g); g is the mean of the squared distances of all pairs of different samples.
+    exp(-||x_a - x_b||^2 / g); g is the mean of the squared distances of all pairs of different samples. All samples at
+    the distance of the last neighbour count as neighbours, so that the order of the samples does not matter.
 
     Parameters
     ----------
@@ -89,17 +92,29 @@ def laplacian(X: FloatArray, n_neighbors: int) -> FloatArray:
     Examples
     --------
     >>> laplacian(np.array([[0.0], [0.0], [5.0]]), 1).diagonal().round(2).tolist()
-    [1.22, 1.0, 0.22]
+    [1.22, 1.22, 0.45]
     """
     n = len(X)
-    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1), algorithm="brute").fit(X)
-    distances, neighbours = search.kneighbors()
+    centred = X - X.mean(axis=0)
+    norms = (centred**2).sum(axis=1)
+    squared = centred @ centred.T
+    squared *= -2.0
+    squared += norms[:, None]
+    squared += norms
+    np.maximum(squared, 0.0, out=squared)
+    squared[np.diag_indices(n)] = np.inf
     # The sum over all pairs is n times that of the squared distances to the mean.
-    width = 2.0 * float(((X - X.mean(axis=0)) ** 2).sum()) / (n - 1)
-    weights = np.exp(-(distances**2) / width) if width > 0 else np.ones_like(distances)
-    W = np.zeros((n, n))
-    W[np.arange(n)[:, None], neighbours] = weights
-    np.maximum(W, W.T, out=W)
+    width = 2.0 * float(norms.sum()) / (n - 1) or 1.0
+    k = min(n_neighbors, n - 1)
+    joined = np.empty((n, n), dtype=bool)
+    for row, norm, near in zip(squared, norms, joined, strict=True):
+        # Distances that differ by less than their rounding errors count as equal.
+        np.less_equal(row, np.partition(row, k - 1)[k - 1] + ROUNDING * (norm + norms), out=near)
+    joined |= joined.T
+    joined[np.diag_indices(n)] = False
+    squared /= -width
+    W = np.exp(squared, out=squared)
+    W[~joined] = 0.0
     np.negative(W, out=W)
     W[np.diag_indices(n)] = -W.sum(axis=1)
     return W

@@ -60,8 +60,9 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     ----------
     shape : tuple of (int, int), default=None
         Shape (a, b) of the samples, whose cells are the columns of X in C order. None: the samples are vectors.
-    n_components : (int, int), default=None
-        Number of columns k of L, at most a, and l of R, at most b. None: the side, at most c - 1.
+    n_components : (int, int) or int, default=None
+        Number of columns k of L, at most a, and l of R, at most b; an integer is both, for vectors k with l = 1. None:
+        the side, at most c - 1.
     shrinkage : float in (0, 1], default=0.01
         Weight s of a multiple of the identity in both within-class scatter matrices.
     passes : int, default=1
@@ -101,7 +102,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": ["array-like", None],
-        "n_components": ["array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "shrinkage": [Interval(Real, 0, 1, closed="right")],
         "passes": [Interval(Integral, 1, None, closed="left")],
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
@@ -111,7 +112,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     def __init__(
         self,
         shape: Sequence[int] | None = None,
-        n_components: Sequence[int] | None = None,
+        n_components: Sequence[int] | int | None = None,
         shrinkage: float = 0.01,
         passes: int = 1,
         n_features_to_select: int | None = None,
@@ -155,7 +156,9 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
         tuple of float
             Smaller for simpler models.
         """
-        size = np.inf if self.n_components is None else float(np.prod(self.n_components))
+        size = np.inf
+        if self.n_components is not None:
+            size = float(np.prod(self._components(vectors=self.shape is None)))
         return (size, -self.shrinkage, float(self.passes))
 
     def check(self, n_features: int) -> None:
@@ -179,7 +182,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
                 f" {n_features}."
             )
         if self.n_components is not None:
-            k, l = _pair("n_components", self.n_components)  # noqa: E741 - as in the paper
+            k, l = self._components(vectors=b == 1)  # noqa: E741 - as in the paper
             if k > a or l > b:
                 raise ConfigError(
                     f"n_components=({k}, {l}) does not fit samples of shape ({a}, {b}): give at most ({a}, {b})."
@@ -187,6 +190,13 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
 
     def _sides(self, n_features: int) -> tuple[int, int]:
         return (n_features, 1) if self.shape is None else _pair("shape", self.shape)
+
+    def _components(self, vectors: bool) -> tuple[int, int]:
+        """The pair (k, l) that ``n_components`` gives."""
+        given = self.n_components
+        if isinstance(given, int | np.integer):
+            return int(given), 1 if vectors else int(given)
+        return _pair("n_components", given)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> Deviations:
         """Compute the deviations of samples and class means.
@@ -245,9 +255,9 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     def _sizes(self, r: int, s: int, n_classes: int, n_features: int) -> tuple[int, int]:
         if self.n_components is None:
             return min(r, n_classes - 1), min(s, n_classes - 1)
-        k, l = _pair("n_components", self.n_components)  # noqa: E741
+        a, b = self._sides(n_features)
+        k, l = self._components(vectors=b == 1)  # noqa: E741
         if k > r or l > s:
-            a, b = self._sides(n_features)
             raise ConfigError(
                 f"n_components=({k}, {l}) does not fit the samples of shape ({a}, {b}), which vary in {r} directions of"
                 f" the rows and {s} of the columns: give at most ({r}, {s})."
@@ -302,9 +312,9 @@ def _range(matrices: FloatArray, axis: int) -> FloatArray | None:
     return thin_svd(np.moveaxis(matrices, axis, 2).reshape(-1, side))[2]
 
 
-def _pair(name: str, given: Sequence[int]) -> tuple[int, int]:
+def _pair(name: str, given: Sequence[int] | None) -> tuple[int, int]:
     """Convert a parameter to a pair of positive integers."""
-    sides = tuple(given)
+    sides = tuple(given or ())
     if len(sides) != 2 or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides):
         raise ConfigError(f"{name}={given!r} must be two positive whole numbers, e.g. (4, 3).")
     return int(sides[0]), int(sides[1])
