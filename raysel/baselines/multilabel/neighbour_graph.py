@@ -64,7 +64,8 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
     if key in _latest:
         _latest.move_to_end(key)
         return _latest[key]
-    values, vectors = scipy.linalg.eigh(laplacian(X, n_neighbors), overwrite_a=True, check_finite=False)
+    # Transposed, i.e. in LAPACK's order, the matrix is overwritten and not copied.
+    values, vectors = scipy.linalg.eigh(laplacian(X, n_neighbors).T, overwrite_a=True, check_finite=False)
     spectrum = GraphSpectrum(values, vectors)
     for array in (values, vectors):
         array.flags.writeable = False
