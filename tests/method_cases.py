@@ -45,7 +45,13 @@ CASES = [
     MethodCase("lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}]),
     MethodCase("linear_svm", {"C": 0.05, "penalty": "l1", "tol": 1e-6}, [{"C": 1.0}, {"penalty": "l2"}], {"C": 1e-5}),
     MethodCase("trace_ratio_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises"),
-    MethodCase("aggregate", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises", expected_failures=POOLED),
+    MethodCase(
+        "aggregate",
+        {"shrinkage": 0.1},
+        [{"shrinkage": 0.5}, {"criterion": "ratio_trace"}, {"intermediate_dim": 3}],
+        objective="rises",
+        expected_failures=POOLED,
+    ),
     MethodCase(
         "two_dimensional_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"passes": 2}], expected_failures=FIRST_COLUMNS
     ),

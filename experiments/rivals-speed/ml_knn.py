@@ -1,6 +1,5 @@
 """ML-kNN to 6000 samples: neighbours once, then configurations and predictions; memory linear in n."""
 
-import numpy as np
 from growth import N_LABELS, grow
 
 from raysel.baselines.multilabel.ml_knn import PREPARED_NEIGHBORS, MLkNN
@@ -21,9 +20,9 @@ def parts(X, Y, X_test):
     }
 
 
-def told(n, d):
-    """Neighbours and their distances, the test samples' and the labels' counts; a block of distances is 64 MB at most."""
-    return 8.0 * n * (3 * PREPARED_NEIGHBORS + 4 * N_LABELS + 2) + min(64e6, 8.0 * n * n) + 8.0 * np.ceil(n * d / 8)
+def told(n, _):
+    """Neighbours and their distances, and arrays of n x labels; scikit-learn's blocks of distances take about 2 MB."""
+    return 8.0 * n * (2 * PREPARED_NEIGHBORS + 3 * N_LABELS) + 2e6
 
 
 if __name__ == "__main__":

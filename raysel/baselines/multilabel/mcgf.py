@@ -43,8 +43,8 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
 
     The method is transductive: ``predict`` builds the graph of the training samples and all given ones, whose features
     (never labels) influence each other's predictions. Its time grows with the cube of the number of samples, its
-    memory with the square: for 6000 samples, which is the most, about 1 GB. The last decomposition is kept and shared
-    by configurations. Several modalities are concatenated.
+    memory with the square: for 6000 samples, which is the most, about 0.6 GB. The latest decompositions, up to 0.3 GB,
+    are kept and shared by configurations. Several modalities are concatenated.
 
     Parameters
     ----------
@@ -251,6 +251,6 @@ def correlated_scores(
 def _check_size(n: int, what: str) -> None:
     if n > MOST_SAMPLES:
         raise ConfigError(
-            f"{what} are too many for MCGF, whose graph of n samples takes {24e-9 * n**2:.1f} GB and a time that grows"
+            f"{what} are too many for MCGF, whose graph of n samples takes {17e-9 * n**2:.1f} GB and a time that grows"
             f" with n^3: use at most {MOST_SAMPLES} in total."
         )

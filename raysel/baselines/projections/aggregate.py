@@ -17,9 +17,8 @@ from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.components import component_numbers, warn_of_lost_directions
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
-from raysel.baselines.projections.lda import fisher_directions
 from raysel.errors import ConfigError, DataError
-from raysel.linalg.scatter import ScatterRange, centre, scatter_range
+from raysel.linalg.scatter import ScatterRange, centre, fisher_directions, scatter_range
 from raysel.linalg.trace_ratio import maximize_trace_ratio, shrunken
 from raysel.validation import Interval, StrOptions
 

@@ -176,7 +176,7 @@ def test_what_is_not_convex_or_too_large_is_refused():
     for alpha in (1.0, 2.5):
         with pytest.raises(ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"):
             MCGF(alpha=alpha).fit(X, Y)
-    with pytest.raises(ConfigError, match=r"6001 training samples are too many for MCGF, .* 0\.9 GB"):
+    with pytest.raises(ConfigError, match=r"6001 training samples are too many for MCGF, .* 0\.6 GB"):
         MCGF().check_training(np.zeros(6001, dtype=int))
     large = np.zeros((5981, 5))
     with pytest.raises(ConfigError, match="40 training samples and 5981 samples to predict are too many"):
