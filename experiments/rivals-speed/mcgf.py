@@ -18,7 +18,7 @@ def parts(X, Y, X_test):
 
 
 def told(n, d):
-    """As MCGF says where it refuses, two matrices and a mask of n x n; and the samples twice, and the process itself."""
+    """Two matrices and a mask of n x n, as MCGF says where it refuses; the samples twice, and 5 MB for the rest."""
     return 17.0 * n * n + 16.0 * n * d + 5e6
 
 

@@ -11,10 +11,13 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from raysel.base.registry import solver_capabilities
+from raysel.base.registry import build_solver, solver_capabilities
 from raysel.baselines.multilabel import neighbour_graph
 from raysel.baselines.multilabel.mcgf import MCGF, correlated_scores
 from raysel.baselines.multilabel.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
+from raysel.cv.prepared import make_fold_data
+from raysel.data.layouts import Tensor
+from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError
 
 
@@ -133,6 +136,23 @@ def test_it_sees_the_features_of_the_samples_beside_but_no_labels():
     np.testing.assert_allclose(model.decision_function(X[40:][order]), together[order], atol=1e-9)
     assert solver_capabilities("mcgf").transductive
     assert solver_capabilities("mcgf").reconstructed
+
+
+@pytest.mark.parametrize("name", ["mcgf", "ml_knn", "mlls", "nearest_neighbor"])
+def test_labels_of_the_held_out_samples_and_other_samples_change_nothing(name):
+    X, Y = draw(8, 80)
+    train, held_out, rng = np.arange(40), np.arange(40, 60), np.random.default_rng(0)
+    scrambled_X, scrambled_Y = X.copy(), Y.copy()
+    scrambled_Y[40:] = 1 - scrambled_Y[40:]
+    scrambled_X[60:] = 100 * rng.standard_normal((20, 5))
+    found = []
+    for samples, labels in ((X, Y), (scrambled_X, scrambled_Y)):
+        solver = build_solver(name, Tensor((5,)), {})
+        fold = make_fold_data(samples, labels, train, held_out, scaler=UnitScaler(), solver=solver)
+        for _ in solver.iterate(fold.X_train, fold.y_train, fold.prepared):
+            pass
+        found.append(solver.decision_function(fold.X_test))
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_graph_in_parts_has_a_solution():
