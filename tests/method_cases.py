@@ -22,6 +22,11 @@ KRONECKER = dict.fromkeys(
 MAPS = {"tasks": {"aligned": [np.random.default_rng(seed).standard_normal((d, 5)) for seed, d in enumerate((6, 8))]}}
 MAPPED = dict.fromkeys(["feature_order[[]tasks]", "constant_features[[]tasks]"], "a given map belongs to its columns")
 
+#: 2DLDA starts at R = [I; 0], as its paper does.
+FIRST_COLUMNS = {"feature_order[[]matrices*": "the first pass starts at the first columns of the matrices"}
+#: MCGF predicts on a graph of all samples that are given to predict.
+TRANSDUCTIVE = dict.fromkeys(["scikit-learn[[]check_methods_subset_invariance]"], "predictions depend on those beside")
+
 CASES = [
     MethodCase("smr", {"max_iter": 30, "tol": 1e-6}, [{"alpha": 0.3}, {"p": 0.5}, {"init": "identity"}], {"alpha": 2}),
     MethodCase("smml", {"tol": 1e-3}, [{"gamma1": 0.3}, {"gamma2": 0.0}], {"gamma1": 1.0}),
@@ -40,7 +45,6 @@ CASES = [
     MethodCase("lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}]),
     MethodCase("linear_svm", {"C": 0.05, "penalty": "l1", "tol": 1e-6}, [{"C": 1.0}, {"penalty": "l2"}], {"C": 1e-5}),
     MethodCase("trace_ratio_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises"),
-    MethodCase("aggregate", {"shrinkage": 0.1}, [{"shrinkage": 0.5}], objective="rises", expected_failures=POOLED),
     MethodCase("random_ranking", {}, expected_failures={"feature_order*": "draws features by their positions"}),
     MethodCase("variance"),
     MethodCase("information_gain", {}, [{"bins": 8}]),
@@ -48,6 +52,20 @@ CASES = [
     MethodCase("fisher_score", {}, [{"criterion": "set"}, {"criterion": "set", "gamma": 0.1, "n_ranked": 3}]),
     MethodCase("t_test", {}, [{"aggregate": "mean"}]),
     MethodCase("mrmr", {}, [{"criterion": "MIQ"}, {"bins": 3}, {"n_ranked": 2}]),
+    MethodCase(
+        "aggregate",
+        {"shrinkage": 0.1},
+        [{"shrinkage": 0.5}, {"criterion": "ratio_trace"}, {"intermediate_dim": 3}],
+        objective="rises",
+        expected_failures=POOLED,
+    ),
+    MethodCase(
+        "two_dimensional_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"passes": 2}], expected_failures=FIRST_COLUMNS
+    ),
+    MethodCase("nearest_neighbor", {}, [{"n_neighbors": 3}]),
+    MethodCase("ml_knn", {"n_neighbors": 5}, [{"n_neighbors": 3}, {"smoothing": 0.5}], agreement=0.95),
+    MethodCase("mcgf", {}, [{"alpha": 0.25}, {"beta": 0.1}], expected_failures=TRANSDUCTIVE),
+    MethodCase("mlls", {}, [{"alpha": 0.1}, {"beta": 0.1}, {"rank": 1}]),
     MethodCase("sklearn.linear_model.LogisticRegression", {"C": 0.5}, [{"C": 0.1}], tolerance=1e-3),
     MethodCase("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 5}, expected_failures=BY_POSITION),
     MethodCase("sklearn.feature_selection.SelectKBest", {"k": 3}),

@@ -43,6 +43,11 @@ OWN: dict[str, str] = {
     "fisher_score": "raysel.baselines.filters.fisher_score:FisherScore",
     "t_test": "raysel.baselines.filters.t_test:TTest",
     "mrmr": "raysel.baselines.filters.mrmr:MRMR",
+    "two_dimensional_lda": "raysel.baselines.projections.two_dimensional_lda:TwoDimensionalLDA",
+    "nearest_neighbor": "raysel.baselines.classifiers.nearest_neighbor:NearestNeighbor",
+    "ml_knn": "raysel.baselines.multilabel.ml_knn:MLkNN",
+    "mcgf": "raysel.baselines.multilabel.mcgf:MCGF",
+    "mlls": "raysel.baselines.multilabel.mlls:MLLS",
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."

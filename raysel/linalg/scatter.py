@@ -23,6 +23,9 @@ EPS = float(np.finfo(np.float64).eps)
 #: Roundings that a value of the data may have come through.
 FEW = 8
 
+#: Lower bound of the within-class share of a direction's total scatter.
+SMALLEST_WITHIN = 1e-8
+
 #: An eigenvalue of a Gram matrix below this share of the largest has lost half of its digits to rounding.
 RESOLVED = EPS**0.5
 
@@ -254,3 +257,30 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
         for reach in (0.0, float(np.linalg.norm(moved)))
     )
     return max(rank, most if most in {least, rank} else len(thin_svd(scaled, moved)[1]))
+
+
+def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tuple[FloatArray, FloatArray]:
+    """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
+
+    Parameters
+    ----------
+    reduced : ScatterRange
+        Scatter matrices within the range of the total one, of dimension r.
+    size : int
+        Number of directions.
+    shrinkage : float
+        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
+
+    Returns
+    -------
+    V : ndarray of shape (r, size)
+        Directions with V'S_wV = I, except for those without within-class scatter.
+    ratios : ndarray of shape (size,)
+        Ratio of between-class to total scatter of each direction, in descending order.
+    """
+    diagonal = (1 - shrinkage) * reduced.total + shrinkage * reduced.within_trace / reduced.rank
+    weighted = reduced.between / diagonal[:, None]
+    values, vectors = scipy.linalg.eigh(reduced.between.T @ weighted, check_finite=False)
+    values = np.maximum(values[: -size - 1 : -1], np.finfo(np.float64).tiny)
+    within = values * np.maximum(1 - (1 - shrinkage) * values, SMALLEST_WITHIN)
+    return weighted @ (vectors[:, : -size - 1 : -1] / np.sqrt(within)), values / (1 + shrinkage * values)

@@ -68,11 +68,13 @@ def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
     again = loaded.named_steps["solver"]
     assert type(again) is type(solver)
     assert again.get_params() == solver.get_params()
-    np.testing.assert_array_equal(again.scores_, solver.scores_)
+    if solver.capabilities.ranks:
+        np.testing.assert_array_equal(again.scores_, solver.scores_)
     np.testing.assert_array_equal(again.objective_path_, solver.objective_path_)
     if solver.capabilities.predicts:
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    if hasattr(solver, "transform"):
+        np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
 
 
 OLD_MODELS = Path(__file__).parent / "data"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import MODALITIES, TASKS, TENSOR, Capabilities
 from raysel.base.estimator import Estimator
-from raysel.base.projections.task_samples import task_label
+from raysel.base.projections.task_samples import TaskSamples, task_label
 from raysel.base.selector import Selector
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks
@@ -70,6 +70,29 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     # Not inherited, because inverse_transform of SelectorMixin does not apply to projections.
     _get_support_mask = Selector._get_support_mask  # noqa: SLF001
     get_support = SelectorMixin.get_support
+
+    def _keep(
+        self,
+        samples: Sequence[TaskSamples],
+        means: Sequence[FloatArray],
+        projections: Sequence[FloatArray],
+        values: Sequence[FloatArray],
+        embeddings: Sequence[FloatArray],
+    ) -> None:
+        """Set the fitted attributes from each task's U_i and the discriminant values of its columns."""
+        signs = [np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0) for U in projections]
+        labelled = [task.codes >= 0 for task in samples]
+        self.task_names_ = [task.name for task in samples]
+        self.means_ = list(means)
+        self.projections_ = [U * sign for U, sign in zip(projections, signs, strict=True)]
+        self.embeddings_ = [(Z * sign)[own] for Z, sign, own in zip(embeddings, signs, labelled, strict=True)]
+        self.embedded_labels_ = [task.y[own] for task, own in zip(samples, labelled, strict=True)]
+        self.task_scores_ = [
+            np.linalg.norm(U * (value / np.linalg.norm(U, axis=0)), axis=1)
+            for U, value in zip(projections, values, strict=True)
+        ]
+        self.scores_ = np.concatenate(self.task_scores_)
+        self.classes_ = np.unique(np.concatenate([task.classes for task in samples]))
 
     def transform_task(self, task: int, X: ArrayLike) -> FloatArray:
         """Project samples of one task, (X - mean_i) U_i.

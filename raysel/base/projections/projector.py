@@ -259,26 +259,3 @@ class TaskProjector(FittedProjection):
         projections = [s.lift(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
         embeddings = [s.embed(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
         self._keep(samples, [s.mean for s in ranges], projections, values, embeddings)
-
-    def _keep(
-        self,
-        samples: Sequence[TaskSamples],
-        means: Sequence[FloatArray],
-        projections: Sequence[FloatArray],
-        values: Sequence[FloatArray],
-        embeddings: Sequence[FloatArray],
-    ) -> None:
-        """Set the fitted attributes from each task's U_i and the discriminant values of its columns."""
-        signs = [np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0) for U in projections]
-        labelled = [task.codes >= 0 for task in samples]
-        self.task_names_ = [task.name for task in samples]
-        self.means_ = list(means)
-        self.projections_ = [U * sign for U, sign in zip(projections, signs, strict=True)]
-        self.embeddings_ = [(Z * sign)[own] for Z, sign, own in zip(embeddings, signs, labelled, strict=True)]
-        self.embedded_labels_ = [task.y[own] for task, own in zip(samples, labelled, strict=True)]
-        self.task_scores_ = [
-            np.linalg.norm(U * (value / np.linalg.norm(U, axis=0)), axis=1)
-            for U, value in zip(projections, values, strict=True)
-        ]
-        self.scores_ = np.concatenate(self.task_scores_)
-        self.classes_ = np.unique(np.concatenate([task.classes for task in samples]))

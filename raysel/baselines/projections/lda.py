@@ -7,17 +7,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 
-from raysel.arrays import FloatArray
 from raysel.base.one_shot import OneShotEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
-from raysel.linalg.scatter import ScatterRange
+from raysel.linalg.scatter import ScatterRange, fisher_directions
 from raysel.validation import Interval
-
-#: Lower bound of the within-class share of a direction's total scatter.
-SMALLEST_WITHIN = 1e-8
 
 
 class LDA(OneShotEstimator, TaskProjector):
@@ -89,30 +84,3 @@ class LDA(OneShotEstimator, TaskProjector):
         ratios = [ratio for _, ratio in solved]
         self._keep_reduced(samples, prepared, centred, [V for V, _ in solved], ratios)
         yield float(np.mean([ratio.sum() for ratio in ratios]))
-
-
-def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tuple[FloatArray, FloatArray]:
-    """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
-
-    Parameters
-    ----------
-    reduced : ScatterRange
-        Scatter matrices within the range of the total one, of dimension r.
-    size : int
-        Number of directions.
-    shrinkage : float
-        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
-
-    Returns
-    -------
-    V : ndarray of shape (r, size)
-        Directions with V'S_wV = I, except for those without within-class scatter.
-    ratios : ndarray of shape (size,)
-        Ratio of between-class to total scatter of each direction, in descending order.
-    """
-    diagonal = (1 - shrinkage) * reduced.total + shrinkage * reduced.within_trace / reduced.rank
-    weighted = reduced.between / diagonal[:, None]
-    values, vectors = scipy.linalg.eigh(reduced.between.T @ weighted, check_finite=False)
-    values = np.maximum(values[: -size - 1 : -1], np.finfo(np.float64).tiny)
-    within = values * np.maximum(1 - (1 - shrinkage) * values, SMALLEST_WITHIN)
-    return weighted @ (vectors[:, : -size - 1 : -1] / np.sqrt(within)), values / (1 + shrinkage * values)

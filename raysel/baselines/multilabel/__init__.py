@@ -1,0 +1,1 @@
+"""Baseline classifiers of samples with several labels."""

@@ -1,0 +1,215 @@
+"""MCGF against a Sylvester solver and refits without a sample's labels; what it may see of the test samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
+
+from raysel.base.registry import build_solver, solver_capabilities
+from raysel.baselines.multilabel import neighbour_graph
+from raysel.baselines.multilabel.mcgf import MCGF, correlated_scores
+from raysel.baselines.multilabel.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
+from raysel.cv.prepared import make_fold_data
+from raysel.data.layouts import Tensor
+from raysel.data.scaling import UnitScaler
+from raysel.errors import ConfigError
+
+
+def draw(seed, n=40, d=5, c=4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X @ rng.standard_normal((d, c)) + rng.standard_normal((n, c)) > 0.3).astype(int)
+
+
+def graph_by_loops(X, k):
+    D = squareform(pdist(X))
+    W = np.zeros_like(D)
+    g = (pdist(X) ** 2).mean()
+    for a in range(len(X)):
+        for b in [b for b in np.argsort(D[a], kind="stable") if b != a][:k]:
+            W[a, b] = W[b, a] = np.exp(-(D[a, b] ** 2) / g)
+    return np.diag(W.sum(axis=1)) - W
+
+
+def cosines(Y):
+    norms = np.linalg.norm(Y, axis=0)
+    return Y.T @ Y / np.where(norms * norms[:, None] > 0, norms * norms[:, None], 1)
+
+
+def solved(L, Y, C, beta, alpha):
+    """beta (F - Y) + L F - alpha F C = 0."""
+    return scipy.linalg.solve_sylvester(beta * np.eye(len(L)) + L, -alpha * C, beta * Y)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**16), k=st.integers(1, 8), n=st.integers(2, 25))
+def test_the_graph_is_that_of_the_loops(seed, k, n):
+    X, _ = draw(seed, n)
+    np.testing.assert_allclose(laplacian(X, k), graph_by_loops(X, min(k, n - 1)), atol=1e-12)
+
+
+def test_equal_samples_share_their_neighbours():
+    X, _ = draw(0, 15)
+    twice = np.concatenate([X, X])
+    order = np.random.default_rng(1).permutation(30)
+    np.testing.assert_allclose(laplacian(twice[order], 3), laplacian(twice, 3)[np.ix_(order, order)], atol=1e-12)
+    np.testing.assert_allclose(laplacian(np.ones((3, 2)), 1), 3 * np.eye(3) - 1)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    beta=st.sampled_from([0.1, 1.0, 10.0]),
+    alpha=st.sampled_from([0.0, 0.25, 0.75]),
+    empty=st.booleans(),
+)
+def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(seed, beta, alpha, empty):
+    X, Y = draw(seed, 30)
+    n = 20
+    Y[:, 0] *= not empty
+    L, C, given_labels = graph_by_loops(X, 10), cosines(Y[:n]), np.vstack([Y[:n], np.zeros((10, 4))])
+    F, own = correlated_scores(graph_spectrum(X, 10), Y[:n].astype(float), beta, alpha)
+    weight = beta * np.median(np.linalg.eigvalsh(L))
+    strength = alpha * weight / np.linalg.eigvalsh(C)[-1]
+    np.testing.assert_allclose(F, solved(L, given_labels, C, weight, strength), atol=1e-9)
+    for i in (0, 7, n - 1):
+        without = given_labels.copy()
+        without[i] = 0
+        np.testing.assert_allclose(F[i] - own[i], solved(L, without, C, weight, strength)[i], atol=1e-9)
+
+
+def test_the_boundary_leaves_the_share_of_the_label_above_it():
+    X, Y = draw(1, 60)
+    n = 40
+    model = MCGF().fit(X[:n], Y[:n])
+    F, own = correlated_scores(graph_spectrum(X, 10), Y[:n].astype(float), 1.0, 0.5)
+    values = model.decision_function(X[n:])
+    for label in range(4):
+        left_out, boundary = F[:n, label] - own[:, label], F[n, label] - values[0, label]
+        assert np.count_nonzero(left_out > boundary) == Y[:n, label].sum()
+        np.testing.assert_allclose(values[:, label], F[n:, label] - boundary, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(X[n:]), values > 0)
+
+
+def test_labels_that_all_or_none_have_are_answered_by_their_sign():
+    X, Y = draw(2, 60)
+    Y[:40, 1], Y[:40, 2] = 0, 1
+    predicted = MCGF().fit(X[:40], Y[:40]).predict(X[40:])
+    assert not predicted[:, 1].any()
+    assert predicted[:, 2].all()
+    assert not MCGF().fit(X[:40], np.zeros((40, 3), dtype=int)).predict(X[40:]).any()
+
+
+def test_one_label_a_sample_is_the_largest_score():
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    for classes in (2, 3):
+        own, labels = X[y < classes], y[y < classes]
+        train, test = np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1
+        model = MCGF().fit(own[train], labels[train])
+        one_hot = np.eye(classes)[labels[train]]
+        F, _ = correlated_scores(graph_spectrum(np.vstack([own[train], own[test]]), 10), one_hot, 1.0, 0.5)
+        values = F[train.sum() :]
+        found = model.decision_function(own[test])
+        np.testing.assert_allclose(found, values if classes > 2 else values[:, 1] - values[:, 0], atol=1e-12)
+        np.testing.assert_array_equal(model.predict(own[test]), values.argmax(axis=1))
+        assert model.score(own[test], labels[test]) > 0.9
+
+
+def test_it_sees_the_features_of_the_samples_beside_but_no_labels():
+    X, Y = draw(3, 80)
+    model = MCGF().fit(X[:40], Y[:40])
+    together = model.decision_function(X[40:])
+    # Fitted is what the training rows say; given rows come without labels, and change each other's scores.
+    assert {name: len(value) for name, value in vars(model).items() if name in {"samples_", "labelled_"}} == {
+        "samples_": 40,
+        "labelled_": 40,
+    }
+    assert not np.allclose(model.decision_function(X[40:60]), together[:20])
+    order = np.random.default_rng(0).permutation(40)
+    np.testing.assert_allclose(model.decision_function(X[40:][order]), together[order], atol=1e-9)
+    assert solver_capabilities("mcgf").transductive
+    assert solver_capabilities("mcgf").reconstructed
+
+
+@pytest.mark.parametrize("name", ["mcgf", "ml_knn", "mlls", "nearest_neighbor"])
+def test_labels_of_the_held_out_samples_and_other_samples_change_nothing(name):
+    X, Y = draw(8, 80)
+    train, held_out, rng = np.arange(40), np.arange(40, 60), np.random.default_rng(0)
+    scrambled_X, scrambled_Y = X.copy(), Y.copy()
+    scrambled_Y[40:] = 1 - scrambled_Y[40:]
+    scrambled_X[60:] = 100 * rng.standard_normal((20, 5))
+    found = []
+    for samples, labels in ((X, Y), (scrambled_X, scrambled_Y)):
+        solver = build_solver(name, Tensor((5,)), {})
+        fold = make_fold_data(samples, labels, train, held_out, scaler=UnitScaler(), solver=solver)
+        for _ in solver.iterate(fold.X_train, fold.y_train, fold.prepared):
+            pass
+        found.append(solver.decision_function(fold.X_test))
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_graph_in_parts_has_a_solution():
+    """Two groups far apart: the Laplacian has the eigenvalue 0 twice, and no label crosses."""
+    X, _ = draw(4, 24)
+    X[12:] += 1e3
+    y = np.repeat([0, 1], 12)
+    model = MCGF(n_neighbors=3).fit(X[::2], y[::2])
+    assert np.count_nonzero(graph_spectrum(np.vstack([X[::2], X[1::2]]), 3).values < 1e-9) >= 2
+    np.testing.assert_array_equal(model.predict(X[1::2]), y[1::2])
+
+
+def test_a_graph_of_pairs_has_a_solution():
+    """The median eigenvalue is 0 where more than half of them are: the mean takes its place."""
+    spectrum = GraphSpectrum(np.array([0.0, 0.0, 0.0, 2.0]), np.eye(4))
+    F, _ = correlated_scores(spectrum, np.eye(4), 1.0, 0.0)
+    np.testing.assert_allclose(F, np.diag([1, 1, 1, 0.5 / 2.5]), atol=1e-12)
+
+
+def test_configurations_share_the_decomposition(monkeypatch):
+    X, Y = draw(5, 50)
+    solved_sizes, eigh = [], scipy.linalg.eigh
+
+    def counting(A, **options):
+        solved_sizes.append(len(A))
+        return eigh(A, **options)
+
+    monkeypatch.setattr(neighbour_graph.scipy.linalg, "eigh", counting)
+    monkeypatch.setattr(neighbour_graph, "_latest", type(neighbour_graph._latest)())
+    found = [MCGF(beta, alpha).fit(X[:30], Y[:30]).decision_function(X[30:]) for beta in (0.1, 1) for alpha in (0, 0.5)]
+    assert solved_sizes.count(50) == 1
+    monkeypatch.setattr(neighbour_graph, "MOST_SAMPLES", 50)
+    MCGF().fit(X[:30], Y[:30]).decision_function(X[31:])
+    assert [len(kept.values) for kept in neighbour_graph._latest.values()] == [49]  # both exceed the limit
+    again = MCGF(1, 0.5).fit(X[:30], Y[:30]).decision_function(X[30:])
+    np.testing.assert_array_equal(again, found[3])
+
+
+def test_what_is_not_convex_or_too_large_is_refused():
+    X, Y = draw(6)
+    for alpha in (1.0, 2.5):
+        with pytest.raises(ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"):
+            MCGF(alpha=alpha).fit(X, Y)
+    with pytest.raises(ConfigError, match=r"6001 training samples are too many for MCGF, .* 0\.6 GB"):
+        MCGF().check_training(np.zeros(6001, dtype=int))
+    large = np.zeros((5981, 5))
+    with pytest.raises(ConfigError, match="40 training samples and 5981 samples to predict are too many"):
+        MCGF().fit(X, Y).predict(large)
+
+
+def test_permuted_labels_teach_nothing():
+    X, Y = draw(7, 300, c=3)
+    shuffled = np.random.default_rng(0).permutation(Y[:150])
+    rates = [(MCGF().fit(X[:150], T).predict(X[150:]) == Y[150:]).mean() for T in (Y[:150], shuffled)]
+    assert rates[0] > 0.65
+    assert rates[1] < 0.6
+
+
+def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
+    np.testing.assert_allclose(figures(MCGF(), msrcv2), [0.690, 0.653, 0.726, 0.711], atol=0.02)

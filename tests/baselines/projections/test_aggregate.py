@@ -1,0 +1,169 @@
+"""Aggregate with an intermediate dimension and by the ratio trace, against dense matrices."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import LinAlgWarning
+from sklearn.decomposition import PCA
+
+from raysel.baselines.projections.aggregate import Aggregate
+from raysel.baselines.projections.lda import LDA
+from raysel.errors import ConfigError
+
+
+def make_task(seed, n=60, D=10, c=4):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % c
+    return rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ rng.standard_normal((D, D)) / 2, y
+
+
+def pooled(tasks, dim):
+    """Samples of all tasks reduced by scikit-learn's PCA, scaled and padded, and their classes."""
+    rows, codes = [], []
+    for X, y in tasks:
+        Z = X - X.mean(axis=0)
+        if dim is not None:
+            pca = PCA(min(dim, *X.shape, len(X) - 1)).fit(X)
+            V = pca.components_.T
+            Z = Z @ (V * np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]))
+        rows.append(Z / np.sqrt((Z**2).sum() / len(Z)))
+        codes.append(y + 100 * len(codes))
+    width = max(Z.shape[1] for Z in rows)
+    return np.concatenate([np.pad(Z, ((0, 0), (0, width - Z.shape[1]))) for Z in rows]), np.concatenate(codes)
+
+
+def scatters(X, y):
+    centred = X - X.mean(axis=0)
+    means = {c: centred[y == c].mean(axis=0) for c in set(y)}
+    B = sum((y == c).mean() * np.outer(m, m) for c, m in means.items())
+    return B, centred.T @ centred / len(X) - B
+
+
+def require_same_directions(model, projected):
+    """Each column is the same but for its scale, and in each task for its sign."""
+    stop, lengths = 0, np.linalg.norm(projected, axis=0) / np.linalg.norm(np.concatenate(model.embeddings_), axis=0)
+    for Z in model.embeddings_:
+        own = projected[stop : stop + len(Z)] / lengths
+        np.testing.assert_allclose(Z * np.sign((Z * own).sum(axis=0)), own, atol=1e-6)
+        stop += len(Z)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**16), dim=st.sampled_from([None, 4, 7]), size=st.integers(1, 4))
+def test_the_ratio_trace_has_the_eigenvectors_of_the_dense_matrices(seed, dim, size):
+    tasks = [make_task(seed), make_task(seed + 1, n=40, D=7, c=3)]
+    X, y = pooled(tasks, dim)
+    B, W = scatters(X, y)
+    values, vectors = scipy.linalg.eig(np.linalg.solve(W, B))
+    order = np.argsort(-values.real)[:size]
+    model = Aggregate(n_components=size, intermediate_dim=dim, criterion="ratio_trace").fit_tasks(tasks)
+    require_same_directions(model, X @ vectors[:, order].real)
+    ratios = values.real[order] / (1 + values.real[order])
+    assert model.objective_path_[0] == pytest.approx(ratios.sum(), rel=1e-8)
+    assert (model.n_iter_, model.converged_) == (1, True)
+    for i, (own, _) in enumerate(tasks):
+        np.testing.assert_allclose(model.transform_task(i, own), model.embeddings_[i], atol=1e-9)
+
+
+def test_shrinkage_of_the_ratio_trace_is_that_of_the_dense_matrix():
+    tasks = [make_task(1), make_task(2, n=40, D=7, c=3)]
+    X, y = pooled(tasks, 6)
+    B, W = scatters(X, y)
+    W = 0.8 * W + 0.2 * np.trace(W) / len(W) * np.eye(len(W))
+    _, vectors = scipy.linalg.eigh(B, W)
+    model = Aggregate(n_components=3, shrinkage=0.2, intermediate_dim=6, criterion="ratio_trace").fit_tasks(tasks)
+    require_same_directions(model, X @ vectors[:, :-4:-1])
+
+
+def test_the_trace_ratio_of_reduced_tasks_is_that_of_the_pooled_samples():
+    tasks = [make_task(3), make_task(4, n=30, D=90, c=3)]
+    X, y = pooled(tasks, 6)
+    expected, model = Aggregate().fit(X, y), Aggregate(intermediate_dim=6).fit_tasks(tasks)
+    # One task of the pooled samples has one class more than the tasks' classes less one of each.
+    fewer = Aggregate(n_components=5).fit(X, y)
+    assert model.objective_path_[-1] == pytest.approx(fewer.objective_path_[-1], abs=1e-10)
+    assert expected.projections_[0].shape == (6, 6)
+    assert [U.shape for U in model.projections_] == [(10, 5), (90, 5)]
+
+
+def test_one_task_by_the_ratio_trace_is_lda():
+    X, y = make_task(5)
+    ours, lda = (m.fit(X, y) for m in (Aggregate(shrinkage=0.1, criterion="ratio_trace"), LDA(shrinkage=0.1)))
+    np.testing.assert_array_equal(ours.predict(X[::2]), lda.predict(X[::2]))
+    U, V = (m.projections_[0] / np.linalg.norm(m.projections_[0], axis=0) for m in (ours, lda))
+    np.testing.assert_allclose(U, V, atol=1e-9)
+
+
+def test_a_dimension_of_all_directions_only_rotates_each_task():
+    X, y = make_task(6)
+    full, none = (Aggregate(intermediate_dim=dim).fit(X, y) for dim in (10, None))
+    assert full.objective_path_[-1] == pytest.approx(none.objective_path_[-1], abs=1e-10)
+    np.testing.assert_allclose(full.scores_, none.scores_, atol=1e-8)
+
+
+def test_the_defaults_are_those_without_the_new_parameters():
+    tasks = [make_task(7), make_task(8, n=40, D=7, c=3)]
+    plain, named = Aggregate(None, None, 0.1), Aggregate(shrinkage=0.1, intermediate_dim=None, criterion="trace_ratio")
+    for ours in (plain, named):
+        ours.fit_tasks(tasks)
+    np.testing.assert_array_equal(plain.scores_, named.scores_)
+    assert plain._reduce(plain._samples(*tasks[0])).bases == ()
+
+
+def test_a_singular_within_class_scatter_is_warned_of():
+    tasks = [make_task(9, n=12, D=30), make_task(10, n=9, D=40, c=3)]
+    exceeds = "intermediate_dim=12 exceeds the number of samples minus 1 of every task"
+    with pytest.warns(LinAlgWarning, match=f"within-class scatter is singular: {exceeds}"):
+        Aggregate(intermediate_dim=12, criterion="ratio_trace").fit_tasks(tasks)
+    few = [make_task(11, n=8, D=30), make_task(12, n=40, D=40, c=20)]
+    freedom = "the pooled data have rank 30, but only 24 degrees of freedom within classes"
+    with pytest.warns(LinAlgWarning, match=freedom):
+        Aggregate(intermediate_dim=30, criterion="ratio_trace").fit_tasks(few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Aggregate(intermediate_dim=5, criterion="ratio_trace").fit_tasks(tasks)
+        Aggregate(intermediate_dim=12, criterion="ratio_trace", shrinkage=0.1).fit_tasks(tasks)
+        Aggregate(intermediate_dim=12).fit_tasks(tasks)
+
+
+def test_the_singular_scatter_separates_the_training_set_without_error():
+    """Two samples a class, as in the published experiment whose accuracy of .99 is that of its training set."""
+    tasks = [make_task(11, n=8, D=30), make_task(12, n=40, D=40, c=20)]
+    with pytest.warns(LinAlgWarning, match="singular"):
+        model = Aggregate(intermediate_dim=30, criterion="ratio_trace").fit_tasks(tasks)
+    for (_, y), Z in zip(tasks, model.embeddings_, strict=True):
+        means = np.stack([Z[y == c].mean(axis=0) for c in np.unique(y)])
+        assert (((Z[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) == y).all()
+
+
+def test_bad_parameters_are_named():
+    X, y = make_task(13)
+    with pytest.raises(ConfigError, match="n_components=6 exceeds intermediate_dim=5"):
+        Aggregate(n_components=6, intermediate_dim=5).check(10)
+    with pytest.raises(ConfigError, match="'criterion' parameter of Aggregate"):
+        Aggregate(criterion="trace").check(10)
+    with pytest.raises(ConfigError, match=r"whose class means span 3 directions: give at most 3"):
+        Aggregate(n_components=5, criterion="ratio_trace").fit(X, y)
+
+
+def test_real_faces_of_two_data_sets(real_data):
+    """ORL and USPS with five images a class: above chance in both, and the pooled tasks have the sizes asked for."""
+    tasks, tests = [], []
+    for name in ("ORL.npz", "USPS.npz"):
+        with np.load(real_data(name)) as file:
+            X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
+        train = np.concatenate([np.flatnonzero(y == c)[:5] for c in np.unique(y)])
+        tasks.append((X[train], y[train]))
+        rest = np.setdiff1d(np.arange(len(y)), train)[:400]
+        tests.append((X[rest], y[rest]))
+    model = Aggregate(shrinkage=0.1, intermediate_dim=60, criterion="ratio_trace").fit_tasks(tasks)
+    assert [U.shape for U in model.projections_] == [(1024, 48), (256, 48)]
+    accuracy = [(model.predict_task(i, X) == y).mean() for i, (X, y) in enumerate(tests)]
+    assert accuracy[0] > 0.7
+    assert accuracy[1] > 0.4
