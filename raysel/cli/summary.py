@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.study.export import stability_in_words, tasks_in_words
+from raysel.study.export import redundancy_in_words, report_in_words, stability_in_words, tasks_in_words
 from raysel.study.result import StudyResult
 
 
@@ -30,7 +30,7 @@ def print_summary(result: StudyResult, out: Console) -> None:
 
     out.print()
     out.print(_winners_table(result))
-    if result.is_ranked:
+    if result.ranks_features:
         line("features: number of features with a score (above 0) in that fold's winner", style="dim")
     for remark in result.remarks():
         line(f"\n{remark}", style="yellow")
@@ -38,16 +38,27 @@ def print_summary(result: StudyResult, out: Console) -> None:
         line(f"\n{text}")
     if result.task_scores:
         line(f"\nby task    {tasks_in_words(result)}")
-    model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
-    if result.is_ranked:
-        model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
-    line(model)
+    if result.report:
+        line(f"\nreported   test {report_in_words(result)}")
+    if result.has_final:
+        model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
+        if result.is_ranked:
+            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
+        line(model)
+    else:
+        line("\nmodel      none (cv.final is false)")
     found = result.winner_convergence
     if found.n_fits:  # not recorded by version 0.1
-        line(f"converged  {found.n_converged} of {found.n_fits} winners, the model among them")
-    if result.is_ranked:
+        among = ", the model among them" if result.has_final else ""
+        line(f"converged  {found.n_converged} of {found.n_fits} winners{among}")
+    if result.ranks_features:
         line(f"stability  {stability_in_words(result)}")
+    if redundancy := redundancy_in_words(result):
+        line(f"redundancy {redundancy}")
+    if result.is_ranked:
         line(f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)")
+    elif result.ranks_features:
+        line(f"rankings   {result.directory.folds}/ (of the outer folds), {result.directory.ranking}/ (manifest.json)")
     else:
         line(f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features")
     line(f"study      {result.path}")
@@ -65,15 +76,15 @@ def _winners_table(result: StudyResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("fold", no_wrap=True)
     table.add_column("winner")  # the only column that wraps where the terminal is narrow
-    names = [*(["features"] if result.is_ranked else []), f"inner {metric}", f"test {metric}"]
+    names = [*(["features"] if result.ranks_features else []), f"inner {metric}", f"test {metric}"]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for refit in result.outer:
-        n_scored = [str(result.n_scored[refit.fold])] if result.is_ranked else []
+        n_scored = [str(result.n_scored[refit.fold])] if result.ranks_features else []
         table.add_row(refit.fold, Text(refit.name), *n_scored, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
     inner_mean = sum(result.inner_scores) / len(result.inner_scores)
     mean = [f"{inner_mean:.3f}", f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"]
-    table.add_row("mean", "", *([""] if result.is_ranked else []), *mean, style="bold")
+    table.add_row("mean", "", *([""] if result.ranks_features else []), *mean, style="bold")
     return table
 
 
