@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -40,27 +41,8 @@ def print_summary(result: StudyResult, out: Console) -> None:
         line(f"\nby task    {tasks_in_words(result)}")
     if result.report:
         line(f"\nreported   test {report_in_words(result)}")
-    if result.has_final:
-        model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
-        if result.is_ranked:
-            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
-        line(model)
-    else:
-        line("\nmodel      none (cv.final is false)")
-    found = result.winner_convergence
-    if found.n_fits:  # not recorded by version 0.1
-        among = ", the model among them" if result.has_final else ""
-        line(f"converged  {found.n_converged} of {found.n_fits} winners{among}")
-    if result.ranks_features:
-        line(f"stability  {stability_in_words(result)}")
-    if redundancy := redundancy_in_words(result):
-        line(f"redundancy {redundancy}")
-    if result.is_ranked:
-        line(f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)")
-    elif result.ranks_features:
-        line(f"rankings   {result.directory.folds}/ (of the outer folds), {result.directory.ranking}/ (manifest.json)")
-    else:
-        line(f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features")
+    for text in _model_in_words(result):
+        line(text)
     line(f"study      {result.path}")
     for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
         line(label + text)
@@ -69,6 +51,31 @@ def print_summary(result: StudyResult, out: Console) -> None:
             f"           not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. "
             f"To upload the journal again: python -m raysel.tune --replay {shlex.quote(str(result.path))}"
         )
+
+
+def _model_in_words(result: StudyResult) -> Iterator[str]:
+    """Yield the lines on the model, its ranking and the figures of the winners."""
+    if result.has_final:
+        model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
+        if result.is_ranked:
+            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
+        yield model
+    else:
+        yield "\nmodel      none (cv.final is false)"
+    found = result.winner_convergence
+    if found.n_fits:  # not recorded by version 0.1
+        among = ", the model among them" if result.has_final else ""
+        yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
+    if result.ranks_features:
+        yield f"stability  {stability_in_words(result)}"
+    if redundancy := redundancy_in_words(result):
+        yield f"redundancy {redundancy}"
+    if result.is_ranked:
+        yield f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)"
+    elif result.ranks_features:
+        yield f"rankings   {result.directory.folds}/ (of the outer folds), {result.directory.ranking}/ (manifest.json)"
+    else:
+        yield f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features"
 
 
 def _winners_table(result: StudyResult) -> Table:

@@ -13,10 +13,10 @@ from sklearn.svm import LinearSVC
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
-from raysel.cv.class_scores import class_scores
 from raysel.cv.knn import knn_path, knn_scores
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.errors import ConfigError
+from raysel.metrics.class_scores import class_scores
 from raysel.metrics.classification import classification_metric, needs_scores
 from raysel.metrics.ranks import descending_order
 

@@ -18,11 +18,11 @@ from raysel.base.estimator import Estimator
 from raysel.base.models import trusted_types, untrusted_types
 from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
 from raysel.config.schema import StudyConfig
-from raysel.cv.class_scores import gives_class_scores
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
+from raysel.metrics.class_scores import class_scores, gives_class_scores
 from raysel.metrics.classification import classification_metric, needs_scores
 
 #: Number of samples of each class, or with and without each label, in the trial fit of a scikit-learn class.
@@ -80,14 +80,15 @@ def _metrics(config: StudyConfig) -> list[tuple[str, str]]:
     return [("evaluation.metric", config.evaluation.metric), *report]
 
 
+def _needs_own_scores(config: StudyConfig) -> bool:
+    return config.evaluation.classifier == "native" and any(needs_scores(name) for _, name in _metrics(config))
+
+
 def _check_scores(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
     """Check that the model itself has scores of the classes if a metric needs them; knn and linear_svm do."""
-    wanted = [(key, metric) for key, metric in _metrics(config) if needs_scores(metric)]
-    if not wanted or config.evaluation.classifier != "native":
-        return
-    for name, solver in solvers:
+    for name, solver in solvers if _needs_own_scores(config) else ():
         if not gives_class_scores(solver):
-            key, metric = wanted[0]
+            key, metric = next((key, metric) for key, metric in _metrics(config) if needs_scores(metric))
             raise ConfigError(
                 f"{key}: {metric} needs scores of the classes, and {config.solver.name} ({name}) has neither "
                 "decision_function nor predict_proba; leave the metric out, or use evaluation.classifier knn or "
@@ -201,6 +202,9 @@ def _find_out(
     for key, solver in tried.items():
         shown = f"{name} ({key})" if len(tried) > 1 else name
         _check_classifier(config.evaluation.classifier, shown, ranks[key], hasattr(solver, "predict"))
+        if _needs_own_scores(config):
+            n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
+            class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
     return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
 
 

@@ -166,8 +166,8 @@ class StudyResult:
         refits = self.refits
         if not self.has_final:
             raise StudyError(
-                f"the study {self.name} has no final model, because cv.final is false: start a study with cv.final: "
-                "true and cv.plan set to this one's plan.json, if it has that fold, for a model and its ranking."
+                f"the study {self.name} has no final model, because cv.final is false; for a model and its ranking "
+                "run a study with cv.final: true."
             )
         return next(refit for refit in refits if refit.fold == FINAL)
 
