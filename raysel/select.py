@@ -12,7 +12,7 @@ from rich.console import Console
 
 from raysel.api import open_study
 from raysel.errors import RayselError, UnfinishedStudyError
-from raysel.study.export import export_result, stability_in_words
+from raysel.study.export import export_result, redundancy_in_words, report_in_words, stability_in_words
 from raysel.tracking.directory import newest_study
 
 
@@ -43,15 +43,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     out = Console(soft_wrap=True, highlight=False)
     found = result.winner_convergence
-    out.print(f"{result.name} in {path}: {result.final.name}", markup=False)
+    model = result.final.name if result.has_final else "no final model"
+    out.print(f"{result.name} in {path}: {model}", markup=False)
     out.print(
         f"test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD) over {len(result.outer)} outer folds",
         markup=False,
     )
-    if result.is_ranked:
+    if result.report:
+        out.print(f"test {report_in_words(result)}", markup=False)
+    if result.ranks_features:
         out.print(f"stability {stability_in_words(result, arguments.top)}", markup=False)
+    if redundancy := redundancy_in_words(result, arguments.top):
+        out.print(f"redundancy {redundancy}", markup=False)
     if found.n_fits:  # not recorded by version 0.1
-        out.print(f"{found.n_converged} of {found.n_fits} winners converged, the model among them", markup=False)
+        among = ", the model among them" if result.has_final else ""
+        out.print(f"{found.n_converged} of {found.n_fits} winners converged{among}", markup=False)
     for remark in result.remarks(arguments.top):
         out.print(remark, markup=False, style="yellow")
     if result.is_ranked:

@@ -30,7 +30,7 @@ ORL = [
     *("orl-smr", "--set", "cv.outer=3", "--set", "solver.params.max_iter=4"),
     *("--set", "solver.space={alpha: {logspace: [0.003, 0.3, 12]}, rank: [1, 2, 4, 6, 8]}"),
 ]
-TIMES = ("started", "ended")
+TIMES = ("started", "ended", "cpu_seconds")
 
 
 def kinds(study: Path) -> Counter[str]:

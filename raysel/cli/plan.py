@@ -37,17 +37,22 @@ def describe(study: Study) -> Iterator[str]:
     counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
     groups = f", {len(np.unique(data.groups))} groups kept together" if data.groups is not None else ""
     kind = "label" if data.is_multilabel else "class"
-    yield f"data      {data.name}: {data.n_samples} samples x {data.n_features} features{groups}"
+    only = f", only {', '.join(config.dataset.only)}" if config.dataset.only else ""
+    yield f"data      {data.name}{only}: {data.n_samples} samples x {data.n_features} features{groups}"
     yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
     each = " on each outer fold" if config.search.adaptive else ""
     stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
     how = f"{study.n_configurations} configurations{each} ({config.search.method}{stops})"
     yield f"solver    {config.solver.name}, {how}"
-    yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, and a final fold on all data"
+    final = "and a final fold on all data" if config.cv.final else "no final fold, so no model"
+    yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, {final}"
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
         shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
         yield f"  {fold.name:<16}{', '.join(shown)}"
+    scored = config.evaluation
+    report = f"; reported on the test samples: {', '.join(scored.report)}" if scored.report else ""
+    yield f"scores    {scored.metric} by {scored.classifier}{report}"
     cost = estimate_cost(study)
     yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
     yield f"memory    {(data.X.nbytes + cost.prepared_bytes) / 2**20:.0f} MiB shared by all workers"

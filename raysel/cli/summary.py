@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.study.export import stability_in_words, tasks_in_words
+from raysel.study.export import redundancy_in_words, report_in_words, stability_in_words, tasks_in_words
 from raysel.study.result import StudyResult
 
 
@@ -30,7 +31,7 @@ def print_summary(result: StudyResult, out: Console) -> None:
 
     out.print()
     out.print(_winners_table(result))
-    if result.is_ranked:
+    if result.ranks_features:
         line("features: number of features with a score (above 0) in that fold's winner", style="dim")
     for remark in result.remarks():
         line(f"\n{remark}", style="yellow")
@@ -38,18 +39,10 @@ def print_summary(result: StudyResult, out: Console) -> None:
         line(f"\n{text}")
     if result.task_scores:
         line(f"\nby task    {tasks_in_words(result)}")
-    model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
-    if result.is_ranked:
-        model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
-    line(model)
-    found = result.winner_convergence
-    if found.n_fits:  # not recorded by version 0.1
-        line(f"converged  {found.n_converged} of {found.n_fits} winners, the model among them")
-    if result.is_ranked:
-        line(f"stability  {stability_in_words(result)}")
-        line(f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)")
-    else:
-        line(f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features")
+    if result.report:
+        line(f"\nreported   test {report_in_words(result)}")
+    for text in _model_in_words(result):
+        line(text)
     line(f"study      {result.path}")
     for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
         line(label + text)
@@ -60,20 +53,45 @@ def print_summary(result: StudyResult, out: Console) -> None:
         )
 
 
+def _model_in_words(result: StudyResult) -> Iterator[str]:
+    """Yield the lines on the model, its ranking and the figures of the winners."""
+    if result.has_final:
+        model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
+        if result.is_ranked:
+            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
+        yield model
+    else:
+        yield "\nmodel      none (cv.final is false)"
+    found = result.winner_convergence
+    if found.n_fits:  # not recorded by version 0.1
+        among = ", the model among them" if result.has_final else ""
+        yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
+    if result.ranks_features:
+        yield f"stability  {stability_in_words(result)}"
+    if redundancy := redundancy_in_words(result):
+        yield f"redundancy {redundancy}"
+    if result.is_ranked:
+        yield f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)"
+    elif result.ranks_features:
+        yield f"rankings   {result.directory.folds}/ (of the outer folds), {result.directory.ranking}/ (manifest.json)"
+    else:
+        yield f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features"
+
+
 def _winners_table(result: StudyResult) -> Table:
     metric = result.metric
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("fold", no_wrap=True)
     table.add_column("winner")  # the only column that wraps where the terminal is narrow
-    names = [*(["features"] if result.is_ranked else []), f"inner {metric}", f"test {metric}"]
+    names = [*(["features"] if result.ranks_features else []), f"inner {metric}", f"test {metric}"]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for refit in result.outer:
-        n_scored = [str(result.n_scored[refit.fold])] if result.is_ranked else []
+        n_scored = [str(result.n_scored[refit.fold])] if result.ranks_features else []
         table.add_row(refit.fold, Text(refit.name), *n_scored, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
     inner_mean = sum(result.inner_scores) / len(result.inner_scores)
     mean = [f"{inner_mean:.3f}", f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"]
-    table.add_row("mean", "", *([""] if result.is_ranked else []), *mean, style="bold")
+    table.add_row("mean", "", *([""] if result.ranks_features else []), *mean, style="bold")
     return table
 
 

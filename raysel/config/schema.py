@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
@@ -15,6 +16,11 @@ from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from
 class _Section(BaseModel):
     # The texts below the keys are their descriptions, which `raysel.config.describe` lists.
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    """First name that is repeated; None if all differ."""
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 # Strict: "3" and true are not counts.
@@ -58,6 +64,9 @@ class DatasetConfig(_Section):
     """Height and width of a sample, where the file does not hold them."""
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
     """Name and number of columns of each modality in the order of the columns, where the file does not hold them."""
+    only: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """Modalities of the file that are used, in the file's order; the columns of the others are left out. All are used
+    by default."""
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
     scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] = "unit"
@@ -72,13 +81,14 @@ class DatasetConfig(_Section):
                 "give exactly one of `source` (a built-in set, e.g. digits), `path` (a file) and "
                 "`tasks` (a list of both)"
             )
-        if self.tasks is not None and (self.shape or self.modalities or self.exclude_labels):
+        if self.tasks is not None and (self.shape or self.modalities or self.only or self.exclude_labels):
             raise ValueError(
-                "`shape`, `modalities` and `exclude_labels` are for one file; a task has a `shape` of its own"
+                "`shape`, `modalities`, `only` and `exclude_labels` are for one file; a task has a `shape` of its own"
             )
-        names = [task.name for task in self.tasks or ()]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"the task {twice[0]} is named twice; give each task a name of its own")
+        if twice := _repeated(self.only or ()):
+            raise ValueError(f"`only` names the modality {twice} twice; name each once")
+        if twice := _repeated([task.name for task in self.tasks or ()]):
+            raise ValueError(f"the task {twice} is named twice; give each task a name of its own")
         return self
 
 
@@ -111,7 +121,10 @@ class EvaluationConfig(_Section):
     n_features: tuple[Count, ...] = ()
     """Increasing numbers of features, each of which is scored; the score is their mean. Not used by native."""
     metric: str = "accuracy"
-    """Metric of the predictions, larger is better, e.g. accuracy, balanced_accuracy or macro_f1."""
+    """Metric of the predictions, larger is better, e.g. accuracy, balanced_accuracy, macro_f1 or
+    mean_average_precision."""
+    report: tuple[str, ...] = ()
+    """Further metrics, of the winners on the outer test samples only; they choose nothing."""
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
@@ -119,6 +132,8 @@ class EvaluationConfig(_Section):
             raise ValueError(f"`n_features` is needed by classifier {self.classifier}, e.g. n_features: [10, 20, 50]")
         if list(self.n_features) != sorted(set(self.n_features)):
             raise ValueError(f"`n_features` {list(self.n_features)} must increase, without repeats")
+        if twice := _repeated([self.metric, *self.report]):
+            raise ValueError(f"`report` names {twice}, which is `metric` or named before; leave it out")
         return self
 
 
@@ -138,6 +153,9 @@ class CVConfig(_Section):
     """Array or column of the data file with a group for each sample; groups stay whole in all folds."""
     plan: str | None = None
     """Path of the plan.json of another study, whose folds are used."""
+    final: Annotated[bool, Field(strict=True)] = True
+    """Whether a final fold selects a configuration and fits it on all samples; without it there are scores and the
+    rankings of the outer folds, but no model and no ranking of the features by it."""
 
     @model_validator(mode="after")
     def _two_outer_folds(self) -> CVConfig:
@@ -247,7 +265,13 @@ class StudyConfig(_Section):
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""
-        return self.model_dump(mode="json", exclude_none=True)
+        described = self.model_dump(mode="json", exclude_none=True)
+        # Left out at their defaults: configurations of before there were these keys keep their hash.
+        if self.cv.final:
+            del described["cv"]["final"]
+        if not self.evaluation.report:
+            del described["evaluation"]["report"]
+        return described
 
     @property
     def hash(self) -> str:
@@ -263,4 +287,6 @@ class StudyConfig(_Section):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):
             described["dataset"]["modalities"] = list(modalities.items())  # their order tells whose a column is
+        if only := described["dataset"].get("only"):
+            described["dataset"]["only"] = sorted(only)  # the file has the order
         return described

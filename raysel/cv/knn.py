@@ -1,17 +1,21 @@
-"""Nearest-neighbour predictions for increasing numbers of the best features, in one pass."""
+"""Nearest-neighbour predictions and class scores for increasing numbers of the best features, in one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dgemm
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.linalg.class_distances import distance_differences
 
 #: Number of distances in a block of test samples, so that the block stays in a core's cache.
 _CACHED = 2**16
+#: Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
+_PRECISION = 16 * np.finfo(np.float64).eps
 
 
 def knn_path(
@@ -60,6 +64,82 @@ def knn_path(
     n_neighbors = min(n_neighbors, len(X_train))
     multilabel = y_train.ndim == 2
     classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
+    for block in _distances(X_train, X_test, order, n_features):
+        rounding = (block.of_test, block.of_train)
+        predicted[block.position, block.rows] = _vote(block.squared, rounding, codes, len(classes), n_neighbors)
+    return classes[predicted]
+
+
+def knn_scores(
+    X_train: FloatArray, y_train: LabelArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
+) -> FloatArray:
+    """Score each class by the distances to the nearest samples in the best ``n`` features, for each ``n``.
+
+    The score of a class is the distance to the nearest training sample of another class minus that to the nearest of
+    its own; that of a label, the distance to the nearest sample without it minus that to the nearest with it.
+
+    Parameters
+    ----------
+    X_train : ndarray of shape (n_train, d)
+        Training samples.
+    y_train : ndarray of shape (n_train,), or a 0/1 indicator of shape (n_train, n_labels)
+        Labels of the training samples.
+    X_test : ndarray of shape (n_test, d)
+        Samples to score.
+    order : ndarray of int, shape (d,)
+        Indices of the features, best first.
+    n_features : sequence of int
+        Numbers of best features to score with, increasing.
+
+    Returns
+    -------
+    ndarray of shape (len(n_features), n_test, n_classes)
+        Scores of the classes in sorted order, or of the labels; minus infinity for a label that no training sample
+        has, infinity for one that all have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 5.0], [1.0, 5.0]])
+    >>> knn_scores(X, np.array(["a", "b"]), X, np.array([0, 1]), [1, 2])[0].tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    if y_train.ndim == 1:
+        _, codes = np.unique(y_train, return_inverse=True)
+        by_class = np.argsort(codes, kind="stable")
+        X_train, starts = X_train[by_class], np.flatnonzero(np.diff(codes[by_class], prepend=-1))
+        n_classes = len(starts)
+    else:
+        having = [y_train[:, label] == 1 for label in range(y_train.shape[1])]
+        n_classes = len(having)
+    scores = np.empty((len(n_features), len(X_test), n_classes))
+    for block in _distances(X_train, X_test, order, n_features):
+        if y_train.ndim == 1:
+            nearest = np.minimum.reduceat(block.squared, starts, axis=1)
+            found = distance_differences(_rooted(nearest, block))
+        else:
+            sides = [[block.squared[:, m].min(axis=1, initial=np.inf) for m in (~own, own)] for own in having]
+            without, having_it = (_rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True))
+            found = without - having_it
+        scores[block.position, block.rows] = found
+    return scores
+
+
+class _Distances(NamedTuple):
+    """Squared distances in some best features, for a block of test samples."""
+
+    position: int  # of the number of features
+    rows: slice  # of the test samples
+    squared: FloatArray  # (n_rows, n_train), up to the squared norm of each test sample
+    of_test: FloatArray  # (n_rows,), _PRECISION times the squared norms of the test samples
+    of_train: FloatArray  # (n_train,), as of_test; the sum of both bounds the rounding error of a distance
+
+
+def _distances(
+    X_train: FloatArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
+) -> Iterator[_Distances]:
+    """Yield the distances of each block of test samples, for each number of features; the arrays are reused."""
     features = order[: n_features[-1]]
     # Centred at the median of some samples: no precision is lost far from zero or to an outlier, and integers stay
     # exact, so that tied distances between them stay tied.
@@ -72,20 +152,29 @@ def knn_path(
         parts.append(
             (np.insert(a, stop - start, 1.0, axis=1), np.insert(-2.0 * b, stop - start, (b * b).sum(1), axis=1))
         )
-    predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
-    # Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
-    precision = 16 * np.finfo(np.float64).eps
     block = max(16, _CACHED // len(X_train))
     for first in range(0, len(X_test), block):
         rows = slice(first, first + block)
         distances = np.zeros((len(test[rows]), len(X_train)))
         of_test, of_train = np.zeros(len(distances)), np.zeros(len(X_train))
-        for chosen, (a, b) in zip(predicted, parts, strict=True):
+        for position, (a, b) in enumerate(parts):
             dgemm(1.0, b.T, a[rows].T, 1.0, distances.T, trans_a=True, overwrite_c=True)
-            of_test += precision * (a[rows, :-1] ** 2).sum(axis=1)
-            of_train += precision * b[:, -1]
-            chosen[rows] = _vote(distances, (of_test, of_train), codes, len(classes), n_neighbors)
-    return classes[predicted]
+            of_test += _PRECISION * (a[rows, :-1] ** 2).sum(axis=1)
+            of_train += _PRECISION * b[:, -1]
+            yield _Distances(position, rows, distances, of_test, of_train)
+
+
+def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
+    """Distances from squared ones that lack the test samples' squared norms.
+
+    They are rounded to single precision: equal distances must give equal scores, whatever their last bits.
+    """
+    norms = (block.of_test / _PRECISION)[:, None]
+    squared = nearest + norms
+    # Near zero the sample has about the norm of its neighbour.
+    squared[squared <= 3 * _PRECISION * norms] = 0.0
+    rounded: FloatArray = np.sqrt(squared).astype(np.float32).astype(np.float64)
+    return rounded
 
 
 def _vote(

@@ -86,14 +86,14 @@ class OuterFold:
 
 @dataclass(frozen=True)
 class NestedPlan:
-    """Outer folds, the inner folds of each, and the final fold.
+    """Outer folds, the inner folds of each, and the final fold if there is one.
 
     Parameters
     ----------
     n_samples : int
         Number of samples of the data set.
     folds : tuple of OuterFold
-        Outer folds, the final fold last.
+        Outer folds, the final fold last if there is one.
 
     Examples
     --------
@@ -117,6 +117,7 @@ class NestedPlan:
         groups: LabelArray | None,
         seed: int,
         train_per_class: int | None = None,
+        final: bool = True,
     ) -> NestedPlan:
         """Draw the folds.
 
@@ -137,6 +138,8 @@ class NestedPlan:
         train_per_class : int, optional
             Number of samples of each class in an outer training set, drawn once a repeat; all other samples are
             tested, and ``outer`` is not used. By default the data are split into ``outer`` folds.
+        final : bool, default=True
+            Whether there is a final fold; the outer folds are the same without it.
 
         Returns
         -------
@@ -171,7 +174,8 @@ class NestedPlan:
                 pairs = [draw_per_class(y, train_per_class, groups=groups, random_state=state)]
             prefix = f"repeat{repeat}_" if repeats > 1 else ""
             folds += [nested(f"{prefix}outer{i}", repeat, i, *pair) for i, pair in enumerate(pairs)]
-        folds.append(nested(FINAL, 0, outer, everything, everything[:0]))
+        if final:
+            folds.append(nested(FINAL, 0, outer, everything, everything[:0]))
         return cls(len(y), tuple(folds))
 
     @property
@@ -180,9 +184,9 @@ class NestedPlan:
         return tuple(fold for fold in self.folds if fold.name != FINAL)
 
     @property
-    def final(self) -> OuterFold:
-        """Fold that trains on all samples."""
-        return self.folds[-1]
+    def final(self) -> OuterFold | None:
+        """Fold that trains on all samples; None if there is none."""
+        return self.folds[-1] if self.folds[-1].name == FINAL else None
 
     def training_sets(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the indices of each inner fold's training and validation samples, outer fold by outer fold."""
@@ -232,7 +236,7 @@ class NestedPlan:
         }
 
     @classmethod
-    def load(cls, path: Path, y: LabelArray, groups: LabelArray | None) -> NestedPlan:
+    def load(cls, path: Path, y: LabelArray, groups: LabelArray | None, *, final: bool = True) -> NestedPlan:
         """Read the folds from a file and check them against the data.
 
         Parameters
@@ -243,6 +247,8 @@ class NestedPlan:
             Labels of the data set.
         groups : ndarray of shape (n_samples,) or None
             Group of each sample.
+        final : bool, default=True
+            Whether the final fold is needed; False leaves out the one that the file holds.
 
         Returns
         -------
@@ -252,7 +258,7 @@ class NestedPlan:
         Raises
         ------
         ConfigError
-            If the file cannot be read as a plan, or the plan does not pass `check`.
+            If the file cannot be read as a plan, lacks the final fold, or the plan does not pass `check`.
         """
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
@@ -273,7 +279,12 @@ class NestedPlan:
                 f"cv.plan: {path} cannot be read as the plan.json of a study: {error!r}. Give one that a study wrote."
             ) from error
         plan.check(y, groups, str(path))
-        return plan
+        if final and plan.final is None:
+            raise ConfigError(
+                f"cv.plan: {path}: the plan lacks the fold `final`, as those of studies with cv.final: false do. Set "
+                "cv.final to false, or give the plan of a study with a final fold."
+            )
+        return plan if final else cls(plan.n_samples, plan.outer)
 
     def check(self, y: LabelArray, groups: LabelArray | None, origin: str) -> None:
         """Check that a plan fits the data and has no test or validation sample in a training set.
@@ -299,11 +310,12 @@ class NestedPlan:
         if self.n_samples != len(y):
             refuse(f"the plan was made for {self.n_samples} samples, but the data set has {len(y)}.")
         names = [fold.name for fold in self.folds]
-        if len(names) < 3 or names[-1] != FINAL or len(set(names)) < len(names):
+        if len(self.outer) < 2 or FINAL in names[:-1] or len(set(names)) < len(names):
             refuse("the plan must have two or more outer folds with distinct names, and the fold `final` last.")
         if len({(fold.repeat, fold.index) for fold in self.folds}) < len(names):
             refuse("two folds have the same repeat and index, so their random states would be the same.")
-        if len(self.final.train) != len(y) or len(self.final.test):
+        final = self.final
+        if final is not None and (len(final.train) != len(y) or len(final.test)):
             refuse("the fold `final` must train on all samples and have no test samples.")
         for fold in self.folds:
             if fold.name != FINAL and not len(fold.test):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from raysel.arrays import LabelArray
+from raysel.arrays import FloatArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.scoring import Evaluation
-from raysel.data.task_blocks import Samples, as_samples
+from raysel.data.task_blocks import Samples, TaskBlocks, as_samples
+from raysel.metrics.ranks import descending_order
+from raysel.metrics.redundancy import redundancy
 
 
 def refit_winner(
@@ -29,6 +33,7 @@ def refit_winner(
     scaler: TransformerMixin,
     evaluation: Evaluation,
     random_state: int,
+    redundancy_sizes: Sequence[int] = (),
 ) -> tuple[RefitRecord, Any]:
     """Fit scaler and solver on an outer training set and score them once on its test set.
 
@@ -50,11 +55,13 @@ def refit_winner(
         Scores the solver on the test samples.
     random_state : int
         Seed of the classifier that scores.
+    redundancy_sizes : sequence of int, default=()
+        Numbers of best features whose redundancy over all samples is recorded for an outer fold.
 
     Returns
     -------
     record : RefitRecord
-        Scores, objective and convergence of the refit.
+        Scores, objective, convergence and CPU time of the refit.
     model : Pipeline
         Fitted scaler and solver.
     """
@@ -63,17 +70,22 @@ def refit_winner(
     X_train = as_samples(scaler.fit_transform(X[fold.train]))
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
+        before = time.process_time()
         model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
+        cpu_seconds = time.process_time() - before
     test_scores: list[float] = []
+    report: dict[str, list[float | None]] = {}
+    redundant: list[float | None] = []
     if len(fold.test):
-        score = evaluation.scorer(
-            X_train,
-            y[fold.train],
-            as_samples(scaler.transform(X[fold.test])),
-            y[fold.test],
-            random_state,
-        )
-        test_scores = score(solver).tolist()
+        sets = X_train, y[fold.train], as_samples(scaler.transform(X[fold.test])), y[fold.test]
+        test_scores = evaluation.scorer(*sets, random_state)(solver).tolist()
+        if evaluation.report:
+            found = evaluation.reporter(*sets, random_state)(solver)
+            report = {name: _with_none(values) for name, values in found.items()}
+        # Features of several tasks are of different samples, so they have no correlation.
+        if redundancy_sizes and hasattr(solver, "scores_") and not isinstance(X, TaskBlocks):
+            order = descending_order(solver.scores_)[: int((solver.scores_ > 0).sum())]
+            redundant = _with_none(redundancy(X, order, redundancy_sizes))
     inner_score = winner.folds[fold.name].score
     assert inner_score is not None  # noqa: S101 - a winner has a score
     converged, gap = convergence_of(solver)
@@ -91,8 +103,16 @@ def refit_winner(
         converged=converged,
         gap=gap,
         warnings=_messages(caught),
+        report=report,
+        redundancy=redundant,
+        cpu_seconds=cpu_seconds,
     )
     return record, model
+
+
+def _with_none(values: FloatArray) -> list[float | None]:
+    """Values as a list, None for those that are not finite, which JSON cannot hold."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:

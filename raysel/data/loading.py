@@ -8,7 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
-from raysel.arrays import LabelArray
+import numpy as np
+
+from raysel.arrays import IntArray, LabelArray
 from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData, find_data_file
@@ -42,6 +44,7 @@ def load_dataset(
     modalities: Mapping[str, int] | None = None,
     groups: str | None = None,
     exclude_labels: Collection[str] = (),
+    only: Collection[str] | None = None,
 ) -> Dataset:
     """Load a data set by name or from a file.
 
@@ -68,6 +71,9 @@ def load_dataset(
         `save_dataset` stored.
     exclude_labels : collection of str, default=()
         Names of the columns of an indicator to exclude.
+    only : collection of str, default=None
+        Names of the modalities to use; the data set is the one of a file that holds only those, in the file's order.
+        None: all.
 
     Returns
     -------
@@ -108,6 +114,11 @@ def load_dataset(
         if modalities is not None:
             layout = _modalities(modalities, X.shape[1:], source)
         X = X.reshape(len(X), math.prod(X.shape[1:]))
+    names = contents.feature_names
+    if only is not None:
+        columns, layout = _only(only, layout, source)
+        X, names = np.take(X, columns, axis=1), tuple(names[i] for i in columns) if names else ()
+    if not isinstance(X, TaskBlocks):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
     y, label_names = _exclude(contents.y, contents.label_names, exclude_labels, source)
     try:
@@ -117,7 +128,7 @@ def load_dataset(
             layout=layout,
             name=contents.name or Path(source).stem,
             groups=contents.groups,
-            feature_names=contents.feature_names,
+            feature_names=names,
             label_names=label_names,
         )
     except MemoryError as error:
@@ -132,6 +143,20 @@ def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: s
             f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
         )
     return layout
+
+
+def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray, Layout]:
+    """Columns of the named modalities in their order in the file, and their layout."""
+    if not isinstance(layout, Modalities):
+        raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
+    for name in only:
+        if name not in layout.modalities:
+            close = get_close_matches(name, layout.modalities, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(layout.modalities)}."
+            raise DataError(f"only: {source} has no modality {name}; {hint}")
+    kept = Modalities({name: width for name, width in layout.modalities.items() if name in only})
+    slices = layout.slices()
+    return np.concatenate([np.r_[slices[name]] for name in kept.modalities]), kept
 
 
 def _exclude(

@@ -65,4 +65,5 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
             scaler=study.scaler(),
             evaluation=study.evaluation,
             random_state=state,
+            redundancy_sizes=study.redundancy_sizes,
         )

@@ -11,9 +11,11 @@ from sklearn.metrics import f1_score, precision_score
 
 from raysel.arrays import LabelArray
 from raysel.errors import ConfigError, DataError
+from raysel.metrics.average_precision import mean_average_precision
 from raysel.plugins import load_plugin, plugin_names, warn_of_clash
 
-#: Takes y_true and y_pred, shape (n_samples,) or (n_samples, n_labels).
+#: Takes y_true and y_pred, shape (n_samples,) or (n_samples, n_labels); metrics of scores take an indicator of the
+#: classes or labels and their scores, both of shape (n_samples, n_classes).
 Metric: TypeAlias = Callable[[LabelArray, LabelArray], float]
 
 
@@ -110,15 +112,40 @@ METRICS: dict[str, Metric] = {
     "micro_precision": _scikit_learn(precision_score, average="micro", zero_division=0),
     # A loss with scikit-learn's sign and name, so that larger is better here too.
     "neg_hamming_loss": _neg_hamming_loss,
+    "mean_average_precision": mean_average_precision,
 }
 
 _ONE_LABEL = {"balanced_accuracy"}
+
+#: Metrics of the classes' scores rather than of predictions.
+_OF_SCORES = {"mean_average_precision"}
 
 #: The entry point group in which other packages register metrics: functions of y_true and y_pred, larger is better.
 GROUP = "raysel.metrics"
 
 
-def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
+def needs_scores(name: str) -> bool:
+    """Whether a metric is one of the scores of the classes or labels, and not of predictions.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric.
+
+    Returns
+    -------
+    bool
+        False for metrics of other packages.
+
+    Examples
+    --------
+    >>> needs_scores("mean_average_precision"), needs_scores("accuracy")
+    (True, False)
+    """
+    return name in _OF_SCORES
+
+
+def classification_metric(name: str, *, multilabel: bool = False, key: str = "evaluation.metric") -> Metric:
     """Metric of the given name.
 
     Parameters
@@ -127,11 +154,14 @@ def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
         One of ``METRICS``, or one that another package registers under the entry point ``raysel.metrics``.
     multilabel : bool, default=False
         Whether the metric must take multi-label indicators.
+    key : str, default="evaluation.metric"
+        Key of the configuration that names the metric, for the error.
 
     Returns
     -------
     callable
-        ``metric(y_true, y_pred) -> float``; larger is better.
+        ``metric(y_true, y_pred) -> float``, or ``metric(indicator, scores) -> float`` if `needs_scores`; larger is
+        better.
 
     Raises
     ------
@@ -152,9 +182,9 @@ def classification_metric(name: str, *, multilabel: bool = False) -> Metric:
         known = [*METRICS, *plugin_names(GROUP)]
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
-        raise ConfigError(f"evaluation.metric: unknown metric {name!r}; {hint}")
+        raise ConfigError(f"{key}: unknown metric {name!r}; {hint}")
     if multilabel and name in _ONE_LABEL:
         able = ", ".join(known for known in METRICS if known not in _ONE_LABEL)
-        raise ConfigError(f"evaluation.metric: {name} is for one label a sample, and y is an indicator; take {able}.")
+        raise ConfigError(f"{key}: {name} is for one label a sample, and y is an indicator; take {able}.")
     warn_of_clash(GROUP, name, METRICS)
     return METRICS[name]

@@ -22,7 +22,8 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
-from raysel.metrics.classification import classification_metric
+from raysel.metrics.class_scores import class_scores, gives_class_scores
+from raysel.metrics.classification import classification_metric, needs_scores
 
 #: Number of samples of each class, or with and without each label, in the trial fit of a scikit-learn class.
 _TRIED_PER_CLASS = 10
@@ -69,7 +70,30 @@ def _check_method(config: StudyConfig) -> None:
         )
     if issubclass(solver_class(name), Estimator):  # other classes are checked once fitted: only then ranks is known
         _check_classifier(classifier, name, can.ranks, can.predicts)
-    classification_metric(config.evaluation.metric)
+    for key, metric in _metrics(config):
+        classification_metric(metric, key=key)
+
+
+def _metrics(config: StudyConfig) -> list[tuple[str, str]]:
+    """Keys and names of the metric and of those that are reported."""
+    report = [("evaluation.report", name) for name in config.evaluation.report]
+    return [("evaluation.metric", config.evaluation.metric), *report]
+
+
+def _needs_own_scores(config: StudyConfig) -> bool:
+    return config.evaluation.classifier == "native" and any(needs_scores(name) for _, name in _metrics(config))
+
+
+def _check_scores(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
+    """Check that the model itself has scores of the classes if a metric needs them; knn and linear_svm do."""
+    for name, solver in solvers if _needs_own_scores(config) else ():
+        if not gives_class_scores(solver):
+            key, metric = next((key, metric) for key, metric in _metrics(config) if needs_scores(metric))
+            raise ConfigError(
+                f"{key}: {metric} needs scores of the classes, and {config.solver.name} ({name}) has neither "
+                "decision_function nor predict_proba; leave the metric out, or use evaluation.classifier knn or "
+                "linear_svm if the method ranks features."
+            )
 
 
 def _check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -> None:
@@ -94,7 +118,8 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
             raise ConfigError(
                 f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
             )
-        classification_metric(config.evaluation.metric, multilabel=True)
+        for key, metric in _metrics(config):
+            classification_metric(metric, multilabel=True, key=key)
     layout = dataset.layout.to_json()["kind"]
     if layout not in can.layouts:
         able = able_solvers(lambda c: layout in c.layouts)
@@ -177,6 +202,9 @@ def _find_out(
     for key, solver in tried.items():
         shown = f"{name} ({key})" if len(tried) > 1 else name
         _check_classifier(config.evaluation.classifier, shown, ranks[key], hasattr(solver, "predict"))
+        if _needs_own_scores(config):
+            n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
+            class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
     return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
 
 
@@ -254,6 +282,7 @@ def check_configurations(
             solver.check_training(dataset.y[train], None if dataset.tasks is None else dataset.tasks[train])
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
+    _check_scores(config, solvers)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
     return _find_out(config, dataset, solvers, train, scaler)

@@ -24,6 +24,7 @@ from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DirectoryError
+from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
 from raysel.study.checks import Findings, check_configurations, check_settings
@@ -126,7 +127,15 @@ class Study:
         """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
         tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
-        return Evaluation(settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks)
+        return Evaluation(
+            settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks, settings.report
+        )
+
+    @property
+    def redundancy_sizes(self) -> tuple[int, ...]:
+        """Numbers of best features whose redundancy is recorded: ``evaluation.n_features``, else the default top."""
+        scored = self.config.evaluation.n_features
+        return scored or (default_n_selected(scored, self.dataset.n_features),)
 
     def prepare_key(self, params: Mapping[str, Any]) -> str:
         """Return the values of the parameters that the method's preparation depends on, as JSON.
@@ -198,6 +207,7 @@ def _load_data(config: StudyConfig) -> Dataset:
             modalities=source.modalities,
             groups=groups,
             exclude_labels=source.exclude_labels,
+            only=source.only,
         )
     tasks = {t.name: load_dataset(t.source or t.path or "", shape=t.shape, groups=groups) for t in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
@@ -207,14 +217,14 @@ def _draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nes
     """Draw a study's folds, or read those of a resumed study or of ``cv.plan``."""
     if plan is not None:
         try:
-            return NestedPlan.load(plan, dataset.y, dataset.groups)
+            return NestedPlan.load(plan, dataset.y, dataset.groups, final=config.cv.final)
         except ConfigError as error:
             raise DirectoryError(
                 f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
                 "Undo the change, or start a new study in another directory."
             ) from error
     if config.cv.plan:
-        return NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups)
+        return NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups, final=config.cv.final)
     return NestedPlan.make(
         dataset.y,
         outer=config.cv.outer,
@@ -223,6 +233,7 @@ def _draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nes
         train_per_class=config.cv.train_per_class,
         groups=dataset.groups,
         seed=config.seed,
+        final=config.cv.final,
     )
 
 

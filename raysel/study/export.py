@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
     Returns
     -------
     list of Path
-        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features),
-        model.skops (only if the model was saved) and manifest.json.
+        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features and there
+        is a final model), model.skops (only if the model was saved) and manifest.json.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def stability_in_words(result: StudyResult, top: int | None = None) -> str:
     Parameters
     ----------
     result : StudyResult
-        Result of a finished study that has a ranking.
+        Result of a finished study whose method ranks features.
     top : int, optional
         Number of features that count as selected; `StudyResult.default_top` by default.
 
@@ -107,8 +108,60 @@ def stability_in_words(result: StudyResult, top: int | None = None) -> str:
     str
         E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"``.
     """
-    ranking = result.ranking(top)
-    return f"of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
+    stability = result.stability(top)
+    return f"of the top {top or result.default_top} over {len(result.outer)} overlapping outer folds: {stability}"
+
+
+def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:
+    """Return the redundancy of the best features as one line, with what it is of and over what.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    top : int, optional
+        Number of features that count as selected; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    str
+        E.g. ``"of the top 10 over all 400 samples, mean of 5 outer folds: 0.31"``; empty if it was not recorded for
+        this number of features.
+    """
+    values = result.fold_redundancy.get(top or result.default_top)
+    if values is None:
+        return ""
+    known, n = [value for value in values if value is not None], result.stored.study.n_samples
+    value = f"{np.mean(known):.2f}" if known else "undefined (fewer than two features have a score)"
+    folds = f"{len(known)} of {len(values)}" if 0 < len(known) < len(values) else f"{len(values)}"
+    return f"of the top {top or result.default_top} over all {n} samples, mean of {folds} outer folds: {value}"
+
+
+def report_in_words(result: StudyResult) -> str:
+    """Return the mean and the standard deviation over the outer folds of each metric of ``evaluation.report``.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"mean_average_precision 0.873 ± 0.021 (SD)"``; empty if there are no further metrics.
+    """
+    return ", ".join(f"{name} {_mean_in_words(own)}" for name, own in result.report.items())
+
+
+def _mean_in_words(values: Sequence[float | None]) -> str:
+    mean, spread = _mean_and_sd(values)
+    return "undefined on an outer fold" if np.isnan(mean) else f"{mean:.3f} ± {spread:.3f} (SD)"
+
+
+def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:
+    """Mean and standard deviation, NaN if a value is undefined."""
+    numbers = np.array(values, dtype=np.float64)
+    return float(np.mean(numbers)), float(np.std(numbers, ddof=1))
 
 
 def markdown(result: StudyResult) -> str:
@@ -126,24 +179,34 @@ def markdown(result: StudyResult) -> str:
     """
     metric, n_scored, d = result.metric, result.n_scored, len(result.feature_names)
     inner, test = float(np.mean(result.inner_scores)), f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
-    model = f"Model: {result.final.name}, fitted on all {result.stored.study.n_samples} samples (run `final`)."
+    ranked = result.ranks_features
+    head = ["outer fold", "winner", *(["features with a score"] if ranked else []), f"inner {metric}", f"test {metric}"]
+    rows = [head + [f"test {name}" for name in result.report], ["---"] * (len(head) + len(result.report))]
+    for i, refit in enumerate(result.outer):
+        row = [refit.fold, refit.name, *([f"{n_scored[refit.fold]}"] if ranked else [])]
+        row += [f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
+        rows.append([*row, *("undefined" if v[i] is None else f"{v[i]:.3f}" for v in result.report.values())])
+    mean = ["**mean**", "", *([""] if ranked else []), f"{inner:.3f}", f"**{test}**"]
+    rows.append([*mean, *(_mean_in_words(values) for values in result.report.values())])
+    table = [_markdown_row(row) for row in rows]
+    told = []
+    if result.has_final:
+        told.append(f"Model: {result.final.name}, fitted on all {result.stored.study.n_samples} samples (run `final`).")
     if result.is_ranked:
-        head = ["| outer fold | winner | features with a score | " + f"inner {metric} | test {metric} |"]
-        head.append("|---|---|---|---|---|")
-        rows = [
-            f"| {r.fold} | {r.name} | {n_scored[r.fold]} | {r.inner_score:.3f} | {r.test_score:.3f} |"
-            for r in result.outer
-        ]
-        mean = f"| **mean** | | | {inner:.3f} | **{test}** |"
-        model += f" {n_scored[result.final.fold]} of {d} features have a score in it."
-        model += f" Stability {stability_in_words(result)}."
-    else:
-        head = [f"| outer fold | winner | inner {metric} | test {metric} |", "|---|---|---|---|"]
-        rows = [f"| {r.fold} | {r.name} | {r.inner_score:.3f} | {r.test_score:.3f} |" for r in result.outer]
-        mean = f"| **mean** | | {inner:.3f} | **{test}** |"
+        told.append(f"{n_scored[result.final.fold]} of {d} features have a score in it.")
+    if ranked:
+        told.append(f"Stability {stability_in_words(result)}.")
+    if redundancy := redundancy_in_words(result):
+        told.append(f"Redundancy {redundancy}.")
     remarks = [f"- {remark}" for remark in result.remarks()]
     tasks = [f"Test {metric} by task: {tasks_in_words(result)}.", ""] if result.task_scores else []
-    return "\n".join([*head, *rows, mean, "", *tasks, model, *([""] if remarks else []), *remarks])
+    return "\n".join([*table, "", *tasks, " ".join(told), *([""] if remarks else []), *remarks])
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    if set(cells) == {"---"}:
+        return f"|{'|'.join(cells)}|"
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
 
 def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
@@ -174,6 +237,11 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
     }
     if result.task_scores:
         scores["tasks"] = result.task_scores
+    if result.report:
+        scores["report"] = {
+            name: dict(zip(("test_mean", "test_std", "test"), (*_mean_and_sd(values), values), strict=True))
+            for name, values in result.report.items()
+        }
     described = {
         "name": result.name,
         "command": command,
@@ -196,16 +264,23 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
         "features_with_score": result.n_scored,
         "scores": scores,
     }
-    if result.is_ranked:
-        ranking = result.ranking(top)
+    if result.ranks_features:
+        stability, n_selected = result.stability(top), top or result.default_top
         described |= {
-            "top": ranking.n_selected,
+            "top": n_selected,
             "stability": {
-                "value": ranking.stability.value,
-                "of_the_top": ranking.n_selected,
-                "over": f"{ranking.n_folds} overlapping outer folds",
-                "undefined_because": ranking.stability.reason or None,
+                "value": stability.value,
+                "of_the_top": n_selected,
+                "over": f"{len(result.outer)} overlapping outer folds",
+                "undefined_because": stability.reason or None,
             },
+        }
+    if result.fold_redundancy:
+        described["redundancy"] = {
+            "of": "mean absolute correlation of the pairs among each outer fold's top features",
+            "over": f"all {study.n_samples} samples",
+            "mean_of_the_top": result.redundancy,
+            "by_fold_of_the_top": result.fold_redundancy,
         }
     return described
 
@@ -230,9 +305,18 @@ def figures(result: StudyResult) -> dict[str, Any]:
         "inner_mean": float(np.mean(result.inner_scores)),
         "cut": result.cut,
     }
-    if result.is_ranked:
-        stability = result.ranking().stability.value
+    if result.ranks_features:
+        stability = result.stability().value
         found["stability"] = stability if np.isfinite(stability) else None
+    redundancy = result.redundancy.get(result.default_top)
+    if redundancy is not None:
+        found["redundancy"] = redundancy if np.isfinite(redundancy) else None
+    if result.report:
+        means = {name: _mean_and_sd(values) for name, values in result.report.items()}
+        found["report"] = {
+            name: {"test_mean": mean if np.isfinite(mean) else None, "test_std": sd if np.isfinite(sd) else None}
+            for name, (mean, sd) in means.items()
+        }
     convergence = result.winner_convergence
     if convergence.n_fits:
         found["winners_converged"] = convergence.n_converged / convergence.n_fits

@@ -44,7 +44,7 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
     # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
     solver = type(study.solver(study.examples[0].params))
     code: list[Callable[..., Any]] = [solver_class(config.solver.name), solver]
-    code.append(classification_metric(config.evaluation.metric))
+    code += [classification_metric(name) for name in (config.evaluation.metric, *config.evaluation.report)]
     return StudyRecord(
         id=id_,
         name=config.name,

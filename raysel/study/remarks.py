@@ -42,7 +42,7 @@ def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[st
     unranked_folds : sequence of str
         Names of the folds whose winner gives no feature scores.
     n_refits : int
-        Number of winners, including that of the final fold.
+        Number of winners, including that of the final fold if there is one.
 
     Yields
     ------
@@ -53,6 +53,17 @@ def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[st
         yield "There is no ranking of the features: the method gives no feature scores."
     elif unranked_folds:
         yield f"There is no ranking of the features: the winners of {', '.join(unranked_folds)} give no feature scores."
+
+
+def final_remarks() -> Iterator[str]:
+    """Remark that there is neither a final model nor its ranking, because the study has no final fold.
+
+    Yields
+    ------
+    str
+        One sentence.
+    """
+    yield "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
 
 
 def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
@@ -104,7 +115,8 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     Parameters
     ----------
     n_scored : mapping of str to int
-        Number of features with a score in each fold's winner, including the final fold; empty without a ranking.
+        Number of features with a score in each fold's winner, including the final fold if there is one; empty if the
+        method does not rank features.
     top : int
         Largest number of features that count as selected.
 
@@ -115,11 +127,12 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
     """
     if not n_scored:
         return
-    if n_scored[FINAL] == 0:
+    if n_scored.get(FINAL) == 0:
         yield "The final model selects no feature: none has a score above 0."
-    empty = [fold for fold, n in n_scored.items() if n == 0 and fold != FINAL]
+    outer = {fold: n for fold, n in n_scored.items() if fold != FINAL}
+    empty = [fold for fold, n in outer.items() if n == 0]
     if empty:
-        yield f"The winners of {len(empty)} of {len(n_scored) - 1} outer folds select no feature: {', '.join(empty)}."
+        yield f"The winners of {len(empty)} of {len(outer)} outer folds select no feature: {', '.join(empty)}."
     fewer = [f"{fold} {n}" for fold, n in n_scored.items() if 0 < n < top]
     if fewer:
         yield f"Fewer features than the top {top} have a score, and only those are selected: {', '.join(fewer)}."

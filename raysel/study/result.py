@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raysel.arrays import BoolArray
+from raysel.arrays import BoolArray, FloatArray
 from raysel.base.models import load_model
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.metrics.ranks import selection_ranks
+from raysel.metrics.stability import Stability, nogueira_stability
+from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
 from raysel.study import tables
 from raysel.study.remarks import (
     convergence_remarks,
+    final_remarks,
     fit_remarks,
     model_remarks,
     ranking_remarks,
@@ -127,7 +130,7 @@ class StudyResult:
 
     @cached_property
     def refits(self) -> list[RefitRecord]:
-        """Refits of the winners in the order of the outer folds, the final one last.
+        """Refits of the winners in the order of the outer folds, the final one last if there is one.
 
         Raises
         ------
@@ -145,9 +148,28 @@ class StudyResult:
         return [refit for refit in self.refits if refit.fold != FINAL]
 
     @property
+    def has_final(self) -> bool:
+        """Whether there is a final fold, and so a model; ``cv.final: false`` leaves it out."""
+        return FINAL in self.stored.study.folds
+
+    @property
     def final(self) -> RefitRecord:
-        """Refit of the final fold's winner on all data: the model."""
-        return next(refit for refit in self.refits if refit.fold == FINAL)
+        """Refit of the final fold's winner on all data: the model.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study has no final fold.
+        """
+        refits = self.refits
+        if not self.has_final:
+            raise StudyError(
+                f"the study {self.name} has no final model, because cv.final is false; for a model and its ranking "
+                "run a study with cv.final: true."
+            )
+        return next(refit for refit in refits if refit.fold == FINAL)
 
     @property
     def test_scores(self) -> list[float]:
@@ -168,6 +190,12 @@ class StudyResult:
     def test_sd(self) -> float:
         """Sample standard deviation of the test scores over the outer folds."""
         return float(np.std(self.test_scores, ddof=1))
+
+    @cached_property
+    def report(self) -> dict[str, list[float | None]]:
+        """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None where undefined."""
+        names = self.config["evaluation"].get("report", ())
+        return {name: [refit.reported(name) for refit in self.outer] for name in names}
 
     @cached_property
     def task_scores(self) -> dict[str, list[float]]:
@@ -207,9 +235,10 @@ class StudyResult:
         -------
         DataFrame
             One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``inner_<metric>``,
-            ``test_<metric>``, ``features_with_score`` and ``converged``.
+            ``test_<metric>``, ``test_<name>`` for each metric of ``evaluation.report``, ``features_with_score``,
+            ``redundancy`` (of the `default_top` features, over all samples) and ``converged``.
         """
-        return tables.summary_table(self.stored)
+        return tables.summary_table(self.stored, self.default_top)
 
     def trials(self) -> pd.DataFrame:
         """Return the trials that have ended as a table, the best validation score first.
@@ -242,17 +271,25 @@ class StudyResult:
         return [refit.fold for refit in self.refits if refit.feature_scores is None]
 
     @property
-    def is_ranked(self) -> bool:
-        """Whether every winner gives feature scores, so that there is a ranking."""
+    def ranks_features(self) -> bool:
+        """Whether every winner gives feature scores."""
         return not self.unranked_folds
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether there is a ranking: every winner gives feature scores, and one is the final model."""
+        return self.ranks_features and self.has_final
 
     @cached_property
     def n_scored(self) -> dict[str, int]:
         """Number of features with a score above 0 in each fold's winner, by fold, including the final fold."""
-        if not self.is_ranked:
+        if not self.ranks_features:
             return {}
-        ranking = self.ranking()
-        return dict(zip(ranking.fold_names, ranking.fold_n_scored.tolist(), strict=True)) | {FINAL: ranking.n_scored}
+        return {refit.fold: int((self._usable(refit) > 0).sum()) for refit in self.refits}
+
+    def _usable(self, refit: RefitRecord) -> FloatArray:
+        """Feature scores of a winner, 0 for features that are constant in the data."""
+        return np.where(self.constant, 0.0, np.array(refit.feature_scores))
 
     @cached_property
     def default_top(self) -> int:
@@ -260,8 +297,63 @@ class StudyResult:
 
         The middle value of ``evaluation.n_features``, else a tenth of all features.
         """
-        scored = self.config["evaluation"].get("n_features") or []
-        return int(scored[len(scored) // 2]) if scored else max(1, len(self.feature_names) // 10)
+        return default_n_selected(self.config["evaluation"].get("n_features") or (), len(self.feature_names))
+
+    def stability(self, top: int | None = None) -> Stability:
+        """Return the stability of the features that the outer folds' winners select; it needs no final model.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of features that count as selected; `default_top` by default.
+
+        Returns
+        -------
+        Stability
+            Nogueira's stability; its interval assumes independent folds.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study's method does not rank features.
+        """
+        self._check_ranks(top)
+        ranks = np.array([selection_ranks(self._usable(refit)) for refit in self.outer])
+        n_scored = np.array([self.n_scored[refit.fold] for refit in self.outer])
+        return nogueira_stability(top_selected(ranks, n_scored, top or self.default_top))
+
+    @cached_property
+    def fold_redundancy(self) -> dict[int, list[float | None]]:
+        """Redundancy of each outer fold's best features, by their number; None where there is no pair of features.
+
+        It is the mean absolute correlation of pairs over all samples of the data set. Empty if the method does not rank
+        features, the data are several tasks, or an earlier version of raysel ran the study.
+        """
+        sizes = self.config["evaluation"].get("n_features") or (self.default_top,)
+        if not all(len(refit.redundancy) == len(sizes) for refit in self.outer):
+            return {}
+        return {n: [refit.redundancy[i] for refit in self.outer] for i, n in enumerate(sizes)}
+
+    @property
+    def redundancy(self) -> dict[int, float]:
+        """Mean of `fold_redundancy` over the outer folds that have one, by the number of features; NaN if none has."""
+        known = {n: [value for value in own if value is not None] for n, own in self.fold_redundancy.items()}
+        return {n: float(np.mean(own)) if own else float("nan") for n, own in known.items()}
+
+    def _check_ranks(self, top: int | None) -> None:
+        """Check that all winners rank the features, and the number of features that count as selected."""
+        if not self.ranks_features:
+            raise StudyError(
+                f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
+            )
+        if top is not None and (not isinstance(top, Integral) or not 1 <= top <= len(self.feature_names)):
+            raise ConfigError(
+                f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
+            )
 
     def ranking(self, top: int | None = None) -> FeatureRanking:
         """Return the final model's ranking of the features, with the ranks of the outer folds' winners.
@@ -283,16 +375,9 @@ class StudyResult:
         UnfinishedStudyError
             If the study has not finished.
         StudyError
-            If the study's method does not rank features.
+            If the study's method does not rank features, or the study has no final fold.
         """
-        if not self.is_ranked:
-            raise StudyError(
-                f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
-            )
-        if top is not None and (not isinstance(top, Integral) or not 1 <= top <= len(self.feature_names)):
-            raise ConfigError(
-                f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
-            )
+        self._check_ranks(top)
         return FeatureRanking.from_folds(
             self.final.feature_scores or (),
             [refit.feature_scores or () for refit in self.outer],
@@ -319,7 +404,11 @@ class StudyResult:
         return [
             *search_remarks(self.records, self.stored.search),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
-            *model_remarks(self.directory.model.exists(), self.stored.study.untrusted),
+            *(
+                model_remarks(self.directory.model.exists(), self.stored.study.untrusted)
+                if self.has_final
+                else final_remarks()
+            ),
             *selection_remarks(self.n_scored, top or self.default_top),
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
@@ -335,10 +424,12 @@ class StudyResult:
         ------
         UnfinishedStudyError
             If the study has not finished.
+        StudyError
+            If the study has no final fold.
         DataError
             If the file is missing or damaged, or names a class that is not trusted.
         """
-        _ = self.refits
+        _ = self.final
         return load_model(self.directory.model)
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:

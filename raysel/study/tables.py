@@ -15,23 +15,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def summary_table(stored: StoredStudy) -> pd.DataFrame:
+def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
     """Return the winners of the outer folds that have been refitted, one a row.
 
     Parameters
     ----------
     stored : StoredStudy
         State of the study.
+    top : int
+        Number of features whose redundancy is shown.
 
     Returns
     -------
     DataFrame
-        Columns ``outer_fold``, ``winner``, ``inner_<metric>``, ``test_<metric>``, ``features_with_score`` (missing
-        if the method does not rank features) and ``converged``.
+        Columns ``outer_fold``, ``winner``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each further
+        metric, ``features_with_score`` (missing if the method does not rank features), ``redundancy`` (missing if it
+        was not recorded) and ``converged``.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
     metric, constant = stored.study.metric, list(stored.study.constant)
+    evaluation = stored.study.config["evaluation"]
+    report, sizes = evaluation.get("report", ()), list(evaluation.get("n_features") or (top,))
     rows = []
     for fold in stored.study.folds:
         refit = stored.refits.get(fold)
@@ -42,12 +47,15 @@ def summary_table(stored: StoredStudy) -> pd.DataFrame:
             usable = np.array(refit.feature_scores)
             usable[constant] = 0.0
             n_scored = int((usable > 0).sum())
+        recorded = dict(zip(sizes, refit.redundancy, strict=False))
         row = {"outer_fold": fold, "winner": refit.name, f"inner_{metric}": refit.inner_score}
-        rows.append(
-            row | {f"test_{metric}": refit.test_score, "features_with_score": n_scored, "converged": refit.converged}
-        )
-    columns = ["outer_fold", "winner", f"inner_{metric}", f"test_{metric}", "features_with_score", "converged"]
-    return pd.DataFrame(rows, columns=columns).astype({"features_with_score": "Int64"})
+        row |= {f"test_{metric}": refit.test_score} | {f"test_{name}": refit.reported(name) for name in report}
+        row |= {"features_with_score": n_scored, "redundancy": recorded.get(top), "converged": refit.converged}
+        rows.append(row)
+    scores = [f"inner_{metric}", f"test_{metric}", *(f"test_{name}" for name in report)]
+    columns = ["outer_fold", "winner", *scores, "features_with_score", "redundancy", "converged"]
+    kinds = {"features_with_score": "Int64", "redundancy": "float64", **{f"test_{name}": "float64" for name in report}}
+    return pd.DataFrame(rows, columns=columns).astype(kinds)
 
 
 def trial_frame(stored: StoredStudy) -> pd.DataFrame:

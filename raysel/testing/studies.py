@@ -19,8 +19,8 @@ from raysel.tracking.journal import Journal, read_journal
 from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 
-#: Keys of a record that say when things happened.
-_TIMES = ("started", "ended")
+#: Keys of a record that say when things happened and how long they took.
+_TIMES = ("started", "ended", "cpu_seconds")
 
 
 class Refit(NamedTuple):

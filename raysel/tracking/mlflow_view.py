@@ -146,6 +146,11 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         metrics[f"test_{study.metric}"] = record.test_score
         scores = zip(study.labels, record.test_scores, strict=False)
         metrics |= {f"test_{study.metric}_{label}": score for label, score in scores}
+    for name, values in record.report.items():
+        metrics[f"test_{name}"] = record.reported(name)
+        metrics |= {f"test_{name}_{label}": value for label, value in zip(study.labels, values, strict=False)}
+    if record.cpu_seconds is not None:
+        metrics["cpu_seconds"] = record.cpu_seconds
     return RunView(
         key=f"refit:{record.fold}:{record.trial}",
         name=f"{record.fold}: {record.name}",
@@ -184,13 +189,18 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         "test_std": f"test_{metric}_std",
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
+        "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }
     metrics = {key: result[name] for name, key in names.items() if name in result}
     metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
+    for name, own in result.get("report", {}).items():
+        metrics |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
     if "cut" in result:
         metrics["cut_by_time_budget"] = float(result["cut"])
-    files = (directory.config, directory.plan, directory.traces, directory.ranking / "ranking.png")
+    files = [directory.config, directory.plan, directory.traces, directory.ranking / "ranking.png"]
+    if FINAL not in study.folds:  # else it goes with the model
+        files.append(directory.ranking / "manifest.json")
     return RunView(
         key="study",
         name=study.name,

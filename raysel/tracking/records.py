@@ -79,7 +79,7 @@ class StudyRecord(_PlainRecord):
     labels : sequence of str
         Name of each score of a fit, e.g. ``["n10", "n20"]``; empty if there is one score.
     folds : sequence of str
-        Names of the outer folds, the final one last.
+        Names of the outer folds, the final one last if there is one.
     n_samples : int
         Number of samples.
     n_trials : int
@@ -152,8 +152,9 @@ class EndRecord(_PlainRecord):
         Times of the study's first start and of this end, in seconds since the epoch.
     result : mapping of str to object
         Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
-        ``test_by_task`` (a mapping), ``inner_mean``, ``stability`` (None if undefined), ``winners_converged``
-        (a share) and ``cut`` (by the time budget). Figures that the study does not have are missing.
+        ``test_by_task`` (a mapping), ``inner_mean``, ``stability`` and ``redundancy`` (of the default top; None if
+        undefined), ``winners_converged`` (a share), ``cut`` (by the time budget) and ``report`` (``test_mean`` and
+        ``test_std`` of each further metric by its name). Figures that the study does not have are missing.
     summary : str, default=""
         Result of a finished study in Markdown; empty otherwise.
     """

@@ -301,6 +301,8 @@ DIFFERENT = [
     "dataset.modalities={hog: 4, lbp: 60}",
     "dataset.modalities={lbp: 60, hog: 4}",  # a key's place matters here: whose the first columns are
     "dataset.exclude_labels=null",
+    "dataset.only=[hog]",
+    "dataset.only=[hog, lbp]",
     "solver.name=smml",
     "solver.params.tol=1e-5",
     "solver.params.max_iter=21",
@@ -314,12 +316,15 @@ DIFFERENT = [
     "evaluation.n_neighbors=1",
     "evaluation.n_features=[4]",
     "evaluation.metric=balanced_accuracy",
+    "evaluation.report=[macro_f1]",
+    "evaluation.report=[macro_f1, mean_average_precision]",
     "cv.outer=4",
     "cv.inner=3",
     "cv.repeats=1",
     "cv.train_per_class=3",
     "cv.groups=null",
     "cv.plan=null",
+    "cv.final=false",
     "search.method=random",
     "search.num_samples=15",
     "search.cpus_per_trial=1",
@@ -369,6 +374,38 @@ def test_the_two_lists_above_name_every_key(tmp_path):
     }  # replaced with their section above
     whole_sections.add("search.configurations")  # not with the early stopping of this study
     assert keys - covered <= whole_sections
+
+
+def test_keys_at_their_defaults_are_not_part_of_the_hash_nor_of_what_is_stored(tmp_path):
+    """A study from before there were these keys has the hash that it was stored with."""
+    config = read(tmp_path, STUDY)
+    explicit = read(tmp_path, STUDY, "cv.final=true", "evaluation.report=[]")
+    assert explicit.hash == config.hash
+    assert explicit.to_dict() == config.to_dict()
+    assert not {"final", "report", "only"} & {
+        key for section in ("cv", "evaluation", "dataset") for key in config.to_dict()[section]
+    }
+
+
+def test_the_order_of_the_modalities_that_are_used_is_the_files(tmp_path):
+    hashes = {read(tmp_path, STUDY, f"dataset.only={only}").hash for only in ("[hog, lbp]", "[lbp, hog]")}
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("dataset.only=[hog, hog]", "`only` names the modality hog twice"),
+        ("dataset.only=[]", "dataset.only: list should have at least 1 item"),
+        ("dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}", "are for one file"),
+        ("evaluation.report=[macro_f1, macro_f1]", "`report` names macro_f1, which is `metric` or named before"),
+        ("evaluation={n_features: [4], report: [accuracy]}", "`report` names accuracy, which is `metric`"),
+        ("cv.final=0", "cv.final"),
+    ],
+)
+def test_the_newer_keys_refuse_what_says_nothing(tmp_path, override, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        read(tmp_path, STUDY, override)
 
 
 def reordered(value: Any) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
-from raysel.cv.knn import knn_path
+from raysel.cv.knn import knn_path, knn_scores
 
 
 def data(seed: int, n_train: int = 80, n_test: int = 50, d: int = 30):
@@ -124,3 +124,50 @@ def test_nothing_is_written_into_the_samples():
     for array in (X, y, test, order):
         array.flags.writeable = False
     list(knn_path(X, y, test, order, [1, 30], 3))
+
+
+# --- scores of the classes -----------------------------------------------------------------------
+
+
+def class_distances(X, having, test, features):
+    """The definition: the distance to the nearest sample without a class or label, less that to one with it."""
+    D = np.sqrt(((test[:, None, features] - X[None][:, :, features]) ** 2).sum(axis=2))
+    columns = [D[:, ~own].min(axis=1, initial=np.inf) - D[:, own].min(axis=1, initial=np.inf) for own in having]
+    return np.stack(columns, axis=1)
+
+
+@given(st.integers(4, 30), st.integers(1, 12), st.integers(1, 6), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabel, seed):
+    rng = np.random.default_rng(seed)
+    X, test = rng.standard_normal((n_train, d)), rng.standard_normal((n_test, d))
+    test[0] = X[1]
+    order, every = rng.permutation(d), list(range(1, d + 1))
+    if multilabel:
+        y = (rng.random((n_train, 3)) < 0.4).astype(int)
+        y[:, 2] = 0  # a label that no training sample has
+        having = list(y.T == 1)
+    else:
+        y = rng.permutation(np.array(["b", "c", "a"] * n_train)[:n_train])
+        having = [y == name for name in np.unique(y)]
+    for n, found in zip(every, knn_scores(X, y, test, order, every), strict=True):
+        np.testing.assert_allclose(found, class_distances(X, having, test, order[:n]), rtol=1e-6, atol=1e-6)
+
+
+def test_the_best_score_is_that_of_the_nearest_neighbours_class():
+    X, y, test, order = data(5, n_train=300, n_test=700)
+    scores = knn_scores(X, y, test, order, [2, 11, 30])
+    predicted = np.unique(y)[scores.argmax(axis=2)]
+    assert np.mean(predicted == knn_path(X, y, test, order, [2, 11, 30])) > 0.999
+
+
+def test_the_order_of_the_training_samples_does_not_matter_to_scores():
+    """Tied scores stay tied: few grey levels, divided by 3, and test samples that are training samples."""
+    X, y = load_digits(return_X_y=True)
+    X, y = np.floor(X[:300] / 4) / 3, y[:300]
+    test, order, every = X[100:], np.random.default_rng(0).permutation(64), [3, 20, 64]
+    expected = knn_scores(X[:200], y[:200], test, order, every)
+    assert len(np.unique(expected)) < expected.size
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(200)
+        np.testing.assert_array_equal(knn_scores(X[rows], y[rows], test, order, every), expected)

@@ -306,3 +306,20 @@ def test_a_plan_that_is_not_there_is_named(tmp_path):
     (tmp_path / "binary.json").write_bytes(bytes(range(256)))
     with pytest.raises(ConfigError, match=r"cv\.plan: .*binary\.json"):
         NestedPlan.load(tmp_path / "binary.json", Y, None)
+
+
+# --- without a final fold ------------------------------------------------------------------------
+
+
+def test_without_a_final_fold_the_outer_folds_are_the_same(tmp_path):
+    whole = NestedPlan.make(Y, outer=3, inner=2, repeats=2, groups=GROUPS, seed=1)
+    without = NestedPlan.make(Y, outer=3, inner=2, repeats=2, groups=GROUPS, seed=1, final=False)
+    assert without.final is None
+    assert as_text(without) == as_text(NestedPlan(whole.n_samples, whole.outer))
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(without.to_json()))
+    assert as_text(NestedPlan.load(path, Y, GROUPS, final=False)) == as_text(without)
+    with pytest.raises(ConfigError, match=r"lacks the fold `final`.* Set cv\.final to false"):
+        NestedPlan.load(path, Y, GROUPS)
+    path.write_text(json.dumps(whole.to_json()))
+    assert as_text(NestedPlan.load(path, Y, GROUPS, final=False)) == as_text(without)

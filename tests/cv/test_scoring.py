@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.metrics import accuracy_score, average_precision_score, balanced_accuracy_score, f1_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
+from raysel.baselines.classifiers.linear_svm import LinearSVM
 from raysel.baselines.projections.lda import LDA
 from raysel.cv.scoring import Evaluation
 from raysel.data.loading import load_dataset
@@ -163,3 +165,94 @@ def test_a_metric_that_is_not_finite_is_named(monkeypatch):
     score = Evaluation("native", metric="broken").scorer(X, y, X, y, 0)
     with pytest.raises(FloatingPointError, match="the metric broken gave nan for 4 samples"):
         score(LDA().fit(X, y))
+
+
+# --- metrics of scores, and reported metrics ------------------------------------------------------
+
+
+def mean_ap(having, scores):
+    """Mean over the classes or labels that a sample has, by scikit-learn."""
+    return np.mean([average_precision_score(own, s) for own, s in zip(having.T, scores.T, strict=True) if own.any()])
+
+
+def nearest_differences(X, having, test):
+    D = np.sqrt(((test[:, None] - X[None]) ** 2).sum(axis=2))
+    return np.stack([D[:, ~own].min(axis=1) - D[:, own].min(axis=1) for own in having.T], axis=1)
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "labels"])
+@pytest.mark.parametrize("name", ["knn", "linear_svm", "native"])
+def test_mean_average_precision_is_scikit_learns_of_each_class(sets, name, kind):
+    X, y, X_test, y_test = sets
+    if kind == "labels":
+        y, y_test = (np.stack([v == "a", v != "c"], axis=1).astype(int) for v in (y, y_test))
+    elif kind == "two classes":
+        y, y_test = (np.where(v == "a", "a", "b") for v in (y, y_test))
+    classes = np.unique(y)
+    having, having_test = (v == 1 if kind == "labels" else v[:, None] == classes for v in (y, y_test))
+    evaluation = Evaluation(name, () if name == "native" else (2, 12), 1, "mean_average_precision")
+    model = LinearSVM(random_state=0).fit(X, y)
+    found = evaluation.scorer(X, y, X_test, y_test, random_state=7)(model)
+    expected = []
+    for n in (12,) if name == "native" else (2, 12):
+        best = model.ranking_ <= n
+        if name == "knn":
+            scores = nearest_differences(X[:, best], having, X_test[:, best])
+        else:
+            one = LinearSVC(random_state=7, max_iter=10_000)
+            svm = model if name == "native" else (OneVsRestClassifier(one) if y.ndim == 2 else one).fit(X[:, best], y)
+            scores = svm.decision_function(X_test[:, best])
+            scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+        expected.append(mean_ap(having_test, scores))
+    np.testing.assert_allclose(found, expected, rtol=1e-6 if name == "linear_svm" else 1e-12)
+    assert 0.5 < found.min() < found.max() + 1e-9 <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm", "native"])
+def test_reported_metrics_are_those_that_each_would_score(sets, name):
+    n_features = () if name == "native" else (1, 4, 12)
+    report = ("mean_average_precision", "macro_f1", "balanced_accuracy")
+    model = SMR(shape=(3, 4), alpha=0.05, rank=3).fit(sets[0], sets[1])
+    found = Evaluation(name, n_features, report=report).reporter(*sets, random_state=7)(model)
+    assert list(found) == list(report)
+    for metric, values in found.items():
+        alone = Evaluation(name, n_features, metric=metric).scorer(*sets, random_state=7)(model)
+        np.testing.assert_array_equal(values, alone)
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_without_a_scored_feature_every_order_is_chance(sets, name):
+    y_test = sets[3]
+    evaluation = Evaluation(name, (1, 4), metric="mean_average_precision")
+    found = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    shares = np.unique(y_test, return_counts=True)[1] / len(y_test)
+    assert found == pytest.approx([shares.mean()] * 2)
+
+
+def test_each_task_has_the_average_precision_of_its_own_classes_and_labelled_samples():
+    joined = join_tasks({"iris": load_dataset("iris"), "wine": load_dataset("wine")})
+    unlabelled = np.random.default_rng(0).random(joined.n_samples) < 0.2
+    y = np.where(unlabelled, np.array(["iris/-1", "wine/-1"])[joined.tasks], joined.y)
+    train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
+    model = SemiSupervisedMTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
+    evaluation = Evaluation("native", tasks=("iris", "wine"), report=("mean_average_precision", "macro_f1"))
+    found = evaluation.reporter(joined.X[train], y[train], joined.X[test], y[test], random_state=0)(model)
+    for i in range(2):
+        known = test & ~unlabelled & (joined.tasks == i)
+        X = joined.X[known].blocks[i]
+        own = np.unique(model.embedded_labels_[i])
+        having = model.embedded_labels_[i][:, None] == own
+        scores = nearest_differences(model.embeddings_[i], having, model.transform_task(i, X))
+        assert found["mean_average_precision"][i] == pytest.approx(mean_ap(y[known][:, None] == own, scores))
+        assert found["macro_f1"][i] == pytest.approx(f1_score(y[known], model.predict_task(i, X), average="macro"))
+
+
+def test_an_undefined_reported_metric_is_no_number(sets):
+    X, y, X_test, _ = sets
+    Y = np.stack([y == "a", y == "b"], axis=1).astype(int)
+    model = LinearSVM().fit(X, Y)
+    none = np.zeros((len(X_test), 2), dtype=int)
+    evaluation = Evaluation("native", metric="mean_average_precision", report=("mean_average_precision",))
+    assert np.isnan(evaluation.reporter(X, Y, X_test, none, 0)(model)["mean_average_precision"])
+    with pytest.raises(FloatingPointError, match="mean_average_precision gave nan for 30 samples"):
+        evaluation.scorer(X, Y, X_test, none, 0)(model)

@@ -15,6 +15,7 @@ from small_studies import make_study, raw_config, run_serially, write_digits
 
 from raysel import select, tune
 from raysel.api import open_study
+from raysel.config import config_from_dict
 from raysel.data.loading import load_dataset
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -61,8 +62,20 @@ def test_the_stored_studies_are_of_schema_1_and_of_these_data(here):
     assert lines(STORED / "finished")[0]["config"]["solver"] == config["solver"]
 
 
+def test_its_configuration_has_the_hash_that_it_was_stored_with(here):
+    for name in ("finished", "interrupted"):
+        stored = lines(here / name)[0]
+        config = config_from_dict(stored["config"])
+        assert config.to_dict() == stored["config"]
+        assert config.hash == stored["config_hash"]
+
+
 def test_a_finished_study_is_read_and_exported(here):
     result = open_study(here / "finished")
+    assert result.has_final
+    assert (result.report, result.redundancy) == ({}, {})  # not recorded then
+    assert result.stability(5) == result.ranking(5).stability
+    assert result.summary().redundancy.isna().all()
     raw = {line["fold"]: line for line in lines(STORED / "finished") if line["kind"] == "refit"}
     assert [refit.feature_scores for refit in result.refits] == [line["feature_scores"] for line in raw.values()]
     assert result.stored.study.labels == ["n4", "n8"]

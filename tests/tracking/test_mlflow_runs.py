@@ -104,7 +104,7 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
         tests = {f"test_accuracy_{name}": score for name, score in zip(("n4", "n8"), record.test_scores, strict=False)}
         tests |= {"test_accuracy": pytest.approx(np.mean(record.test_scores))} if tests else {}
         single = {"inner_accuracy": record.inner_score, "features_with_score": len(scored), **tests}
-        single |= {"converged": float(record.converged)}
+        single |= {"converged": float(record.converged), "cpu_seconds": record.cpu_seconds}
         assert run.data.metrics == {**single, "objective": record.objective[-1]}
     top, study, end = runs["study"], records[0], records[-1]
     assert top.data.params["dataset.path"] == "few.npz"

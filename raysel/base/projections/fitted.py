@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import pairwise_distances_argmin
@@ -22,6 +23,7 @@ from raysel.base.selector import Selector
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks
 from raysel.errors import ConfigError, DataError
+from raysel.linalg.class_distances import distance_differences
 
 
 class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator):
@@ -146,6 +148,16 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         nearest = pairwise_distances_argmin(self.transform_task(task, X), self.embeddings_[task])
         return self.embedded_labels_[task][nearest]
 
+    def _class_distances(self, task: int, X: FloatArray) -> FloatArray:
+        """Distance of each sample to the nearest projected sample of each class, infinite for other tasks' classes."""
+        found = np.full((len(X), len(self.classes_)), np.inf)
+        codes = np.searchsorted(self.classes_, self.embedded_labels_[task])
+        by_class = np.argsort(codes, kind="stable")
+        present, starts = np.unique(codes[by_class], return_index=True)
+        distances = cdist(self.transform_task(task, X), self.embeddings_[task][by_class])
+        found[:, present] = np.minimum.reduceat(distances, starts, axis=1)
+        return found
+
     def _parts(self, X: ArrayLike | TaskBlocks) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
         """Validate X; return the number of samples and (task, rows, samples) of each task with samples."""
         check_is_fitted(self)
@@ -202,6 +214,28 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         for task, rows, samples in parts:
             predicted[rows] = self.predict_task(task, samples)
         return predicted
+
+    def decision_function(self, X: ArrayLike | TaskBlocks) -> FloatArray:
+        """Score each class by the distances to the nearest projected training samples of the sample's task.
+
+        The score of a class is the distance to the nearest sample of another class minus that to the nearest of its
+        own, so that the predicted class has the largest score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples; an array has NaN outside the columns of a sample's own task.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            Score of each class, minus infinity for classes of other tasks; for two classes that of the second one.
+        """
+        n, parts = self._parts(X)
+        scores = np.empty((n, len(self.classes_)))
+        for task, rows, samples in parts:
+            scores[rows] = distance_differences(self._class_distances(task, samples))
+        return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,71 @@
+"""Redundancy of a feature selection: how strongly the selected features are correlated with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from raysel.arrays import FloatArray, IntArray
+from raysel.errors import ConfigError
+
+#: Number of features whose correlations with the better ones are held at once.
+_BLOCK = 1024
+
+
+def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> FloatArray:
+    """Mean absolute correlation of the pairs among the best ``n`` features, for each ``n``.
+
+        RED = 2 / (n (n - 1)) sum_(i > j) |r_ij|
+
+    with r_ij the Pearson correlation of the features i and j over all given samples; it is 0 with a constant feature.
+    This is the redundancy rate of Zhao et al., which sums over pairs with absolute values; labels are not used.
+
+    The correlations for the largest ``n`` contain those for the others, so all cost O(n_samples n^2) together.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, d)
+        Samples.
+    order : ndarray of int, shape (n,)
+        Indices of the features, best first.
+    n_features : sequence of int
+        Numbers of best features; where ``order`` has fewer, all of those are used.
+
+    Returns
+    -------
+    ndarray of shape (len(n_features),)
+        Between 0 and 1; NaN for fewer than two features, which form no pair.
+
+    Raises
+    ------
+    ConfigError
+        If a number of features is below 1.
+
+    References
+    ----------
+    .. [1] Z. Zhao, L. Wang, H. Liu, J. Ye, "On Similarity Preserving Feature Selection", IEEE TKDE 25(3), 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [2.0, -1.0, 5.0], [3.0, -2.0, 5.0]])
+    >>> redundancy(X, np.array([0, 1, 2]), [1, 2, 3]).round(3)
+    array([ nan, 1.  , 0.93])
+    """
+    if min(n_features) < 1:
+        raise ConfigError(f"n_features={list(n_features)} must be numbers of features, 1 or more.")
+    sizes = np.minimum(n_features, len(order))
+    chosen = np.take(X, order[: sizes.max()], axis=1)
+    constant = (chosen == chosen[0]).all(axis=0)
+    chosen = chosen - chosen.mean(axis=0)
+    norms = np.where(constant, 1.0, np.linalg.norm(chosen, axis=0))
+    chosen = np.where(constant, 0.0, chosen / np.where(norms > 0, norms, 1.0))
+    with_better = np.zeros(chosen.shape[1])  # sum over the better features j of |r_ij|
+    for start in range(0, chosen.shape[1], _BLOCK):
+        stop = min(start + _BLOCK, chosen.shape[1])
+        correlations = np.abs(chosen[:, start:stop].T @ chosen[:, :stop])
+        with_better[start:stop] = np.tril(correlations, start - 1).sum(axis=1)
+    sums = np.concatenate([[0.0], np.cumsum(with_better)])[sizes]
+    n_pairs = sizes * (sizes - 1) / 2
+    return np.divide(sums, n_pairs, out=np.full(len(sizes), np.nan), where=n_pairs > 0)

@@ -1,0 +1,25 @@
+"""Differences of class distances against the definition, class by class."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raysel.linalg.class_distances import distance_differences
+
+
+@given(st.integers(1, 6), st.integers(2, 5), st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_it_is_the_nearest_other_class_less_the_own(n, n_classes, seed):
+    nearest = np.random.default_rng(seed).integers(0, 4, (n, n_classes)).astype(float)  # with ties
+    found = distance_differences(nearest)
+    for row, scores in zip(nearest, found, strict=True):
+        for r in range(n_classes):
+            assert scores[r] == min(row[q] for q in range(n_classes) if q != r) - row[r]
+        assert scores.max() == scores[row.argmin()] >= 0
+
+
+def test_a_class_without_samples_is_last_and_does_not_count_for_the_others():
+    found = distance_differences(np.array([[1.0, np.inf, 3.0]]))
+    assert found.tolist() == [[2.0, -np.inf, -2.0]]
