@@ -301,6 +301,12 @@ class RefitRecord:
         Relative duality gap; None if the solver computes none.
     warnings : list of str
         Messages of the warnings that the fit issued, except those of convergence.
+    report : dict of str to list of float
+        Scores by further metrics on the test samples, each a list like ``test_scores``; empty by default.
+    redundancy : list of float
+        Redundancy of the best features for each number of features; empty by default.
+    cpu_seconds : float, optional
+        CPU time of the fit, in seconds; None if it was not recorded.
     """
 
     fold: str
@@ -316,6 +322,9 @@ class RefitRecord:
     converged: bool | None = None
     gap: float | None = None
     warnings: list[str] = field(default_factory=list)
+    report: dict[str, list[float]] = field(default_factory=dict)
+    redundancy: list[float] = field(default_factory=list)
+    cpu_seconds: float | None = None
 
     @property
     def test_score(self) -> float | None:
