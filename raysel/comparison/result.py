@@ -112,18 +112,23 @@ class ComparisonResult:
         # The reference comes first: the others must have its folds and its metric.
         members.sort(key=lambda member: member.label != raw["reference"])
         comparable: list[Member] = []
-        folds, metric = None, ""
+        folds: OuterFolds | None = None
+        first, metric = "", ""
         for member in members:
-            checked, own = _with_folds(member)
-            if own is not None and checked.result is not None:
-                if folds is None:
-                    folds, metric = own, checked.result.metric
-                elif own != folds:
-                    checked = replace(checked, result=None, failure="its outer folds are not those of the reference")
-                elif checked.result.metric != metric:
-                    failure = f"it is scored by {checked.result.metric}, and the reference by {metric}"
-                    checked = replace(checked, result=None, failure=failure)
-            comparable.append(checked)
+            failure, study = "", member.result
+            if study is not None:
+                try:
+                    own = _read_folds(study)
+                except DirectoryError as error:
+                    failure = str(error)
+                else:
+                    if folds is None:
+                        folds, first, metric = own, member.label, study.metric
+                    elif own != folds:
+                        failure = f"its outer folds are not those of {first}"
+                    elif study.metric != metric:
+                        failure = f"it is scored by {study.metric}, and {first} by {metric}"
+            comparable.append(replace(member, result=None, failure=failure) if failure else member)
         order = [listed["label"] for listed in raw["members"]]
         comparable.sort(key=lambda member: order.index(member.label))
         return cls(path, raw["name"], raw["reference"], tuple(comparable), folds)
@@ -175,7 +180,9 @@ def _read(path: Path) -> dict[str, Any]:
             "a study with the key `compare`."
         ) from error
     except ValueError as error:
-        raise DirectoryError(f"{path} is damaged: {error}. Restore it from a copy, or resume the comparison.") from error
+        raise DirectoryError(
+            f"{path} is damaged: {error}. Restore it from a copy, or resume the comparison."
+        ) from error
     if fault := _fault(raw):
         raise DirectoryError(f"{path} is damaged: {fault}. Restore it from a copy, or resume the comparison.")
     return raw
@@ -218,14 +225,9 @@ def _open_member(path: Path, listed: Mapping[str, Any]) -> Member:
     return Member(listed["label"], folder, listed["solver"], listed["reconstructed"], result, failure)
 
 
-def _with_folds(member: Member) -> tuple[Member, OuterFolds | None]:
-    """Read the outer folds of a member with a result; without a result if they cannot be read."""
-    if member.result is None:
-        return member, None
-    try:
-        folds = OuterFolds.read(member.result.directory.plan)
-        if list(folds.names) != [refit.fold for refit in member.result.outer]:
-            raise DirectoryError(f"{member.result.directory.plan} does not list the outer folds of the journal.")
-    except DirectoryError as error:
-        return replace(member, result=None, failure=str(error)), None
-    return member, folds
+def _read_folds(study: StudyResult) -> OuterFolds:
+    """Read the outer folds of a finished study."""
+    folds = OuterFolds.read(study.directory.plan)
+    if list(folds.names) != [refit.fold for refit in study.outer]:
+        raise DirectoryError(f"{study.directory.plan} does not list the outer folds of the journal.")
+    return folds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raysel.arrays import FloatArray
+from raysel.arrays import BoolArray, FloatArray
 from raysel.comparison.result import ComparisonResult, Member
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
@@ -124,13 +124,14 @@ def _scored(study: StudyResult) -> FloatArray | None:
     return scores
 
 
-def _selected(study: StudyResult) -> FloatArray | None:
+def _selected(study: StudyResult) -> BoolArray | None:
     """Whether each outer fold's winner selects each feature, shape (n_folds, d), as `FeatureRanking` has it."""
     scores = _scored(study)
     if scores is None:
         return None
     ranks = np.array([selection_ranks(row) for row in scores])
-    return (ranks <= study.default_top) & (scores > 0)
+    selected: BoolArray = (ranks <= study.default_top) & (scores > 0)
+    return selected
 
 
 def _redundancy(study: StudyResult, n_features: tuple[int, ...]) -> float | None:

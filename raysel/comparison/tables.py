@@ -82,14 +82,16 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
     listed = []
     for label, study in comparison.studies.items():
         evaluation, labels = study.config["evaluation"], list(study.stored.study.labels)
-        native = evaluation["classifier"] == "native"
-        numbers = [None] * (len(labels) or 1) if native else list(evaluation["n_features"])
-        tasks = (labels or [None]) if native else [None] * len(numbers)
+        of: list[tuple[int | None, str | None]] = [(n, None) for n in evaluation["n_features"]]
+        if evaluation["classifier"] == "native":
+            of = [(None, task) for task in labels] or [(None, None)]
         for refit in study.outer:
             scores = {study.metric: refit.test_scores, **refit.report, "redundancy": refit.redundancy}
             for metric, values in scores.items():
-                places = zip(numbers, tasks, values, strict=True) if len(values) == len(numbers) else ()
-                listed += [(label, refit.fold, metric, n, task, value) for n, task, value in places]
+                listed += [
+                    (label, refit.fold, metric, n, task, value)
+                    for (n, task), value in zip(of, values, strict=False)  # redundancy may be empty
+                ]
     columns = ["member", "outer_fold", "metric", "n_features", "task", "score"]
     return pd.DataFrame(listed, columns=columns).astype({"n_features": "Int64", "score": "float64"})
 

@@ -11,6 +11,7 @@ from raysel.comparison.result import ComparisonResult
 from raysel.comparison.rows import MemberRow, member_rows
 
 _NONE = "-"
+_NO_RESULT = "no result"
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,17 @@ class TextTable:
     header: list[str]
     rows: list[list[str]]
 
+    def is_number(self, column: int) -> bool:
+        """Return whether the cells of a column start with figures, so that they are aligned on the right."""
+        cells = [row[column] for row in self.rows if row[column]]
+        return column > 0 and all(cell[0] in "0123456789+-<" or cell.startswith(_NO_RESULT) for cell in cells)
+
     def markdown(self) -> str:
         """Return the table in Markdown, its title above it."""
-        lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
-        return "\n".join([f"**{_escaped(self.title)}**", "", *("| " + " | ".join(map(_escaped, l)) + " |" for l in lines)])
+        rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
+        lines = [self.header, rules, *self.rows]
+        cells = ["| " + " | ".join(map(_escaped, line)) + " |" for line in lines]
+        return "\n".join([f"**{_escaped(self.title)}**", "", *cells])
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,9 @@ def _score_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow], no
     for member in comparison.members:
         row = rows.get(member.label)
         if row is None:
-            lines.append([member.label, "none" + notes.mark([member.failure.rstrip(".")]), *[""] * (len(header) - 2)])
+            lines.append(
+                [member.label, _NO_RESULT + notes.mark([member.failure.rstrip(".")]), *[""] * (len(header) - 2)]
+            )
             continue
         cells = [member.label + notes.mark(row.notes["member"])]
         cells.append(mean_and_spread(row.scores) + notes.mark(row.notes["test"]))
@@ -134,32 +144,32 @@ def _score_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow], no
         cells.append((f"{low}" if low == high else f"{low}-{high}") + notes.mark(row.notes["tried"]))
         cells.append(_NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds))
         lines.append(cells)
-    return TextTable("Test scores, mean ± SD over the outer folds", header, lines)
+    runs = "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
+    return TextTable(f"Test scores, mean ± SD over the {runs}", header, lines)
 
 
 def _stability(row: MemberRow, notes: _Notes) -> str:
     if row.stability is None:
         return _NONE
     if row.stability.reason:
-        return "none" + notes.mark([f"the stability is undefined: {row.stability.reason}"])
+        return _NONE + notes.mark([f"the stability is undefined: {row.stability.reason}"])
     return f"{row.stability.value:.2f}"
 
 
 def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> TextTable:
     main = next(iter(pairs.values())).main
     beside = "corrected" if main == "plain" else "plain"
-    header = ["method", "difference [95 % interval]", f"p ({main} t)", f"p ({beside} t)", "SD of difference"]
-    header.append("won/tied/lost")
+    header = ["method", "difference [95 % interval]", "SD", f"p ({main})", f"p ({beside})", "won/tied/lost"]
     lines = []
     for label, pair in pairs.items():
         found, test = pair.compared, pair.test
         runs = f"{found.won}/{found.tied}/{found.lost}"
         if test is None:
-            lines.append([label, f"{found.mean:+.3f} (no test: {found.reason})", _NONE, _NONE, f"{found.sd:.3f}", runs])
+            lines.append([label, f"{found.mean:+.3f} (no test: {found.reason})", f"{found.sd:.3f}", _NONE, _NONE, runs])
             continue
         interval = f"{found.mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]"
         p = {"plain": pair.p_plain, "corrected": pair.p_corrected}
-        lines.append([label, interval, p_in_words(p[main]), p_in_words(p[beside]), f"{found.sd:.3f}", runs])
+        lines.append([label, interval, f"{found.sd:.3f}", p_in_words(p[main]), p_in_words(p[beside]), runs])
     return TextTable(f"Difference to the reference, {comparison.reference}", header, lines)
 
 
@@ -174,9 +184,7 @@ def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow])
     return TextTable("Settings", ["method", "solver", "fixed parameters", "scaling", "most frequent winner"], lines)
 
 
-def _remarks(
-    comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]
-) -> Iterator[str]:
+def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
     """Sentences on how the figures are to be read."""
     for text, labels in _grouped((_scoring(comparison, label), label) for label in rows).items():
         yield f"Scores of {_listed(labels, rows)}: {text}."
@@ -216,7 +224,7 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
     if n_tests:
         yield (
             f"All p values are after Holm's correction for {n_tests} {'tests' if n_tests > 1 else 'test'}; "
-            "tests.csv has them without it too."
+            "tests.csv has them without it too. The intervals are not adjusted."
         )
 
 
@@ -244,7 +252,9 @@ def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[object, list[str]]:
 
 
 def _listed(labels: Sequence[str], rows: Mapping[str, MemberRow]) -> str:
-    return "all methods" if len(labels) == len(rows) else ", ".join(labels)
+    if len(labels) == len(rows):
+        return "all methods"
+    return ", ".join(f'"{label}"' if "," in label else label for label in labels)
 
 
 def mean_and_spread(scores: FloatArray) -> str:
