@@ -109,7 +109,7 @@ def comparison_figure(
         area = (0.68, height - top - curves, _WIDTH - 0.68 - widest - 0.4, curves)
         _draw_curves(_axes(figure, area), members, score, curves)
     inner, space = widest + 0.1, 0.16
-    panel = (_WIDTH - inner - space - 0.2) / 2
+    panel = (_WIDTH - inner - space - 0.27) / 2
     scored = _axes(figure, (inner, foot, panel, rows))
     differing = _axes(figure, (inner + panel + space, foot, panel, rows))
     ordered = sorted(members, key=lambda member: -member.scores.mean())
