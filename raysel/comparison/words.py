@@ -210,8 +210,8 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
     ratio = f"n_test/n_train = {folds.ratio:.3g}"
     if folds.are_draws:
         yield (
-            f"Interval and main p value: plain paired t-test over {n_runs} draws of the training set. It speaks of these "
-            "samples only: it takes them as the whole population."
+            f"Interval and main p value: plain paired t-test over {n_runs} draws of the training set. It speaks of "
+            "these samples only: it takes them as the whole population."
         )
         power = ": above 1, it has next to no power" if folds.ratio > 1 else ""
         yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
@@ -220,7 +220,9 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
             f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {n_runs} outer folds, "
             f"{ratio}, because their training sets overlap."
         )
-        yield "Beside it: plain paired t-test, which takes the folds as independent; with repeats its p is far too small."
+        yield (
+            "Beside it: plain paired t-test, which takes the folds as independent; with repeats its p is far too small."
+        )
     if n_tests:
         yield (
             f"All p values are after Holm's correction for {n_tests} {'tests' if n_tests > 1 else 'test'}; "
