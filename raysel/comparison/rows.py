@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ class MemberRow:
     by_label : dict of str to ndarray of shape (n_folds,)
         Test scores for each number of features or each task, by its name; empty if there is one score.
     report : dict of str to ndarray of shape (n_folds,)
-        Scores by the further metrics, as ``scores``.
+        Scores by the further metrics, as ``scores``; NaN on outer folds on which the metric is undefined.
     n_features : tuple of int
         Numbers of features that were scored; empty for the classifier ``native``.
     top : int or None
@@ -47,7 +47,8 @@ class MemberRow:
     winners : tuple of (str, int)
         Searched parameters of the winners and the number of outer folds that each has won, most often first.
     notes : dict of str to list of str
-        Limitations, by the figure that they belong to: ``member``, ``test``, ``stability`` or ``tried``.
+        Limitations, by the figure that they belong to: ``member``, ``test``, ``tried``, or the
+        name of a further metric.
     """
 
     label: str
@@ -94,6 +95,7 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
     outer, labels = study.outer, list(study.stored.study.labels)
     tests = np.array([refit.test_scores for refit in outer], dtype=np.float64)
     metrics = [name for name in outer[0].report if all(name in refit.report for refit in outer)]
+    report = {name: np.array([refit.reported(name) for refit in outer], dtype=np.float64) for name in metrics}
     evaluation = study.config["evaluation"]
     n_features = () if evaluation["classifier"] == "native" else tuple(evaluation["n_features"])
     selected = _selected(study)
@@ -103,7 +105,7 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
         member.label,
         tests.mean(axis=1),
         {name: tests[:, i] for i, name in enumerate(labels)},
-        {name: np.array([np.mean(refit.report[name]) for refit in outer]) for name in metrics},
+        report,
         n_features,
         None if selected is None else study.default_top,
         None if selected is None else nogueira_stability(selected),
@@ -111,7 +113,7 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
         _n_tried(study),
         float(np.median(cpu)) if cpu else None,
         tuple(winners.most_common()),
-        _notes(member, study, n_features),
+        {**_notes(member, study, n_features), **_undefined(report)},
     )
 
 
@@ -136,12 +138,11 @@ def _selected(study: StudyResult) -> BoolArray | None:
 
 def _redundancy(study: StudyResult, n_features: tuple[int, ...]) -> float | None:
     """Mean redundancy of the top features over the outer folds on which it is defined."""
-    if study.default_top not in n_features:
-        return None
-    place = n_features.index(study.default_top)
-    values = [refit.redundancy[place] for refit in study.outer if len(refit.redundancy) == len(n_features)]
-    finite = [value for value in values if value is not None and np.isfinite(value)]
-    return float(np.mean(finite)) if finite else None
+    sizes = n_features or (study.default_top,)
+    place = sizes.index(study.default_top)
+    values = [refit.redundancy[place] for refit in study.outer if len(refit.redundancy) == len(sizes)]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _n_tried(study: StudyResult) -> tuple[int, int]:
@@ -157,6 +158,16 @@ def _notes(member: Member, study: StudyResult, n_features: tuple[int, ...]) -> d
         "member": [RECONSTRUCTED] if member.reconstructed else [],
         "test": list(_winner_notes(study, n_features)),
         "tried": [remark.removesuffix(".") for remark in search_remarks(study.records, study.stored.search)],
+    }
+
+
+def _undefined(report: Mapping[str, FloatArray]) -> dict[str, list[str]]:
+    """Notes on the further metrics that are undefined on some outer folds."""
+    missing = {name: int(np.isnan(values).sum()) for name, values in report.items()}
+    return {
+        name: [f"{name} is undefined on {n} of {len(report[name])} outer folds, which are left out of its mean"]
+        for name, n in missing.items()
+        if n
     }
 
 

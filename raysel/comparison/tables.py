@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from raysel.comparison.pairs import Pair, pairs_with_reference
 from raysel.comparison.result import ComparisonResult
@@ -42,7 +45,9 @@ def comparison_table(comparison: ComparisonResult) -> pd.DataFrame:
         if row is not None:
             shown |= {f"test_{comparison.metric}": row.mean, "sd": row.sd}
             for name, values in row.report.items():
-                shown |= {name: float(values.mean()), f"{name}_sd": float(values.std(ddof=1))}
+                known = values[np.isfinite(values)]
+                shown[name] = float(known.mean()) if len(known) else None
+                shown[f"{name}_sd"] = float(known.std(ddof=1)) if len(known) > 1 else None
             shown |= {"top": row.top, "redundancy": row.redundancy}
             shown["stability"] = None if row.stability is None else row.stability.value
             shown |= {"configurations": row.n_tried[1], "cpu_seconds": row.cpu_seconds}
@@ -85,13 +90,18 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
         of: list[tuple[int | None, str | None]] = [(n, None) for n in evaluation["n_features"]]
         if evaluation["classifier"] == "native":
             of = [(None, task) for task in labels] or [(None, None)]
+        sizes: list[tuple[int | None, str | None]] = [(n, None) for n in evaluation["n_features"]]
+        sizes = sizes or [(study.default_top, None)]
         for refit in study.outer:
-            scores = {study.metric: refit.test_scores, **refit.report, "redundancy": refit.redundancy}
-            for metric, values in scores.items():
-                listed += [
-                    (label, refit.fold, metric, n, task, value)
-                    for (n, task), value in zip(of, values, strict=False)  # redundancy may be empty
-                ]
+            scores: dict[str, tuple[Sequence[tuple[int | None, str | None]], Sequence[float | None]]]
+            scores = {study.metric: (of, refit.test_scores)}
+            scores |= {name: (of, values) for name, values in refit.report.items()}
+            scores |= {"redundancy": (sizes, refit.redundancy)} if refit.redundancy else {}
+            listed += [
+                (label, refit.fold, metric, n, task, value)
+                for metric, (places, values) in scores.items()
+                for (n, task), value in zip(places, values, strict=True)
+            ]
     columns = ["member", "outer_fold", "metric", "n_features", "task", "score"]
     return pd.DataFrame(listed, columns=columns).astype({"n_features": "Int64", "score": "float64"})
 

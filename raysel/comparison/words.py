@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from raysel.arrays import FloatArray
 from raysel.comparison.pairs import Pair, pairs_with_reference
 from raysel.comparison.result import ComparisonResult
@@ -135,7 +137,10 @@ def _score_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow], no
             continue
         cells = [member.label + notes.mark(row.notes["member"])]
         cells.append(mean_and_spread(row.scores) + notes.mark(row.notes["test"]))
-        cells += [mean_and_spread(row.report[name]) if name in row.report else _NONE for name in reported]
+        cells += [
+            mean_and_spread(row.report[name]) + notes.mark(row.notes.get(name, [])) if name in row.report else _NONE
+            for name in reported
+        ]
         if shows_red:
             cells.append(_NONE if row.redundancy is None else f"{row.redundancy:.3f}")
         if shows_stability:
@@ -265,15 +270,18 @@ def mean_and_spread(scores: FloatArray) -> str:
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Scores.
+        Scores; NaN where one is undefined.
 
     Returns
     -------
     str
-        E.g. ``"0.912 ± 0.014"``; without the deviation if there is one score.
+        E.g. ``"0.912 ± 0.014"``; without the deviation if there is one score, and ``"-"`` if there is none.
     """
-    spread = f" ± {scores.std(ddof=1):.3f}" if len(scores) > 1 else ""
-    return f"{scores.mean():.3f}{spread}"
+    known = scores[np.isfinite(scores)]
+    if not len(known):
+        return _NONE
+    spread = f" ± {known.std(ddof=1):.3f}" if len(known) > 1 else ""
+    return f"{known.mean():.3f}{spread}"
 
 
 def p_in_words(p: float) -> str:

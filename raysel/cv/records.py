@@ -301,12 +301,15 @@ class RefitRecord:
         Relative duality gap; None if the solver computes none.
     warnings : list of str
         Messages of the warnings that the fit issued, except those of convergence.
-    report : dict of str to list of float
-        Scores by further metrics on the test samples, each a list like ``test_scores``; empty by default.
-    redundancy : list of float
-        Redundancy of the best features for each number of features; empty by default.
+    report : dict of str to list
+        Further metrics on the test set by name, each with one value for each test score, None where it is undefined;
+        empty for the final fold.
+    redundancy : list
+        Mean absolute correlation over all samples of the data set of the best features, for each number of features
+        (`Study.redundancy_sizes`), None where there is no pair; empty if the method does not rank features or there
+        are several tasks.
     cpu_seconds : float, optional
-        CPU time of the fit, in seconds; None if it was not recorded.
+        CPU seconds of all threads of the process for the solver's fit; None if it was not recorded.
     """
 
     fold: str
@@ -322,14 +325,20 @@ class RefitRecord:
     converged: bool | None = None
     gap: float | None = None
     warnings: list[str] = field(default_factory=list)
-    report: dict[str, list[float]] = field(default_factory=dict)
-    redundancy: list[float] = field(default_factory=list)
+    report: dict[str, list[float | None]] = field(default_factory=dict)
+    redundancy: list[float | None] = field(default_factory=list)
     cpu_seconds: float | None = None
 
     @property
     def test_score(self) -> float | None:
         """Mean test score over the numbers of features; None for the final fold."""
         return float(np.mean(self.test_scores)) if self.test_scores else None
+
+    def reported(self, metric: str) -> float | None:
+        """Return the mean of a further metric over the numbers of features; None where it is undefined or missing."""
+        values = self.report.get(metric, [])
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known and len(known) == len(values) else None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""

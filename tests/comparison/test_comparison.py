@@ -84,7 +84,9 @@ def test_the_table_has_the_figures_of_the_journals(original):
     # The second of two numbers of features is the default number.
     assert table.loc["SMR", "top"] == 8
     assert table.loc["SMR", "redundancy"] == pytest.approx(np.mean([r["redundancy"][1] for r in refits(original, 0)]))
-    assert math.isnan(table.loc["all pixels", "redundancy"])
+    assert table.loc["all pixels", "top"] == 6  # a tenth of all
+    red = [refit["redundancy"][0] for refit in refits(original, 2)]
+    assert table.loc["all pixels", "redundancy"] == pytest.approx(np.mean(red))
     X = np.load(original.parent / "few.npz")["X"].reshape(80, -1)
     chosen = []
     for refit in refits(original, 0):
@@ -145,7 +147,8 @@ def test_every_score_is_in_the_long_table(original):
             expected = [("accuracy", n, s) for n, s in zip(numbers, refit["test_scores"], strict=True)]
             reported = refit["report"]["mean_average_precision"]
             expected += [("mean_average_precision", n, s) for n, s in zip(numbers, reported, strict=True)]
-            expected += [("redundancy", n, s) for n, s in zip(numbers, refit["redundancy"], strict=False)]
+            sizes = [4, 8] if i < 2 else [6]
+            expected += [("redundancy", n, s) for n, s in zip(sizes, refit["redundancy"], strict=True)]
             filled = own["n_features"].astype(object).where(own["n_features"].notna(), None)
             assert list(zip(own["metric"], filled, own["score"], strict=True)) == expected
     assert table["task"].isna().all()
@@ -158,6 +161,8 @@ def test_limitations_stand_where_the_figures_do(folder):
             refit["feature_scores"] = [0.0] * 64
         if number == 2:
             refit["warnings"] = ["S_w is singular"]
+            refit["report"]["mean_average_precision"][0] = None
+            refit["redundancy"] = [None, None]
 
     change_refits(folder / "member1", limited)
     raw = read_members(folder)
@@ -172,6 +177,10 @@ def test_limitations_stand_where_the_figures_do(folder):
         "1 of 3 winners select no feature",
     ]
     assert rows["SMR, rank 1"].notes["test"][-1] == "the fits of 1 of 3 winners warned: S_w is singular"
+    assert np.isnan(rows["SMR, rank 1"].report["mean_average_precision"]).tolist() == [False, False, True]
+    assert rows["SMR, rank 1"].redundancy == pytest.approx(
+        np.mean([refit["redundancy"][1] for refit in refits(folder, 1)[:2]])
+    )
     assert rows["SMR"].notes["tried"] == ["search.time_budget ended the search: 6 of 9 trials were made"]
     said = text_of(folder)
     numbered = {
@@ -180,6 +189,8 @@ def test_limitations_stand_where_the_figures_do(folder):
     assert f"| all pixels {numbered[RECONSTRUCTED + '.']} |" in said
     tried = numbered["search.time_budget ended the search: 6 of 9 trials were made."]
     assert f"| 6 {tried} |" in said
+    undefined = "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."
+    assert undefined in numbered
 
 
 def test_failed_and_unfinished_members_have_a_row_that_says_why(folder):
