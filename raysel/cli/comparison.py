@@ -14,6 +14,8 @@ from raysel.comparison.words import TextTable, comparison_text
 
 #: Width of the tables where the output is no terminal.
 _WIDTH = 100
+#: Width up to which a column is kept from breaking.
+_WIDEST = 26
 
 
 def print_comparison(comparison: ComparisonResult, out: Console) -> None:
@@ -64,10 +66,11 @@ def _print_table(table: TextTable, out: Console) -> None:
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for i, name in enumerate(table.header):
         header = Text(name.replace("_", " "))
-        # No word of the header and no figure is broken where the terminal is narrow; names and settings may be.
-        cells = [row[i] for row in table.rows] if table.is_number(i) else []
-        least = max(len(part) for part in [*header.plain.split(), *cells])
-        shown.add_column(header, justify="right" if table.is_number(i) else "left", min_width=min(least, 30))
+        # No figure and no word of a header is broken where the terminal is narrow; names and settings may be.
+        cells = [row[i] for row in table.rows] if table.is_number(i) or not i else []
+        least = min(max(len(part) for part in [*header.plain.split(), *cells]), _WIDEST)
+        width = least if table.is_number(i) else None
+        shown.add_column(header, justify="right" if width else "left", min_width=least, width=width, overflow="fold")
     for row in table.rows:
         shown.add_row(*[Text(cell) for cell in row])
     out.print()

@@ -184,9 +184,11 @@ def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow])
         config, row = comparison.studies[member.label].config, rows[member.label]
         fixed = ", ".join(f"{name}={value}" for name, value in config["solver"].get("params", {}).items())
         name, count = row.winners[0]
-        most = f"{name or 'its only configuration'} ({count} of {len(row.scores)} folds)"
+        most = f"{name or 'its only configuration'} ({count} of {len(row.scores)})"
         lines.append([member.label, member.solver, fixed or _NONE, config["dataset"].get("scaling", _NONE), most])
-    return TextTable("Settings", ["method", "solver", "fixed parameters", "scaling", "most frequent winner"], lines)
+    return TextTable(
+        "Settings", ["method", "solver", "fixed parameters", "scaling", "most frequent winner (folds)"], lines
+    )
 
 
 def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:

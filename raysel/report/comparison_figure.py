@@ -142,7 +142,8 @@ def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: f
             means = np.array([values.mean() for values in member.by_n.values()])
             spread = [_sd(values) for values in member.by_n.values()]
         else:
-            x = np.array([-0.3, len(numbers) - 0.7])
+            n_before = sum(not other.by_n for other in members[:i])
+            x = np.array([-0.3, len(numbers) - 0.68 - 0.05 * (n_before % 4)])
             means = np.full(2, member.scores.mean())
             spread = [0.0, _sd(member.scores)]
         ax.errorbar(

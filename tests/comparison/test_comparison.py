@@ -154,6 +154,23 @@ def test_every_score_is_in_the_long_table(original):
     assert table["task"].isna().all()
 
 
+def test_scores_by_task_are_listed_by_task(folder):
+    def of_tasks(refit, number):
+        refit["test_scores"], refit["report"], refit["redundancy"] = [0.5, 0.75 + number / 8], {}, []
+
+    change_refits(folder / "member2", of_tasks)
+    lines = list(read_journal(folder / "member2" / "journal.jsonl"))
+    lines[0]["labels"] = ["drawings", "photos"]
+    write_lines(folder / "member2", lines)
+    found = ComparisonResult.open(folder)
+    own = score_table(found).query("member == 'all pixels'")
+    assert own["task"].tolist() == ["drawings", "photos"] * 3
+    assert own["score"].tolist() == [0.5, 0.75, 0.5, 0.875, 0.5, 1.0]
+    assert own["n_features"].isna().all()
+    assert found.table().set_index("member").loc["all pixels", "test_accuracy"] == pytest.approx(0.6875)
+    assert "all pixels: the model's own predictions, mean over 2 tasks." in text_of(folder)
+
+
 def test_limitations_stand_where_the_figures_do(folder):
     def limited(refit, number):
         refit["converged"] = number != 0
