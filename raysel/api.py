@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.base.registry import imports_code
+from raysel.comparison.result import ComparisonResult
 from raysel.config import StudyConfig, load_config
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
@@ -146,6 +147,27 @@ def open_study(path: str | Path) -> StudyResult:
         If the directory holds no study, or its journal is damaged.
     """
     return StudyResult.open(path)
+
+
+def open_comparison(path: str | Path) -> ComparisonResult:
+    """Open a comparison of several studies from its directory, finished or not.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the comparison.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison; members that failed or have not finished have none, and say why.
+
+    Raises
+    ------
+    DirectoryError
+        If the directory holds no comparison, or its list of members is damaged.
+    """
+    return ComparisonResult.open(path)
 
 
 def prepare_study(

@@ -39,6 +39,7 @@ class UnfinishedStudyError(StudyError):
     """
 
     def __init__(self, path: Path, n_done: int, n_trials: int) -> None:
+        self.n_done, self.n_trials = n_done, n_trials
         super().__init__(
             f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or open another"
             " study."

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "raysel"
 LAYERS = {
     **dict.fromkeys(["errors", "version"], -1),
     **dict.fromkeys(["arrays", "files", "plugins", "validation"], 0),
-    **dict.fromkeys(["config", "linalg", "metrics"], 1),
+    **dict.fromkeys(["config", "linalg", "metrics", "statistics"], 1),
     "data": 2,
     "base": 3,
     **dict.fromkeys(["solvers", "baselines"], 4),
@@ -27,13 +27,14 @@ LAYERS = {
     **dict.fromkeys(["search", "tracking"], 6),
     "report": 7,
     "study": 8,
-    "execution": 9,
-    "distributed": 10,
-    "testing": 11,
-    "api": 11,
-    "raysel": 12,  # the public names
-    "cli": 13,
-    **dict.fromkeys(["tune", "select"], 14),
+    "comparison": 9,
+    "execution": 10,
+    "distributed": 11,
+    "testing": 12,
+    "api": 12,
+    "raysel": 13,  # the public names
+    "cli": 14,
+    **dict.fromkeys(["tune", "select", "compare"], 15),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure, SubFigure
 
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
@@ -151,14 +152,14 @@ def _scored_in_words(ranking: FeatureRanking) -> str:
 
 
 def write_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as PNG; the same figure gives the same bytes.
+    """Write a figure as PNG or SVG; the same figure gives the same bytes.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
         Figure to write.
     path : str or Path
-        Path of the file.
+        Path of the file; its suffix is ``.png`` or ``.svg``.
 
     Returns
     -------
@@ -170,6 +171,10 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     StudyError
         If the file cannot be written.
     """
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=150, metadata={"Software": "raysel"})
-    return write_result(path, png.getvalue())
+    image = io.BytesIO()
+    if Path(path).suffix == ".svg":
+        with rc_context({"svg.hashsalt": "raysel"}):  # ids in the file are random otherwise
+            figure.savefig(image, format="svg", metadata={"Creator": "raysel", "Date": None})
+    else:
+        figure.savefig(image, format="png", dpi=150, metadata={"Software": "raysel"})
+    return write_result(path, image.getvalue())

@@ -1,0 +1,72 @@
+"""Command ``python -m raysel.compare``, which prints a comparison again, or joins those of several data sets."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.api import open_comparison
+from raysel.cli.comparison import print_comparison, print_joined
+from raysel.comparison.data_sets import JoinedComparison
+from raysel.comparison.export import export_comparison
+from raysel.comparison.result import OUTPUT
+from raysel.errors import RayselError
+
+_JOINED = "raysel-comparison"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments of the command; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if the files are written, 2 after an error.
+    """
+    arguments = _parser().parse_args(argv)
+    out = Console(soft_wrap=True, highlight=False)
+    try:
+        found = [open_comparison(path) for path in arguments.comparison]
+        if len(found) == 1:
+            written = export_comparison(found[0], arguments.output or Path(arguments.comparison[0], OUTPUT))
+            print_comparison(found[0], out)
+        else:
+            joined = JoinedComparison.join(found)
+            written = joined.export(arguments.output or _JOINED)
+            print_joined(joined, out)
+    except RayselError as error:
+        console = Console(stderr=True, soft_wrap=True)
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        return 2
+    out.print()
+    for file in written:
+        out.print(str(file), markup=False)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m raysel.compare",
+        description="Print a comparison again and write its files, or join the comparisons of several data sets: mean "
+        "ranks, Friedman's test and Nemenyi's critical difference.",
+    )
+    parser.add_argument("comparison", nargs="+", metavar="DIR", help="directory of a study with the key `compare`")
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help=f"folder to write to (default: the comparison's folder `{OUTPUT}`; `{_JOINED}` for several)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

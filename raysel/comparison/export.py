@@ -1,0 +1,162 @@
+"""Files of a comparison: tables, text and figure, written atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from raysel.comparison.pairs import pairs_with_reference
+from raysel.comparison.result import ComparisonResult
+from raysel.comparison.rows import MemberRow, member_rows
+from raysel.comparison.tables import comparison_table, pair_table, score_table
+from raysel.comparison.words import comparison_text
+from raysel.errors import StudyError
+from raysel.files import write_result
+from raysel.ranking.export import write_manifest
+
+
+def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[Path]:
+    """Write the tables, the text and the figure of a comparison into a folder.
+
+    Parameters
+    ----------
+    comparison : ComparisonResult
+        Comparison, finished or not.
+    folder : str or Path
+        Folder to write to; created if it does not exist. Files of an earlier export are replaced.
+
+    Returns
+    -------
+    list of Path
+        The written files: comparison.csv (every test score), tests.csv (paired tests), comparison.md, manifest.json,
+        and comparison.svg and comparison.png if a member has a result.
+
+    Raises
+    ------
+    StudyError
+        If a file cannot be written.
+    """
+    folder = make_folder(folder)
+    written = [
+        write_result(folder / "comparison.csv", score_table(comparison).to_csv(index=False).encode()),
+        write_result(folder / "tests.csv", pair_table(comparison).to_csv(index=False).encode()),
+        write_result(folder / "comparison.md", comparison_text(comparison).markdown().encode()),
+    ]
+    if comparison.studies:
+        written += _write_figure(comparison, folder)
+    written.append(write_manifest(folder / "manifest.json", manifest(comparison)))
+    return written
+
+
+def make_folder(folder: str | Path) -> Path:
+    """Create a folder if it does not exist.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be created.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StudyError(f"the comparison cannot be written to {folder}: {error.strerror}.") from error
+    return folder
+
+
+def _write_figure(comparison: ComparisonResult, folder: Path) -> list[Path]:
+    from raysel.report.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.report.ranking_figure import write_figure  # noqa: PLC0415
+
+    rows = member_rows(comparison)
+    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
+    shown = []
+    for label, row in rows.items():
+        pair, difference = pairs.get(label), None
+        if pair is not None:
+            bounds = (pair.test.lower, pair.test.upper) if pair.test else (float("nan"), float("nan"))
+            difference = (pair.compared.mean, *bounds)
+        by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
+        shown.append(ShownMember(label, row.scores, by_n, difference))
+    missing = [member.label for member in comparison.members if member.label not in rows]
+    figure = comparison_figure(
+        shown,
+        name=comparison.name,
+        metric=comparison.metric,
+        runs=comparison.folds.in_words() if comparison.folds else "",
+        reference=comparison.reference,
+        interval="95 % interval",
+        remarks=[f"Not shown, because they have no result: {', '.join(missing)}."] if missing else [],
+    )
+    return [write_figure(figure, folder / f"comparison.{kind}") for kind in ("svg", "png")]
+
+
+def manifest(comparison: ComparisonResult) -> dict[str, Any]:
+    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member.
+
+    Parameters
+    ----------
+    comparison : ComparisonResult
+        Comparison.
+
+    Returns
+    -------
+    dict
+        Data that `write_manifest` can write.
+    """
+    rows, folds = member_rows(comparison), comparison.folds
+    listed = []
+    for member in comparison.members:
+        described: dict[str, Any] = {
+            "label": member.label,
+            "folder": member.path.name,
+            "solver": member.solver,
+            "reconstructed": member.reconstructed,
+            "failure": member.failure or None,
+        }
+        if member.result is not None:
+            described |= _study_manifest(comparison, rows[member.label])
+        listed.append(described)
+    return {
+        "name": comparison.name,
+        "reference": comparison.reference,
+        "metric": comparison.metric or None,
+        "folds": {
+            "names": list(folds.names),
+            "kind": "draws of the training set" if folds.are_draws else "outer folds",
+            "test_train_ratio": folds.ratio,
+        }
+        if folds
+        else None,
+        "members": listed,
+        "table": comparison_table(comparison)
+        .astype(object)
+        .where(lambda table: table.notna(), None)
+        .to_dict("records"),
+    }
+
+
+def _study_manifest(comparison: ComparisonResult, row: MemberRow) -> Mapping[str, Any]:
+    study = comparison.studies[row.label]
+    record = study.stored.study
+    return {
+        "config": record.config,
+        "config_hash": record.config_hash,
+        "data_hash": record.data_hash,
+        "versions": record.versions,
+        "scores": {"test": row.scores, "report": row.report},
+        "winners": {refit.fold: refit.params for refit in study.outer},
+        "configurations_tried": list(row.n_tried),
+        "notes": row.notes,
+    }

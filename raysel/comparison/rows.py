@@ -1,0 +1,191 @@
+"""Figures of each member of a comparison, and the limitations that belong to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from raysel.arrays import BoolArray, FloatArray
+from raysel.comparison.result import ComparisonResult, Member
+from raysel.metrics.ranks import selection_ranks
+from raysel.metrics.stability import Stability, nogueira_stability
+from raysel.study.remarks import search_remarks
+from raysel.study.result import StudyResult
+
+RECONSTRUCTED = "reconstructed, the authors' code was not found"
+
+
+@dataclass(frozen=True)
+class MemberRow:
+    """Figures of one member that has a result.
+
+    Parameters
+    ----------
+    label : str
+        Name of the member.
+    scores : ndarray of shape (n_folds,)
+        Test score on each outer fold, the mean over the numbers of features or the tasks.
+    by_label : dict of str to ndarray of shape (n_folds,)
+        Test scores for each number of features or each task, by its name; empty if there is one score.
+    report : dict of str to ndarray of shape (n_folds,)
+        Scores by the further metrics, as ``scores``; NaN on outer folds on which the metric is undefined.
+    n_features : tuple of int
+        Numbers of features that were scored; empty for the classifier ``native``.
+    top : int or None
+        Number of features that stability and redundancy refer to; None if the method does not rank features.
+    stability : Stability or None
+        Agreement of the top features over the outer folds; None if the method does not rank features.
+    redundancy : float or None
+        Redundancy of the top features, mean over the outer folds; None if it was not recorded.
+    n_tried : tuple of int
+        Smallest and largest number of configurations that were tried for an outer fold.
+    cpu_seconds : float or None
+        Median CPU time of the winners' fits on the outer training sets; None if it was not recorded.
+    winners : tuple of (str, int)
+        Searched parameters of the winners and the number of outer folds that each has won, most often first.
+    notes : dict of str to list of str
+        Limitations, by the figure that they belong to: ``member``, ``test``, ``tried``, or the
+        name of a further metric.
+    """
+
+    label: str
+    scores: FloatArray
+    by_label: dict[str, FloatArray]
+    report: dict[str, FloatArray]
+    n_features: tuple[int, ...]
+    top: int | None
+    stability: Stability | None
+    redundancy: float | None
+    n_tried: tuple[int, int]
+    cpu_seconds: float | None
+    winners: tuple[tuple[str, int], ...]
+    notes: dict[str, list[str]]
+
+    @property
+    def mean(self) -> float:
+        """Mean test score over the outer folds."""
+        return float(self.scores.mean())
+
+    @property
+    def sd(self) -> float:
+        """Sample standard deviation of the test score over the outer folds."""
+        return float(self.scores.std(ddof=1))
+
+
+def member_rows(comparison: ComparisonResult) -> dict[str, MemberRow]:
+    """Return the figures of each member that has a result.
+
+    Parameters
+    ----------
+    comparison : ComparisonResult
+        Comparison.
+
+    Returns
+    -------
+    dict of str to MemberRow
+        Rows by the member's label, in the order of the members.
+    """
+    return {member.label: _row(member, member.result) for member in comparison.members if member.result is not None}
+
+
+def _row(member: Member, study: StudyResult) -> MemberRow:
+    outer, labels = study.outer, list(study.stored.study.labels)
+    tests = np.array([refit.test_scores for refit in outer], dtype=np.float64)
+    metrics = [name for name in outer[0].report if all(name in refit.report for refit in outer)]
+    report = {name: np.array([refit.reported(name) for refit in outer], dtype=np.float64) for name in metrics}
+    evaluation = study.config["evaluation"]
+    n_features = () if evaluation["classifier"] == "native" else tuple(evaluation["n_features"])
+    selected = _selected(study)
+    cpu = [refit.cpu_seconds for refit in outer if refit.cpu_seconds is not None]
+    winners = Counter(refit.name for refit in outer)
+    return MemberRow(
+        member.label,
+        tests.mean(axis=1),
+        {name: tests[:, i] for i, name in enumerate(labels)},
+        report,
+        n_features,
+        None if selected is None else study.default_top,
+        None if selected is None else nogueira_stability(selected),
+        _redundancy(study, n_features),
+        _n_tried(study),
+        float(np.median(cpu)) if cpu else None,
+        tuple(winners.most_common()),
+        {**_notes(member, study, n_features), **_undefined(report)},
+    )
+
+
+def _scored(study: StudyResult) -> FloatArray | None:
+    """Feature scores of each outer fold's winner, 0 for constant features; None if a winner gives none."""
+    if any(refit.feature_scores is None for refit in study.outer):
+        return None
+    scores = np.array([refit.feature_scores for refit in study.outer], dtype=np.float64)
+    scores[:, study.constant] = 0.0
+    return scores
+
+
+def _selected(study: StudyResult) -> BoolArray | None:
+    """Whether each outer fold's winner selects each feature, shape (n_folds, d), as `FeatureRanking` has it."""
+    scores = _scored(study)
+    if scores is None:
+        return None
+    ranks = np.array([selection_ranks(row) for row in scores])
+    selected: BoolArray = (ranks <= study.default_top) & (scores > 0)
+    return selected
+
+
+def _redundancy(study: StudyResult, n_features: tuple[int, ...]) -> float | None:
+    """Mean redundancy of the top features over the outer folds on which it is defined."""
+    sizes = n_features or (study.default_top,)
+    place = sizes.index(study.default_top)
+    values = [refit.redundancy[place] for refit in study.outer if len(refit.redundancy) == len(sizes)]
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _n_tried(study: StudyResult) -> tuple[int, int]:
+    """Smallest and largest number of configurations that were tried for an outer fold."""
+    by_fold = Counter(record.fold for record in study.records)
+    shared = by_fold.pop("", 0)  # a search that does not adapt tries each configuration on all folds
+    own = [by_fold[refit.fold] for refit in study.outer]
+    return shared + min(own), shared + max(own)
+
+
+def _notes(member: Member, study: StudyResult, n_features: tuple[int, ...]) -> dict[str, list[str]]:
+    return {
+        "member": [RECONSTRUCTED] if member.reconstructed else [],
+        "test": list(_winner_notes(study, n_features)),
+        "tried": [remark.removesuffix(".") for remark in search_remarks(study.records, study.stored.search)],
+    }
+
+
+def _undefined(report: Mapping[str, FloatArray]) -> dict[str, list[str]]:
+    """Notes on the further metrics that are undefined on some outer folds."""
+    missing = {name: int(np.isnan(values).sum()) for name, values in report.items()}
+    return {
+        name: [f"{name} is undefined on {n} of {len(report[name])} outer folds, which are left out of its mean"]
+        for name, n in missing.items()
+        if n
+    }
+
+
+def _winner_notes(study: StudyResult, n_features: tuple[int, ...]) -> Iterator[str]:
+    """Limitations of the outer folds' winners: convergence, selection, warnings."""
+    outer, n_folds = study.outer, len(study.outer)
+    missed = sum(refit.converged is False for refit in outer)
+    if missed:
+        yield f"{missed} of {n_folds} winners did not reach tol in max_iter iterations"
+    scores = _scored(study)
+    if scores is not None:
+        n_scored = (scores > 0).sum(axis=1)
+        empty = int((n_scored == 0).sum())
+        if empty:
+            yield f"{empty} of {n_folds} winners select no feature"
+        fewer = int(((n_scored > 0) & (n_scored < n_features[-1])).sum()) if n_features else 0
+        if fewer:
+            yield f"{fewer} of {n_folds} winners give fewer than {n_features[-1]} features a score above 0"
+    warned = Counter(message for refit in outer for message in dict.fromkeys(refit.warnings))
+    for message, count in warned.items():
+        yield f"the fits of {count} of {n_folds} winners warned: {message}"

@@ -1,0 +1,321 @@
+"""Text of a comparison: its tables as strings, the footnotes of their figures, and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from raysel.arrays import FloatArray
+from raysel.comparison.pairs import Pair, pairs_with_reference
+from raysel.comparison.result import ComparisonResult
+from raysel.comparison.rows import MemberRow, member_rows
+
+_NONE = "-"
+_NO_RESULT = "no result"
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of strings.
+
+    Parameters
+    ----------
+    title : str
+        One line that says what the rows are.
+    header : list of str
+        Names of the columns; the first names the rows.
+    rows : list of list of str
+        Cells of each row.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+    def is_number(self, column: int) -> bool:
+        """Return whether the cells of a column start with figures, so that they are aligned on the right."""
+        cells = [row[column] for row in self.rows if row[column]]
+        return column > 0 and all(cell[0] in "0123456789+-<" or cell.startswith(_NO_RESULT) for cell in cells)
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, its title above it."""
+        rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
+        lines = [self.header, rules, *self.rows]
+        cells = ["| " + " | ".join(map(_escaped, line)) + " |" for line in lines]
+        return "\n".join([f"**{_escaped(self.title)}**", "", *cells])
+
+
+@dataclass(frozen=True)
+class ComparisonText:
+    """Tables and sentences of a comparison.
+
+    Parameters
+    ----------
+    title : str
+        Name of the comparison, and what was compared.
+    tables : list of TextTable
+        Scores of the members, differences to the reference, and the members' settings.
+    notes : list of str
+        Footnotes, each with its number in brackets.
+    remarks : list of str
+        Sentences on how the figures are to be read.
+    """
+
+    title: str
+    tables: list[TextTable]
+    notes: list[str]
+    remarks: list[str]
+
+    def markdown(self) -> str:
+        """Return the text in Markdown."""
+        parts = [f"# {_escaped(self.title)}"]
+        for table in self.tables:
+            parts.append(table.markdown())
+            if table is self.tables[0] and self.notes:
+                parts.append("  \n".join(map(_escaped, self.notes)))
+        parts.append("\n".join(f"- {_escaped(remark)}" for remark in self.remarks))
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@dataclass
+class _Notes:
+    """Footnotes, numbered in the order of their first use."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def mark(self, notes: Iterable[str]) -> str:
+        """Return the marks of some footnotes, e.g. ``" [1, 3]"``; empty if there are none."""
+        found = [self.numbers.setdefault(note, len(self.numbers) + 1) for note in notes]
+        return f" [{', '.join(map(str, found))}]" if found else ""
+
+    def lines(self) -> list[str]:
+        return [f"[{number}] {note}." for note, number in self.numbers.items()]
+
+
+def comparison_text(comparison: ComparisonResult) -> ComparisonText:
+    """Return the tables of a comparison as strings, with their footnotes and remarks.
+
+    Parameters
+    ----------
+    comparison : ComparisonResult
+        Comparison.
+
+    Returns
+    -------
+    ComparisonText
+        Text for a terminal or a Markdown file.
+    """
+    rows = member_rows(comparison)
+    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
+    notes = _Notes()
+    tables = [_score_table(comparison, rows, notes)]
+    if pairs:
+        tables.append(_difference_table(comparison, pairs))
+    if rows:
+        tables.append(_settings_table(comparison, rows))
+    folds = f" on the same {comparison.folds.in_words()}" if comparison.folds else ""
+    title = f"{comparison.name}: {len(comparison.members)} methods{folds}"
+    return ComparisonText(title, tables, notes.lines(), list(_remarks(comparison, rows, pairs)))
+
+
+def _score_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow], notes: _Notes) -> TextTable:
+    reported = list(dict.fromkeys(name for row in rows.values() for name in row.report))
+    shows_red = any(row.redundancy is not None for row in rows.values())
+    shows_stability = any(row.stability is not None for row in rows.values())
+    header = ["method", f"test {comparison.metric or 'score'}", *reported]
+    header += [*(["RED"] if shows_red else []), *(["stability"] if shows_stability else [])]
+    header += ["configurations tried", "CPU s a fit"]
+    lines = []
+    for member in comparison.members:
+        row = rows.get(member.label)
+        if row is None:
+            lines.append(
+                [member.label, _NO_RESULT + notes.mark([member.failure.rstrip(".")]), *[""] * (len(header) - 2)]
+            )
+            continue
+        cells = [member.label + notes.mark(row.notes["member"])]
+        cells.append(mean_and_spread(row.scores) + notes.mark(row.notes["test"]))
+        cells += [
+            mean_and_spread(row.report[name]) + notes.mark(row.notes.get(name, [])) if name in row.report else _NONE
+            for name in reported
+        ]
+        if shows_red:
+            cells.append(_NONE if row.redundancy is None else f"{row.redundancy:.3f}")
+        if shows_stability:
+            cells.append(_stability(row, notes))
+        low, high = row.n_tried
+        cells.append((f"{low}" if low == high else f"{low}-{high}") + notes.mark(row.notes["tried"]))
+        cells.append(_NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds))
+        lines.append(cells)
+    runs = "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
+    return TextTable(f"Test scores, mean ± SD over the {runs}", header, lines)
+
+
+def _stability(row: MemberRow, notes: _Notes) -> str:
+    if row.stability is None:
+        return _NONE
+    if row.stability.reason:
+        return _NONE + notes.mark([f"the stability is undefined: {row.stability.reason}"])
+    return f"{row.stability.value:.2f}"
+
+
+def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> TextTable:
+    main = next(iter(pairs.values())).main
+    beside = "corrected" if main == "plain" else "plain"
+    header = ["method", "difference [95 % interval]", "SD", f"p ({main})", f"p ({beside})", "won/tied/lost"]
+    lines = []
+    for label, pair in pairs.items():
+        found, test = pair.compared, pair.test
+        runs = f"{found.won}/{found.tied}/{found.lost}"
+        if test is None:
+            lines.append([label, f"{found.mean:+.3f} (no test: {found.reason})", f"{found.sd:.3f}", _NONE, _NONE, runs])
+            continue
+        interval = f"{found.mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]"
+        p = {"plain": pair.p_plain, "corrected": pair.p_corrected}
+        lines.append([label, interval, f"{found.sd:.3f}", p_in_words(p[main]), p_in_words(p[beside]), runs])
+    return TextTable(f"Difference to the reference, {comparison.reference}", header, lines)
+
+
+def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow]) -> TextTable:
+    lines = []
+    for member in comparison.finished:
+        config, row = comparison.studies[member.label].config, rows[member.label]
+        fixed = ", ".join(f"{name}={value}" for name, value in config["solver"].get("params", {}).items())
+        name, count = row.winners[0]
+        most = f"{name or 'its only configuration'} ({count} of {len(row.scores)})"
+        lines.append([member.label, member.solver, fixed or _NONE, config["dataset"].get("scaling", _NONE), most])
+    return TextTable(
+        "Settings", ["method", "solver", "fixed parameters", "scaling", "most frequent winner (folds)"], lines
+    )
+
+
+def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
+    """Sentences on how the figures are to be read."""
+    for text, labels in _grouped((_scoring(comparison, label), label) for label in rows).items():
+        yield f"Scores of {_listed(labels, rows)}: {text}."
+    tops = [(row.top, label) for label, row in rows.items() if row.top is not None]
+    if tops:
+        has_red = any(row.redundancy is not None for row in rows.values())
+        what = "RED (redundancy) and stability" if has_red else "Stability"
+        parts = [f"of the top {top} features ({_listed(own, rows)})" for top, own in _grouped(tops).items()]
+        yield f"{what}: {'; '.join(parts)}."
+    if any(row.cpu_seconds is not None for row in rows.values()):
+        yield "CPU s a fit: median over the outer folds of the CPU time in which the winner is fitted."
+    if pairs:
+        yield from _test_remarks(comparison, pairs)
+    elif comparison.reference not in rows and rows:
+        yield f"There are no differences and no tests: the reference, {comparison.reference}, has no result."
+
+
+def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> Iterator[str]:
+    folds = comparison.folds
+    if folds is None:
+        return
+    n_runs, n_tests = len(folds.names), sum(pair.test is not None for pair in pairs.values())
+    ratio = f"n_test/n_train = {folds.ratio:.3g}"
+    if folds.are_draws:
+        yield (
+            f"Interval and main p value: plain paired t-test over {n_runs} draws of the training set. It speaks of "
+            "these samples only: it takes them as the whole population."
+        )
+        power = ": above 1, it has next to no power" if folds.ratio > 1 else ""
+        yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
+    else:
+        yield (
+            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {n_runs} outer folds, "
+            f"{ratio}, because their training sets overlap."
+        )
+        yield (
+            "Beside it: plain paired t-test, which takes the folds as independent; with repeats its p is far too small."
+        )
+    if n_tests:
+        yield (
+            f"All p values are after Holm's correction for {n_tests} {'tests' if n_tests > 1 else 'test'}; "
+            "tests.csv has them without it too. The intervals are not adjusted."
+        )
+
+
+def _scoring(comparison: ComparisonResult, label: str) -> str:
+    study = comparison.studies[label]
+    evaluation = study.config["evaluation"]
+    if evaluation["classifier"] == "native":
+        tasks = len(study.stored.study.labels)
+        return "the model's own predictions" + (f", mean over {tasks} tasks" if tasks else "")
+    numbers = list(evaluation["n_features"])
+    classifier = evaluation["classifier"]
+    if classifier == "knn":
+        k = evaluation["n_neighbors"]
+        classifier = "knn (1 neighbour)" if k == 1 else f"knn ({k} neighbours)"
+    if len(numbers) == 1:
+        return f"{classifier} on the top {numbers[0]} features"
+    return f"{classifier} on the top n features, mean over n = {', '.join(map(str, numbers))}"
+
+
+def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[object, list[str]]:
+    found: dict[object, list[str]] = {}
+    for key, label in pairs:
+        found.setdefault(key, []).append(label)
+    return found
+
+
+def _listed(labels: Sequence[str], rows: Mapping[str, MemberRow]) -> str:
+    if len(labels) == len(rows):
+        return "all methods"
+    return ", ".join(f'"{label}"' if "," in label else label for label in labels)
+
+
+def mean_and_spread(scores: FloatArray) -> str:
+    """Return mean and sample standard deviation of scores as text.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores; NaN where one is undefined.
+
+    Returns
+    -------
+    str
+        E.g. ``"0.912 ± 0.014"``; without the deviation if there is one score, and ``"-"`` if there is none.
+    """
+    known = scores[np.isfinite(scores)]
+    if not len(known):
+        return _NONE
+    spread = f" ± {known.std(ddof=1):.3f}" if len(known) > 1 else ""
+    return f"{known.mean():.3f}{spread}"
+
+
+def p_in_words(p: float) -> str:
+    """Return a p value as text.
+
+    Parameters
+    ----------
+    p : float
+        p value.
+
+    Returns
+    -------
+    str
+        Three decimals, or ``"<0.001"``.
+
+    Examples
+    --------
+    >>> p_in_words(0.0321), p_in_words(1e-9)
+    ('0.032', '<0.001')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _seconds(value: float) -> str:
+    if value < 0.001:
+        return "<0.001"
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _escaped(text: str) -> str:
+    """Text in which no character has a meaning in Markdown's tables."""
+    line = " ".join(text.split())
+    for character in "\\|*_<>`[]#":
+        line = line.replace(character, f"\\{character}")
+    return line

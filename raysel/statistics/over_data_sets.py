@@ -1,0 +1,216 @@
+"""Comparison of several methods over several data sets: mean ranks, Friedman's test, Nemenyi's critical difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc
+
+from raysel.arrays import FloatArray
+from raysel.errors import ConfigError, DataError
+
+#: Fewest data sets for which the tests are made.
+FEWEST_DATA_SETS = 5
+#: Scores are rounded to this many decimals before they are ranked, so that rounding errors do not break ties.
+_DECIMALS = 12
+
+
+@dataclass(frozen=True)
+class RankComparison:
+    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n_data_sets, n_methods)
+        Rank of each method on each data set, 1 for the highest score; ties share their mean rank.
+    mean_ranks : ndarray of shape (n_methods,)
+        Mean of the ranks over the data sets.
+    chi2 : float
+        Friedman's statistic, corrected for ties; NaN if there is no test.
+    p_value : float
+        p value of Friedman's test; NaN if there is no test.
+    q : float
+        Quantile of the studentized range divided by sqrt(2); NaN if there is no test.
+    critical_difference : float
+        Nemenyi's critical difference of two mean ranks; NaN if there is no test.
+    alpha : float
+        Level of Nemenyi's test.
+    reason : str, default=""
+        Why there is no test; empty if there is one.
+    """
+
+    ranks: FloatArray
+    mean_ranks: FloatArray
+    chi2: float
+    p_value: float
+    q: float
+    critical_difference: float
+    alpha: float
+    reason: str = ""
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Largest sets of methods of which no two differ by more than the critical difference, best first."""
+        if self.reason:
+            return []
+        order = np.argsort(self.mean_ranks, kind="stable")
+        ordered = self.mean_ranks[order]
+        found, last = [], 0
+        for start in range(len(order)):
+            end = int(np.searchsorted(ordered, ordered[start] + self.critical_difference + 1e-9, side="right"))
+            if end > max(last, start + 1):
+                found.append(tuple(order[start:end].tolist()))
+                last = end
+        return found
+
+
+def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankComparison:
+    """Rank methods on each data set, and test whether their mean ranks differ.
+
+    The tests take data sets as independent observations. The folds of one data set are not independent and must not
+    stand in for data sets.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_data_sets, n_methods)
+        Score of each method on each data set; larger is better.
+    alpha : float, default=0.05
+        Level of Nemenyi's test.
+
+    Returns
+    -------
+    RankComparison
+        Mean ranks; without tests, and with the reason, below 5 data sets or if all methods tie on all data sets.
+
+    Raises
+    ------
+    DataError
+        If ``scores`` is not a table of finite numbers with two or more columns.
+    ConfigError
+        If ``alpha`` is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006.
+
+    Examples
+    --------
+    >>> found = compare_over_data_sets([[0.9, 0.8, 0.7], [0.8, 0.8, 0.6], [0.7, 0.6, 0.5]])
+    >>> found.ranks[1].tolist()
+    [1.5, 1.5, 3.0]
+    >>> found.reason
+    'there are 3 data sets, and the tests need at least 5'
+    """
+    from scipy.stats import rankdata  # noqa: PLC0415 - takes half a second to import
+
+    _check_alpha(alpha)
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2 or not len(table) or not np.isfinite(table).all():
+        raise DataError(
+            f"scores has shape {table.shape}; give one row a data set and one finite number for each of two or more "
+            "methods."
+        )
+    n, k = table.shape
+    ranks = rankdata(-table.round(_DECIMALS), axis=1)
+    mean_ranks = ranks.mean(axis=0)
+    reason = ""
+    if n < FEWEST_DATA_SETS:
+        sets = f"{n} data sets" if n > 1 else "1 data set"
+        reason = f"there {'are' if n > 1 else 'is'} {sets}, and the tests need at least {FEWEST_DATA_SETS}"
+    elif (ranks == ranks[:, :1]).all():
+        reason = "all methods tie on all data sets"
+    if reason:
+        nan = float("nan")
+        return RankComparison(ranks, mean_ranks, nan, nan, nan, nan, alpha, reason)
+    chi2, p_value = friedman(mean_ranks, n, ranks)
+    q, distance = critical_difference(k, n, alpha)
+    return RankComparison(ranks, mean_ranks, chi2, p_value, q, distance, alpha)
+
+
+def friedman(mean_ranks: ArrayLike, n_data_sets: int, ranks: FloatArray | None = None) -> tuple[float, float]:
+    """Return the statistic of Friedman's test and its p value from the chi-squared distribution.
+
+    With k mean ranks R_j over N data sets,
+
+        chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4),    k - 1 degrees of freedom,
+
+    divided by 1 - sum(t^3 - t) / (N (k^3 - k)) over the sizes t of the groups of ties, if the ranks are given; this
+    is the statistic of `scipy.stats.friedmanchisquare`, which needs three or more methods.
+
+    Parameters
+    ----------
+    mean_ranks : array-like of shape (n_methods,)
+        Mean rank of each method.
+    n_data_sets : int
+        Number of data sets, N.
+    ranks : ndarray of shape (n_data_sets, n_methods), optional
+        Ranks on each data set, from which ties are counted; no ties by default.
+
+    Returns
+    -------
+    chi2, p_value : float
+        Statistic and p value.
+
+    Examples
+    --------
+    Demsar (2006), table 6:
+
+    >>> chi2, p = friedman([3.143, 2.000, 2.893, 1.964], 14)
+    >>> f"{chi2:.2f} {p:.3f}"
+    '9.28 0.026'
+    """
+    means = np.asarray(mean_ranks, dtype=np.float64)
+    k, n = len(means), n_data_sets
+    chi2 = 12 * n / (k * (k + 1)) * (np.sum(means**2) - k * (k + 1) ** 2 / 4)
+    if ranks is not None:
+        sizes = np.concatenate([np.unique(row, return_counts=True)[1] for row in ranks])
+        chi2 /= 1 - np.sum(sizes**3 - sizes) / (n * (k**3 - k))
+    return float(chi2), float(chdtrc(k - 1, chi2))
+
+
+def critical_difference(n_methods: int, n_data_sets: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Return the quantile q and the critical difference of Nemenyi's test.
+
+    The mean ranks of two of k methods over N data sets differ at level alpha if they lie further apart than
+    CD = q sqrt(k (k + 1) / (6 N)), where q is the quantile 1 - alpha of the studentized range of k groups with infinite
+    degrees of freedom, divided by sqrt(2).
+
+    Parameters
+    ----------
+    n_methods : int
+        Number of methods, k; two or more.
+    n_data_sets : int
+        Number of data sets, N.
+    alpha : float, default=0.05
+        Level of the test.
+
+    Returns
+    -------
+    q, difference : float
+        Quantile and critical difference.
+
+    Raises
+    ------
+    ConfigError
+        If ``alpha`` is not between 0 and 1.
+
+    Examples
+    --------
+    Demsar (2006), section 3.2.2:
+
+    >>> q, difference = critical_difference(4, 14)
+    >>> f"{q:.3f} {difference:.2f}"
+    '2.569 1.25'
+    """
+    from scipy.stats import studentized_range  # noqa: PLC0415
+
+    _check_alpha(alpha)
+    q = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
+    return float(q), float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets)))
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha={alpha!r} must lie between 0 and 1, e.g. 0.05.")

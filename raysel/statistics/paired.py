@@ -1,0 +1,195 @@
+"""Paired comparison of two methods scored on the same outer folds, and Holm's correction for several pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtr, stdtrit
+
+from raysel.arrays import FloatArray
+from raysel.errors import ConfigError, DataError
+
+#: Differences of scores up to this size are rounding errors and count as ties.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class TTest:
+    """Two-sided t-test of a mean difference, and the interval that belongs to it.
+
+    Parameters
+    ----------
+    statistic : float
+        Value of t.
+    p_value : float
+        Two-sided p value.
+    lower, upper : float
+        Confidence interval of the mean difference.
+    """
+
+    statistic: float
+    p_value: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Differences of two methods' scores over the same runs, with a plain and a corrected t-test.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n_runs,)
+        Score of the method minus that of the reference, in each run.
+    mean, sd : float
+        Mean and sample standard deviation of the differences.
+    won, tied, lost : int
+        Number of runs in which the method's score is higher, equal or lower.
+    ratio : float
+        Number of test samples divided by the number of training samples.
+    plain, corrected : TTest or None
+        Paired t-test that takes the runs as independent, and corrected resampled t-test; None if there is no test.
+    reason : str, default=""
+        Why there is no test; empty if there is one.
+    """
+
+    differences: FloatArray
+    mean: float
+    sd: float
+    won: int
+    tied: int
+    lost: int
+    ratio: float
+    plain: TTest | None
+    corrected: TTest | None
+    reason: str = ""
+
+
+def paired_comparison(
+    scores: ArrayLike, reference: ArrayLike, ratio: float, confidence: float = 0.95
+) -> PairedComparison:
+    r"""Compare two methods that were scored on the same runs of a resampling.
+
+    With J runs and their differences d_j,
+
+        t = mean(d) / sqrt((1/J + r) var(d)),    J - 1 degrees of freedom,
+
+    where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as independent. The corrected
+    resampled t-test of Nadeau and Bengio [1]_ has r = n_test / n_train, because the training sets of the runs overlap;
+    it is used in the same form for repeated cross-validation [2]_.
+
+    Parameters
+    ----------
+    scores, reference : array-like of shape (n_runs,)
+        Scores of the method and of the reference, run by run in the same order.
+    ratio : float
+        Number of test samples divided by the number of training samples of a run.
+    confidence : float, default=0.95
+        Coverage of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    PairedComparison
+        Without tests, and with the reason, if there are fewer than two runs or all differences are equal.
+
+    Raises
+    ------
+    DataError
+        If the scores are not two equally long lists of finite numbers, or ``ratio`` is negative.
+    ConfigError
+        If ``confidence`` is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003.
+    .. [2] R. Bouckaert, E. Frank, "Evaluating the Replicability of Significance Tests for Comparing Learning
+       Algorithms", PAKDD 2004.
+
+    Examples
+    --------
+    >>> found = paired_comparison([0.9, 0.8, 0.9, 0.7], [0.8, 0.8, 0.7, 0.6], ratio=0.25)
+    >>> found.won, found.tied, found.lost
+    (3, 1, 0)
+    >>> f"{found.plain.p_value:.3f} {found.corrected.p_value:.3f}"
+    '0.092 0.182'
+    """
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
+    first, second = np.asarray(scores, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape or not len(first):
+        raise DataError(f"the scores have shapes {first.shape} and {second.shape}; give one number a run for both.")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise DataError("the scores contain NaN or infinity; leave out the runs without a score in both.")
+    if not ratio >= 0:
+        raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
+    differences = first - second
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    n_runs, mean = len(differences), float(differences.mean())
+    reason = ""
+    if n_runs == 1:
+        reason = "one run says nothing about the spread of the difference"
+    elif np.ptp(differences) <= _ROUNDING:
+        reason = "the difference is 0 in all runs" if not differences.any() else "the difference is equal in all runs"
+    sd = float(differences.std(ddof=1)) if n_runs > 1 else float("nan")
+    return PairedComparison(
+        differences,
+        mean,
+        0.0 if n_runs > 1 and reason else sd,
+        int((differences > 0).sum()),
+        int((differences == 0).sum()),
+        int((differences < 0).sum()),
+        float(ratio),
+        None if reason else _t_test(mean, sd, n_runs, 0.0, confidence),
+        None if reason else _t_test(mean, sd, n_runs, float(ratio), confidence),
+        reason,
+    )
+
+
+def _t_test(mean: float, sd: float, n_runs: int, ratio: float, confidence: float) -> TTest:
+    # scipy.stats is not used: it takes half a second to import, and has no corrected form.
+    error = sd * np.sqrt(1 / n_runs + ratio)
+    t = mean / error
+    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
+    return TTest(float(t), float(2 * stdtr(n_runs - 1, -abs(t))), mean - margin, mean + margin)
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Adjust the p values of several tests by Holm's step-down procedure.
+
+    With the p values sorted upwards, the i-th of m is multiplied by m - i + 1, made as large as those before it, and
+    cut at 1. Rejecting where the result is below alpha holds the chance of any false rejection below alpha.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_tests,)
+        p values; NaN for a test that was not made, which is not counted.
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+        Adjusted p values in the given order; NaN stays NaN.
+
+    Raises
+    ------
+    DataError
+        If a p value is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
+    [0.03, 0.06, nan, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    made = np.flatnonzero(~np.isnan(p))
+    if p.ndim != 1 or ((p[made] < 0) | (p[made] > 1)).any():
+        raise DataError("p_values must be a list of numbers between 0 and 1, or NaN for a test that was not made.")
+    order = made[np.argsort(p[made], kind="stable")]
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    return adjusted

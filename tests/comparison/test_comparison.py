@@ -1,0 +1,316 @@
+"""Comparison of a few small studies: figures, tests, texts and files against what the journals say."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from small_comparisons import (
+    MEMBERS,
+    change_refits,
+    fill_in,
+    read_members,
+    write_comparison,
+    write_lines,
+    write_members,
+)
+
+import raysel
+from raysel.comparison.export import export_comparison
+from raysel.comparison.result import ComparisonResult
+from raysel.comparison.rows import RECONSTRUCTED, member_rows
+from raysel.comparison.tables import comparison_table, pair_table, score_table
+from raysel.comparison.words import comparison_text
+from raysel.errors import DirectoryError
+from raysel.metrics.stability import nogueira_stability
+from raysel.tracking.journal import read_journal
+
+FILES = {"comparison.csv", "comparison.md", "comparison.svg", "comparison.png", "tests.csv", "manifest.json"}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    """Three members on three folds."""
+    folder = write_comparison(tmp_path_factory.mktemp("comparison") / "few", cv={"outer": 3, "inner": 2})
+    fill_in(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory) -> Path:
+    """Two members on four draws of the training set."""
+    members = {label: MEMBERS[label] for label in ("SMR, rank 1", "all pixels")}
+    cv = {"train_per_class": 4, "repeats": 4, "inner": 2}
+    return write_comparison(tmp_path_factory.mktemp("drawn") / "few", members=members, cv=cv)
+
+
+@pytest.fixture
+def folder(original, tmp_path) -> Path:
+    """A copy that may be damaged."""
+    return shutil.copytree(original, tmp_path / "few")
+
+
+def refits(folder: Path, member: int) -> list[dict]:
+    lines = read_journal(folder / f"member{member}" / "journal.jsonl")
+    return [line for line in lines if line["kind"] == "refit" and line["fold"] != "final"]
+
+
+def scores(folder: Path, member: int) -> list[float]:
+    return [float(np.mean(refit["test_scores"])) for refit in refits(folder, member)]
+
+
+def text_of(folder: Path) -> str:
+    return comparison_text(ComparisonResult.open(folder)).markdown().replace("\\", "")
+
+
+def test_the_table_has_the_figures_of_the_journals(original):
+    table = raysel.open_comparison(original).table().set_index("member")
+    assert table.index.tolist() == list(MEMBERS)
+    for i, label in enumerate(MEMBERS):
+        own, row = refits(original, i), table.loc[label]
+        assert row["test_accuracy"] == pytest.approx(np.mean(scores(original, i)))
+        assert row["sd"] == pytest.approx(np.std(scores(original, i), ddof=1))
+        reported = [np.mean(refit["report"]["mean_average_precision"]) for refit in own]
+        assert row["mean_average_precision"] == pytest.approx(np.mean(reported))
+        assert row["mean_average_precision_sd"] == pytest.approx(np.std(reported, ddof=1))
+        assert row["cpu_seconds"] == pytest.approx(0.02)  # the median of 0.01, 0.02 and 0.04
+        assert row["configurations"] == (6 if label == "SMR" else 1)
+    # The second of two numbers of features is the default number.
+    assert table.loc["SMR", "top"] == 8
+    assert table.loc["SMR", "redundancy"] == pytest.approx(np.mean([r["redundancy"][1] for r in refits(original, 0)]))
+    assert table.loc["all pixels", "top"] == 6  # a tenth of all
+    red = [refit["redundancy"][0] for refit in refits(original, 2)]
+    assert table.loc["all pixels", "redundancy"] == pytest.approx(np.mean(red))
+    X = np.load(original.parent / "few.npz")["X"].reshape(80, -1)
+    chosen = []
+    for refit in refits(original, 0):
+        values = np.where(np.ptp(X, axis=0) == 0, 0.0, refit["feature_scores"])
+        best = sorted(np.flatnonzero(values > 0), key=lambda j: -values[j])[:8]
+        chosen.append(np.isin(np.arange(64), best))
+    assert table.loc["SMR", "stability"] == pytest.approx(nogueira_stability(chosen).value)
+
+
+def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
+    for folder, n_members, main, ratio, n_runs in ((original, 3, "corrected", 0.5, 3), (drawn, 2, "plain", 4.0, 4)):
+        found = ComparisonResult.open(folder)
+        table, shown = pair_table(found).set_index("member"), comparison_table(found).set_index("member")
+        raw = []
+        for i in range(1, n_members):
+            label = found.members[i].label
+            d = np.subtract(scores(folder, i), scores(folder, 0))
+            row = table.loc[label]
+            assert (row["main_test"], row["n_runs"]) == (main, n_runs)
+            assert row["test_train_ratio"] == pytest.approx(ratio, rel=0.05)
+            assert (row["won"], row["lost"]) == ((d > 1e-12).sum(), (d < -1e-12).sum())
+            error = math.sqrt((1 / n_runs + (row["test_train_ratio"] if main == "corrected" else 0)) * d.var(ddof=1))
+            raw.append(2 * stats.t.sf(abs(d.mean()) / error, n_runs - 1))
+            assert row[f"{main}_p"] == pytest.approx(raw[-1])
+            margin = stats.t.ppf(0.975, n_runs - 1) * error
+            bounds = shown.loc[label, ["difference", "lower", "upper"]].tolist()
+            assert bounds == pytest.approx([d.mean(), d.mean() - margin, d.mean() + margin])
+        # Holm's correction of one or two p values.
+        expected = [min(1, 2 * p) if p == min(raw) else max(2 * min(raw), p) for p in raw] if len(raw) == 2 else raw
+        assert table[f"{main}_p_holm"].tolist() == pytest.approx(expected)
+        said = text_of(folder)
+        assert f"n_test/n_train = {ratio:g}" in said
+        assert ("next to no power" in said) == (main == "plain")
+        assert f"p ({main})" in said
+
+
+def test_equal_scores_have_no_test_and_the_table_says_so(folder):
+    def same(refit, number):
+        refit["test_scores"] = [0.25 * number] * len(refit["test_scores"])
+
+    for i in range(3):
+        change_refits(folder / f"member{i}", same)
+    found = ComparisonResult.open(folder)
+    table = pair_table(found)
+    assert table["reason"].tolist() == ["the difference is 0 in all runs"] * 2
+    assert table["corrected_p"].isna().all()
+    assert "+0.000 (no test: the difference is 0 in all runs)" in text_of(folder)
+    assert "Holm" not in text_of(folder)
+    assert {path.name for path in export_comparison(found, folder / "out")} == FILES
+
+
+def test_every_score_is_in_the_long_table(original):
+    table = score_table(ComparisonResult.open(original))
+    for i, label in enumerate(MEMBERS):
+        for refit in refits(original, i):
+            own = table[(table["member"] == label) & (table["outer_fold"] == refit["fold"])]
+            numbers = [4, 8] if i < 2 else [None]
+            expected = [("accuracy", n, s) for n, s in zip(numbers, refit["test_scores"], strict=True)]
+            reported = refit["report"]["mean_average_precision"]
+            expected += [("mean_average_precision", n, s) for n, s in zip(numbers, reported, strict=True)]
+            sizes = [4, 8] if i < 2 else [6]
+            expected += [("redundancy", n, s) for n, s in zip(sizes, refit["redundancy"], strict=True)]
+            filled = own["n_features"].astype(object).where(own["n_features"].notna(), None)
+            assert list(zip(own["metric"], filled, own["score"], strict=True)) == expected
+    assert table["task"].isna().all()
+
+
+def test_scores_by_task_are_listed_by_task(folder):
+    def of_tasks(refit, number):
+        refit["test_scores"], refit["report"], refit["redundancy"] = [0.5, 0.75 + number / 8], {}, []
+
+    change_refits(folder / "member2", of_tasks)
+    lines = list(read_journal(folder / "member2" / "journal.jsonl"))
+    lines[0]["labels"] = ["drawings", "photos"]
+    write_lines(folder / "member2", lines)
+    found = ComparisonResult.open(folder)
+    own = score_table(found).query("member == 'all pixels'")
+    assert own["task"].tolist() == ["drawings", "photos"] * 3
+    assert own["score"].tolist() == [0.5, 0.75, 0.5, 0.875, 0.5, 1.0]
+    assert own["n_features"].isna().all()
+    assert found.table().set_index("member").loc["all pixels", "test_accuracy"] == pytest.approx(0.6875)
+    assert "all pixels: the model's own predictions, mean over 2 tasks." in text_of(folder)
+
+
+def test_limitations_stand_where_the_figures_do(folder):
+    def limited(refit, number):
+        refit["converged"] = number != 0
+        if number == 1:
+            refit["feature_scores"] = [0.0] * 64
+        if number == 2:
+            refit["warnings"] = ["S_w is singular"]
+            refit["report"]["mean_average_precision"][0] = None
+            refit["redundancy"] = [None, None]
+
+    change_refits(folder / "member1", limited)
+    raw = read_members(folder)
+    raw["members"][2]["reconstructed"] = True
+    write_members(folder, raw)
+    lines = list(read_journal(folder / "member0" / "journal.jsonl"))
+    cut = {"kind": "search", "n_tried": 6, "n_planned": 9, "cut": True}
+    write_lines(folder / "member0", [*lines[:-1], cut, lines[-1]])
+    rows = member_rows(ComparisonResult.open(folder))
+    assert rows["SMR, rank 1"].notes["test"][:2] == [
+        "1 of 3 winners did not reach tol in max_iter iterations",
+        "1 of 3 winners select no feature",
+    ]
+    assert rows["SMR, rank 1"].notes["test"][-1] == "the fits of 1 of 3 winners warned: S_w is singular"
+    assert np.isnan(rows["SMR, rank 1"].report["mean_average_precision"]).tolist() == [False, False, True]
+    assert rows["SMR, rank 1"].redundancy == pytest.approx(
+        np.mean([refit["redundancy"][1] for refit in refits(folder, 1)[:2]])
+    )
+    assert rows["SMR"].notes["tried"] == ["search.time_budget ended the search: 6 of 9 trials were made"]
+    said = text_of(folder)
+    numbered = {
+        line.split("] ", 1)[1].strip(): line.split("]")[0] + "]" for line in said.splitlines() if line[:1] == "["
+    }
+    assert f"| all pixels {numbered[RECONSTRUCTED + '.']} |" in said
+    tried = numbered["search.time_budget ended the search: 6 of 9 trials were made."]
+    assert f"| 6 {tried} |" in said
+    undefined = "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."
+    assert undefined in numbered
+
+
+def test_failed_and_unfinished_members_have_a_row_that_says_why(folder):
+    lines = list(read_journal(folder / "member1" / "journal.jsonl"))
+    write_lines(folder / "member1", [line for line in lines if line["kind"] not in ("refit", "end")])
+    raw = read_members(folder)
+    raw["members"] += [
+        {
+            **raw["members"][0],
+            "label": "LP-B",
+            "folder": "lpb",
+            "error": "Traceback:\nValueError: class 3 is too small\n",
+        },
+        {**raw["members"][0], "label": "GP", "folder": "gp"},
+    ]
+    write_members(folder, raw)
+    found = ComparisonResult.open(folder)
+    assert [member.failure for member in found.members] == [
+        "",
+        "it has not finished: 1 of 1 trials are done",
+        "",
+        "ValueError: class 3 is too small",
+        "it has not started",
+    ]
+    table = found.table().set_index("member")
+    assert table.loc["LP-B", "note"] == "ValueError: class 3 is too small"
+    assert table["difference"].notna().sum() == 1
+    assert "| LP-B | no result [" in text_of(folder)
+    assert {path.name for path in export_comparison(found, folder / "out")} == FILES
+
+    # Without the reference there is no difference; the scores are there.
+    shutil.rmtree(folder / "member0")
+    found = ComparisonResult.open(folder)
+    assert pair_table(found).empty
+    assert "There are no differences and no tests: the reference, SMR, has no result." in text_of(folder)
+    assert {path.name for path in export_comparison(found, folder / "out")} == FILES
+
+    # Without any member that has a result the table still has its rows.
+    shutil.rmtree(folder / "member2")
+    found = ComparisonResult.open(folder)
+    assert found.table()["note"].str.len().min() > 0
+    kept = {path.name for path in export_comparison(found, folder / "none")}
+    assert kept == FILES - {"comparison.svg", "comparison.png"}
+
+
+def test_a_member_on_other_folds_or_by_another_metric_is_not_compared(folder):
+    plan = json.loads((folder / "member1" / "plan.json").read_text())
+    plan["folds"][0]["test"].reverse()
+    (folder / "member1" / "plan.json").write_text(json.dumps(plan))
+    lines = list(read_journal(folder / "member2" / "journal.jsonl"))
+    lines[0]["metric"] = "macro_f1"
+    write_lines(folder / "member2", lines)
+    found = ComparisonResult.open(folder)
+    assert [member.failure for member in found.members] == [
+        "",
+        "its outer folds are not those of SMR",
+        "it is scored by macro_f1, and SMR by accuracy",
+    ]
+
+
+def test_a_damaged_list_of_members_is_refused(folder):
+    raw = read_members(folder)
+    first = raw["members"][0]
+    for damaged, said in (
+        ({**raw, "schema": 2}, "its schema is not 1"),
+        ({**raw, "members": []}, "no members"),
+        ({**raw, "reference": "MKL"}, "its reference is not one of the members"),
+        ({**raw, "members": [first, first]}, "two members have the same label"),
+        ({**raw, "members": [{**first, "folder": "../elsewhere"}]}, "not the name of a member's folder"),
+        ({**raw, "members": [{**first, "error": 3}]}, "a member has no valid 'error'"),
+        ([], "its schema is not 1"),
+    ):
+        write_members(folder, damaged)
+        with pytest.raises(DirectoryError, match=said):
+            ComparisonResult.open(folder)
+    (folder / "members.json").write_text("{")
+    with pytest.raises(DirectoryError, match="damaged"):
+        ComparisonResult.open(folder)
+    with pytest.raises(DirectoryError, match="holds no comparison"):
+        ComparisonResult.open(folder / "member0")
+
+
+def test_the_files_say_what_the_tables_say_and_are_the_same_each_time(original, tmp_path):
+    found = ComparisonResult.open(original)
+    first = {path.name: path.read_bytes() for path in export_comparison(found, tmp_path / "a")}
+    second = {path.name: path.read_bytes() for path in export_comparison(found, tmp_path / "b")}
+    assert set(first) == FILES
+    assert first == second
+    with (tmp_path / "a" / "comparison.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [float(row["score"]) for row in read] == score_table(found)["score"].tolist()
+    described = json.loads(first["manifest.json"])
+    assert described["members"][0]["scores"]["test"] == scores(original, 0)
+    assert described["table"][0]["difference"] is None
+    assert first["comparison.png"].startswith(b"\x89PNG")
+    assert b"<svg" in first["comparison.svg"]
+
+
+def test_a_label_has_no_meaning_in_markdown(folder):
+    raw = read_members(folder)
+    raw["reference"] = raw["members"][0]["label"] = "a|b *c* <i> $x$"
+    write_members(folder, raw)
+    found = ComparisonResult.open(folder)
+    row = next(line for line in comparison_text(found).markdown().splitlines() if line.startswith("| a"))
+    assert row.startswith(r"| a\|b \*c\* \<i\> $x$ ")
+    assert {path.name for path in export_comparison(found, folder / "out")} == FILES

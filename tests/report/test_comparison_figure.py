@@ -1,0 +1,99 @@
+"""Figures of a comparison: what they draw is what they are given, and no labels overlap."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from raysel.report.comparison_figure import ShownMember, comparison_figure, spread_out
+from raysel.report.rank_figure import rank_figure
+from raysel.statistics.over_data_sets import compare_over_data_sets
+
+
+def shown(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:
+    rng = np.random.default_rng(n_curves + 10 * n_native)
+    members = []
+    for i in range(n_curves + n_native):
+        by_n = {n: rng.uniform(0.88, 0.92, n_runs) for n in (50, 100, 200)} if i < n_curves else {}
+        scores = np.mean(list(by_n.values()), axis=0) if by_n else rng.uniform(0.88, 0.92, n_runs)
+        difference = None if i == 0 else (-0.01, -0.03, 0.01)
+        members.append(ShownMember(f"method {i} <$x_{i}$>", scores, by_n, difference))
+    return members
+
+
+def draw(members):
+    return comparison_figure(
+        members, name="few", metric="macro_f1", runs="5 outer folds", reference="method 0", interval="95 % interval"
+    )
+
+
+@pytest.mark.parametrize(("n_curves", "n_native"), [(12, 2), (3, 0), (0, 4), (1, 0)])
+def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
+    figure = draw(shown(n_curves, n_native))
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.canvas.draw()
+    texts = [text for ax in figure.axes for text in ax.texts] + figure.texts
+    boxes = {text.get_text(): text.get_window_extent(renderer) for text in texts}
+    ticks = [
+        tick.label1.get_window_extent(renderer)
+        for ax in figure.axes
+        for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim())))
+        for tick in axis.get_major_ticks()
+        if low <= tick.get_loc() <= high  # the others are not drawn
+    ]
+    for box in (*boxes.values(), *ticks):
+        assert box.x0 >= figure.bbox.x0
+        assert box.x1 <= figure.bbox.x1
+    for a, b in combinations(boxes.values(), 2):
+        assert not (a.shrunk(1, 0.9).overlaps(b.shrunk(1, 0.9)))
+
+
+def test_curves_and_rows_show_the_given_scores():
+    members = shown(3, 1)
+    figure = draw(members)
+    curves, scores, differences = figure.axes
+    means = [container.lines[0].get_ydata() for container in curves.containers]
+    for member, drawn in zip(members, means, strict=True):
+        expected = [values.mean() for values in member.by_n.values()] or [member.scores.mean()] * 2
+        assert drawn == pytest.approx(expected)
+    order = sorted(members, key=lambda member: -member.scores.mean())
+    assert [tick.get_text() for tick in scores.get_yticklabels()] == [member.label for member in order]
+    assert [c.lines[0].get_xdata()[0] for c in scores.containers] == [m.scores.mean() for m in order]
+    assert len([line for line in differences.lines if line.get_marker() == "D"]) == 3
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0, 3), min_size=1, max_size=12))
+def test_places_are_spread_out_in_the_same_order(wanted):
+    wanted = np.array(wanted)
+    found = spread_out(wanted, 0.2, 3.0)
+    order = np.argsort(wanted, kind="stable")
+    assert (np.diff(found[order]) >= 0.2 - 1e-9).all()
+    assert found.min() >= -1e-9
+    assert found.max() <= 3 + 1e-9
+    if len(wanted) == 1 or np.diff(wanted[order]).min() >= 0.2:
+        assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("k", [2, 5, 12])
+def test_the_critical_difference_diagram_places_every_method(k):
+    rng = np.random.default_rng(k)
+    found = compare_over_data_sets(rng.normal(size=(9, k)) + np.linspace(2, 0, k))
+    labels = [f"method {i} of {k}" for i in range(k)]
+    figure = rank_figure(
+        labels, found.mean_ranks, found.critical_difference, found.groups, title="few", subtitle="Friedman's test"
+    )
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.canvas.draw()
+    boxes = [text.get_window_extent(renderer) for text in (*figure.axes[0].texts, *figure.texts)]
+    for a, b in combinations(boxes, 2):
+        assert not a.shrunk(0.95, 0.9).overlaps(b.shrunk(0.95, 0.9))
+    drawn = " ".join(text.get_text() for text in figure.axes[0].texts)
+    for label, rank in zip(labels, found.mean_ranks, strict=True):
+        assert f"{label}  {rank:.2f}" in drawn or f"{rank:.2f}  {label}" in drawn
+    assert sum(line.get_linewidth() == 4 for line in figure.axes[0].lines) == len(found.groups)

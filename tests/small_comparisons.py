@@ -1,0 +1,95 @@
+"""Comparisons small enough for tests: a few serial studies on the same folds, without MLflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from small_studies import raw_config, run_serially, write_digits
+
+from raysel.config import config_from_dict
+from raysel.study.definition import Study
+from raysel.study.recording import end_record, study_record
+from raysel.tracking.journal import read_journal
+from raysel.tracking.records import journal_line
+
+Record = dict[str, Any]
+
+#: Label, solver and changes of the configuration of each member; the first is the reference.
+MEMBERS: dict[str, Mapping[str, Any]] = {
+    "SMR": {},
+    "SMR, rank 1": {"solver__space": {"alpha": [0.1]}, "solver__params": {"max_iter": 2, "rank": 1}},
+    "all pixels": {
+        "solver": {"name": "linear_svm"},
+        "evaluation": {"classifier": "native"},
+    },
+}
+
+
+def write_comparison(
+    folder: Path, name: str = "few", members: Mapping[str, Mapping[str, Any]] = MEMBERS, **common: Any
+) -> Path:
+    """Run the members one by one on the folds of the first, and write members.json."""
+    folder.mkdir(parents=True)
+    data = folder.parent / f"{name}.npz"
+    if not data.exists():
+        write_digits(data)
+    listed, plan = [], None
+    for number, (label, changes) in enumerate(members.items()):
+        own = f"member{number}"
+        config = config_from_dict(raw_config(data, **{"name": name, **common, **changes}, cv__plan=plan))
+        run_member(Study.prepare(config), folder / own)
+        plan = plan or str(folder / own / "plan.json")
+        listed.append(
+            {"label": label, "folder": own, "solver": config.solver.name, "reconstructed": False, "error": None}
+        )
+    write_members(folder, {"schema": 1, "name": name, "reference": next(iter(members)), "members": listed})
+    return folder
+
+
+def write_members(folder: Path, raw: Mapping[str, Any]) -> None:
+    (folder / "members.json").write_text(json.dumps(raw))
+
+
+def read_members(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "members.json").read_text())
+
+
+def run_member(study: Study, folder: Path) -> None:
+    """Run a study without MLflow, and write what opens as a finished one: its journal and its plan."""
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(study.plan.to_json()))
+    _, refits, journal = run_serially(study, folder)  # trials, as they ended
+    lines = [journal_line(study_record(study, id_="0", uri="", started=0.0)), *journal]
+    lines += [journal_line(refit.record) for refit in refits]
+    write_lines(folder, [*lines, journal_line(end_record("finished", 0.0))])
+
+
+def change_refits(folder: Path, change: Callable[[Record, int], None]) -> None:
+    """Change the outer refits in a study's journal: the record, and the number of its outer fold."""
+    lines = list(read_journal(folder / "journal.jsonl"))
+    outer = [line for line in lines if line["kind"] == "refit" and line["fold"] != "final"]
+    for number, line in enumerate(outer):
+        change(line, number)
+    write_lines(folder, lines)
+
+
+def write_lines(folder: Path, lines: Iterable[Record]) -> None:
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def fill_in(folder: Path, seed: int = 0) -> None:
+    """Give every outer refit what a study with further metrics records."""
+    rng = np.random.default_rng(seed)
+
+    def change(refit: Record, number: int) -> None:
+        n = len(refit["test_scores"])
+        refit["report"] = {"mean_average_precision": rng.random(n).tolist()}
+        refit["redundancy"] = rng.random(n).tolist()
+        refit["cpu_seconds"] = 0.01 * 2**number
+
+    for member in read_members(folder)["members"]:
+        change_refits(folder / member["folder"], change)
