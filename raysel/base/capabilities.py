@@ -31,6 +31,8 @@ class Capabilities:
     prepare_parameters : frozenset of str, default=frozenset()
         Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
         prepared training sets.
+    reconstructed : bool, default=False
+        Whether the method is a reconstruction from its paper because the authors' code was not found.
 
     Examples
     --------
@@ -47,3 +49,4 @@ class Capabilities:
     path: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES})
     prepare_parameters: frozenset[str] = frozenset()
+    reconstructed: bool = False

@@ -34,6 +34,10 @@ OWN: dict[str, str] = {
     "pca": "raysel.baselines.projections.pca:PCA",
     "lda": "raysel.baselines.projections.lda:LDA",
     "linear_svm": "raysel.baselines.classifiers.linear_svm:LinearSVM",
+    "rfs": "raysel.baselines.embedded.rfs:RFS",
+    "glspfs": "raysel.baselines.embedded.glspfs:GLSPFS",
+    "dfs": "raysel.baselines.embedded.dfs:DFS",
+    "gbr": "raysel.baselines.embedded.gbr:BilinearRegression",
     "trace_ratio_lda": "raysel.baselines.projections.trace_ratio_lda:TraceRatioLDA",
     "aggregate": "raysel.baselines.projections.aggregate:Aggregate",
 }
