@@ -14,7 +14,8 @@ def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:
 
     ``A_ab = exp(-||x_a - x_b||^2 / g)`` where a is among the nearest neighbours of b or b among those of a, and 0
     elsewhere; g is the mean of the squared distances over all n_samples^2 pairs. A sample far from all others, whose
-    weights vanish in double precision, has a row of zeros in L. A sample is no neighbour of itself. Without features L is zero.
+    weights vanish in double precision, has a row of zeros in L. A sample is no neighbour of itself. Without features
+    L is zero.
 
     Parameters
     ----------

@@ -38,7 +38,8 @@ def test_what_a_class_declares_is_what_it_has(name):
     assert issubclass(cls, Estimator)
     assert can.predicts == hasattr(cls, "predict")
     assert can.iterates == ({"max_iter", "tol"} <= set(cls().get_params()) and cls().max_steps > 1)
-    assert can.multilabel == cls().__sklearn_tags__().classifier_tags.multi_label
+    tags = cls().__sklearn_tags__().classifier_tags
+    assert can.multilabel == (tags is not None and tags.multi_label)
     assert can.path == (cls.fit_path.__func__ is not Estimator.fit_path.__func__)
     assert can.prepare_parameters <= set(cls().get_params())
 

@@ -69,12 +69,12 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[L21Step]:
     Examples
     --------
     >>> import numpy as np
-    >>> X, T = np.array([[-1.0], [0.0], [1.0]]), np.array([[0.0], [1.0], [5.0]])
-    >>> for step in l21_steps(X, T, 0.1):
-    ...     if step.J < 3.252:
-    ...         break
-    >>> step.W.round(1), step.b.round(1)
-    (array([[2.5]]), array([2.5]))
+    >>> from itertools import islice
+    >>> X = np.array([[-1.0], [-0.5], [0.5], [1.0]])
+    >>> T = 2.0 * X + np.array([[1.0], [1.0], [1.0], [9.0]])  # the last one is an outlier
+    >>> *_, step = islice(l21_steps(X, T, 0.1), 200)
+    >>> step.W.round(2), step.b.round(2)
+    (array([[2.]]), array([1.]))
     """
     update = _dual_update if len(X) <= X.shape[1] else _primal_update
     scaled = np.empty_like(X)  # one for all iterations: its pages are touched once
@@ -178,18 +178,16 @@ def _spatial_median(counts: IntArray) -> FloatArray:
         return float(counts @ np.linalg.norm(b - identity, axis=1))
 
     b = counts / counts.sum()
-    value = distance(b)
-    for _ in range(100):  # quadratic convergence takes about five
+    for _ in range(50):  # quadratic convergence takes about five
         differences = b - identity
         lengths = np.linalg.norm(differences, axis=1)
         differences /= lengths[:, None]
         hessian = (counts / lengths).sum() * identity - (differences.T * (counts / lengths)) @ differences
         step = np.linalg.solve(hessian, counts @ differences)
-        length = 1.0
-        while distance(b - length * step) > value and length > 1e-10:
-            length /= 2
-        moved = b - length * step
-        if np.abs(moved - b).max() <= 1e-15 or distance(moved) > value:
+        highest = distance(b) * (1.0 + 1e-14)  # near the median the distance is flat to rounding
+        while distance(b - step) > highest:
+            step /= 2
+        b = b - step
+        if np.abs(step).max() <= 1e-14:
             break
-        b, value = moved, distance(moved)
     return b
