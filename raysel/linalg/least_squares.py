@@ -197,6 +197,34 @@ def centre_and_scale(X: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, 
     return centred, X_mean, constant, scale
 
 
+def expand(values: FloatArray, used: BoolArray) -> FloatArray:
+    """Values of all features from those of the features used, 0 for the others.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_used)
+        Values of the features used.
+    used : ndarray of bool, shape (n_features,)
+        Whether a feature is used.
+
+    Returns
+    -------
+    ndarray of shape (..., n_features)
+        ``values`` itself where all features are used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expand(np.array([5.0, 7.0]), np.array([True, False, True]))
+    array([5., 0., 7.])
+    """
+    if values.shape[-1] == len(used):
+        return values
+    expanded = np.zeros((*values.shape[:-1], len(used)))
+    expanded[..., used] = values
+    return expanded
+
+
 def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:
     """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted ridge steps.
 

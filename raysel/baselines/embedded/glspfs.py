@@ -14,9 +14,9 @@ from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.base.capabilities import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import LinearSelector
-from raysel.linalg.least_squares import one_hot
+from raysel.linalg.least_squares import expand, one_hot
 from raysel.linalg.neighbor_graph import heat_kernel_laplacian
-from raysel.linalg.reweighting import l2p_penalty, l2p_weights, weighted_ridge
+from raysel.linalg.reweighting import l2p_penalty, l2p_weights, weighted_ridge_with_dual
 from raysel.linalg.scatter import centre
 from raysel.validation import Interval, StrOptions
 
@@ -238,7 +238,8 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         prepared : PreparedGLSPFS
             Result of ``prepare(X, y)``.
         """
-        self._keep(np.zeros((len(prepared.classes), len(prepared.mean))), prepared)
+        n_used = len(prepared.mean)
+        self._keep(np.zeros((len(prepared.classes), n_used)), np.zeros(n_used), prepared)
         self.objective_path_, self.n_iter_, self.converged_ = np.array([1.0]), 1, True
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedGLSPFS) -> Iterator[float]:
@@ -247,11 +248,11 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         alpha = n * self.sparsity * unit
         weights = np.ones(len(features))  # the authors' start
         while True:
-            W = weighted_ridge(features, targets, weights, alpha)
-            self._keep(W, prepared)
-            energy = (W**2).sum(axis=0)
-            loss = ((W @ features - targets) ** 2).sum() + residual
-            yield float(loss + alpha * l2p_penalty(energy, 1.0, 0.0)) / n
+            W, dual = weighted_ridge_with_dual(features, targets, weights, alpha)
+            energy = np.einsum("cj,cj->j", W, W)
+            self._keep(W, energy, prepared)
+            loss = alpha**2 * float((dual**2).sum()) + residual
+            yield (loss + alpha * l2p_penalty(energy, 1.0, 0.0)) / n
             # They are only divided by, so that without smoothing a row of zeros stays one.
             weights = l2p_weights(energy, 1.0, float(np.finfo(np.float64).tiny))
 
@@ -268,10 +269,8 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         T = scipy.linalg.solve_triangular(R, prepared.T, trans=1, check_finite=False)
         return np.ascontiguousarray(X.T), np.ascontiguousarray(T.T), n - float((T**2).sum())
 
-    def _keep(self, W: FloatArray, prepared: PreparedGLSPFS) -> None:
+    def _keep(self, W: FloatArray, energy: FloatArray, prepared: PreparedGLSPFS) -> None:
         """Set the fitted attributes to these coefficients (n_classes, n_used) of the z-scores."""
-        coef, self.scores_ = np.zeros((len(W), len(prepared.used))), np.zeros(len(prepared.used))
-        coef[:, prepared.used] = W / prepared.deviation
-        self.scores_[prepared.used] = np.sqrt((W**2).sum(axis=0))
-        intercept = prepared.shares - coef[:, prepared.used] @ prepared.mean
-        self._keep_linear(coef, intercept, prepared.classes)
+        coef = W / prepared.deviation
+        self.scores_ = expand(np.sqrt(energy), prepared.used)
+        self._keep_linear(expand(coef, prepared.used), prepared.shares - coef @ prepared.mean, prepared.classes)
