@@ -8,7 +8,11 @@ them at the present residuals and rows, with ``rho_i`` and ``omega_j`` their nor
     (X diag(omega) X' / alpha + diag(rho)) Z = T - 1 b',  1'Z = 0,  W = diag(omega) X'Z / alpha,  residuals diag(rho) Z,
 
 one system of n_samples equations, or a weighted ridge regression with n_features equations: whichever is smaller is
-solved. J never rises. The norms of rows are not smoothed, as they are never divided by; those of residuals are,
+solved. J never rises.
+
+``omega_j`` is over-relaxed: the factor by which a norm changed in the last iteration is applied to it once more, to a
+power of 0.9, which halves the number of iterations to the same J. Where J would rise the norm itself is taken. The
+norms of rows are not smoothed, as they are never divided by; those of residuals are,
 since a system whose ``rho`` vanish may be singular.
 """
 
@@ -24,6 +28,8 @@ from raysel.arrays import FloatArray, IntArray
 
 #: Smooths the norms of residuals of one-hot targets.
 EPS = 1e-12
+#: Power of the factor by which over-relaxation changes the norms of rows.
+RELAXATION = 0.9
 
 
 class L21Step(NamedTuple):
@@ -35,12 +41,15 @@ class L21Step(NamedTuple):
         Coefficients.
     b : ndarray of shape (n_targets,)
         Intercepts.
+    norms : ndarray of shape (n_features,)
+        Norms of the rows of W.
     J : float
         Objective.
     """
 
     W: FloatArray
     b: FloatArray
+    norms: FloatArray
     J: float
 
 
@@ -78,12 +87,24 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[L21Step]:
     """
     update = _dual_update if len(X) <= X.shape[1] else _primal_update
     scaled = np.empty_like(X)  # one for all iterations: its pages are touched once
-    omega, rho = np.ones(X.shape[1]), np.ones(len(X))
-    while True:
+
+    def minimise(omega: FloatArray, rho: FloatArray) -> tuple[L21Step, FloatArray]:
         W, b, residuals = update(X, T, omega, rho, alpha, scaled)
-        omega = np.sqrt(np.einsum("jc,jc->j", W, W))
-        rho = np.sqrt(np.einsum("ic,ic->i", residuals, residuals) + EPS)
-        yield L21Step(W, b, float(rho.sum() + alpha * omega.sum()))
+        norms = np.sqrt(np.einsum("jc,jc->j", W, W))
+        lengths: FloatArray = np.sqrt(np.einsum("ic,ic->i", residuals, residuals) + EPS)
+        return L21Step(W, b, norms, float(lengths.sum() + alpha * norms.sum())), lengths
+
+    omega = np.ones(X.shape[1])
+    step, rho = minimise(omega, np.ones(len(X)))
+    while True:
+        yield step
+        change = np.divide(step.norms, omega, out=np.zeros_like(omega), where=omega > 0)
+        omega = step.norms * change**RELAXATION
+        following, lengths = minimise(omega, rho)
+        if following.J > step.J:
+            omega = step.norms
+            following, lengths = minimise(omega, rho)
+        step, rho = following, lengths
 
 
 def _dual_update(

@@ -55,8 +55,9 @@ class RFS(IterativeEstimator, LinearSelector):
 
     with one-hot targets t_i and the rows w_j of W (n_features, n_classes), as in eq. 3 of [2]_. The original [1]_ has
     no intercept b; here b is part of the problem, which is not the same as centring features and targets. The problem
-    is convex and solved by iterative reweighting with one Cholesky factorisation an iteration, of size
-    min(n_samples, n_features). The norms of the residuals are smoothed by 1e-12, ``sqrt(||.||^2 + 1e-12)``.
+    is convex and solved by iterative reweighting, over-relaxed (see `l21_steps`), with one Cholesky factorisation an
+    iteration, of size min(n_samples, n_features). The norms of the residuals are smoothed,
+    ``sqrt(||.||^2 + 1e-12)``.
 
     Parameters
     ----------
@@ -198,18 +199,18 @@ class RFS(IterativeEstimator, LinearSelector):
             Result of ``prepare(X, y)``.
         """
         b = prepared.null_intercept
-        self._keep(np.zeros((X.shape[1], len(b))), b, prepared)
+        self._keep(np.zeros((X.shape[1], len(b))), b, np.zeros(X.shape[1]), prepared)
         loss = np.sqrt(((prepared.T - b) ** 2).sum(axis=1) + EPS).sum()
         self.objective_path_, self.n_iter_, self.converged_ = np.array([loss]), 1, True
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> Iterator[float]:
         unit = prepared.alpha_max if self.alpha_scale == "max" else 1.0
-        for W, b, J in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
-            self._keep(W, b, prepared)
+        for W, b, norms, J in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
+            self._keep(W, b, norms, prepared)
             yield J
 
-    def _keep(self, W: FloatArray, b: FloatArray, prepared: PreparedRFS) -> None:
+    def _keep(self, W: FloatArray, b: FloatArray, norms: FloatArray, prepared: PreparedRFS) -> None:
         """Set the fitted attributes to these coefficients of the centred and scaled features."""
         coef = W.T / prepared.scale
-        self.scores_ = np.sqrt((coef**2).sum(axis=0))
+        self.scores_ = norms / prepared.scale
         self._keep_linear(coef, b - coef @ prepared.X_mean, prepared.classes)

