@@ -160,11 +160,11 @@ def main():
             f"whole fit, {name}, d={X.shape[1]}: scikit-feature {fit['peer_seconds']:.1f} s, {fit['peer_iterations']} "
             f"iterations, {fit['peer_gap']:.1e} above its optimum",
             *(
-                f"{what}: {fit[key]['seconds']:.3f} s, {fit[key]['iterations']} iterations, ratio {fit[key]['ratio']:.0f}"
-                for key, what in {
-                    "objective": f"RFS to the same objective (at least {FIT_RATIO})",
-                    "gap": f"RFS to the same distance from its own optimum (at least {FIT_RATIO})",
-                    "mirrored": "the peer's very problem by 400 mirrored samples",
+                f"{what}: {run['seconds']:.3f} s, {run['iterations']} iterations, ratio {run['ratio']:.0f}"
+                for what, run in {
+                    f"RFS to the same objective (at least {FIT_RATIO})": fit["objective"],
+                    f"RFS to the same distance from its own optimum (at least {FIT_RATIO})": fit["gap"],
+                    "the peer's very problem by 400 mirrored samples": fit["mirrored"],
                 }.items()
             ),
             sep="\n  ",
