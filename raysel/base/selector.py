@@ -1,9 +1,10 @@
-"""Base classes of feature selectors and of selectors that are linear classifiers."""
+"""Base classes of feature selectors, of selectors that are linear classifiers, and of those of matrices."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +13,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.base.capabilities import Capabilities
+from raysel.base.capabilities import TENSOR, Capabilities
 from raysel.base.estimator import Estimator
+from raysel.data.layouts import Layout, Tensor
+from raysel.errors import ConfigError
 
 
 class Selector(SelectorMixin, Estimator):
@@ -85,3 +88,77 @@ class LinearSelector(ClassifierMixin, Selector):
         values = self.decision_function(X)
         positions = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[positions]
+
+    def _keep_linear(self, coef: FloatArray, intercept: FloatArray, classes: LabelArray) -> None:
+        """Set ``coef_``, ``intercept_`` and ``classes_`` from one row for each class, also where there are two."""
+        if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
+
+
+class MatrixSelector(LinearSelector):
+    """Base class of linear selectors of matrix-shaped samples, with the parameter ``shape``.
+
+    ``shape`` is the height and width of the samples whose cells, in C order, are the columns of X; None stands for
+    (n_features, 1), plain vectors. It is set from the data set's layout.
+    """
+
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}))
+    layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
+
+    # Set by the constructors of the subclasses.
+    shape: tuple[int, int] | None
+
+    @classmethod
+    def from_layout(cls, layout: Layout, **params: Any) -> Self:
+        """Make an estimator for samples of this layout.
+
+        Parameters
+        ----------
+        layout : Tensor of order 1 or 2
+            Layout of the samples, which sets ``shape``.
+        **params
+            All parameters but ``shape``.
+
+        Returns
+        -------
+        MatrixSelector
+            The unfitted estimator.
+
+        Raises
+        ------
+        ConfigError
+            If the samples are neither vectors nor matrices.
+        """
+        if not isinstance(layout, Tensor) or len(layout.shape) > 2:
+            raise ConfigError(
+                f"{cls.__name__} takes matrices or vectors, not {layout}: set dataset.shape to [height, width]."
+            )
+        height, width = layout.shape if len(layout.shape) == 2 else (layout.n_features, 1)
+        return cls(shape=(height, width), **params)
+
+    def check(self, n_features: int) -> None:
+        """Check that the parameters are valid and that ``shape`` has this number of cells.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid; the message names the parameter, its value and the valid values.
+        """
+        super().check(n_features)
+        shape = self._sides(n_features)
+        if len(shape) != 2 or any(not isinstance(side, Integral) or side < 1 for side in shape):
+            raise ConfigError(f"shape={self.shape} is not a height and a width, e.g. (32, 32).")
+        if shape[0] * shape[1] != n_features:
+            raise ConfigError(
+                f"shape={self.shape} has {shape[0]} x {shape[1]} = {shape[0] * shape[1]} cells, "
+                f"but there are {n_features} features."
+            )
+
+    def _sides(self, n_features: int) -> tuple[int, ...]:
+        return (n_features, 1) if self.shape is None else tuple(self.shape)

@@ -125,16 +125,9 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
     >>> round(data.alpha_max**2, 12)  # (2 sqrt(1 + 1))^2
     8.0
     """
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise DataError(f"y holds one class only, {classes[0]!r}: there must be at least two classes to tell apart.")
+    classes, targets = one_hot(y)
     n_samples, n_features = X.shape
-    X_mean, constant = X.mean(axis=0), X.max(axis=0) == X.min(axis=0)
-    centred: FloatArray = X - X_mean
-    centred[:, constant] = 0.0  # exactly, though the mean is rounded
-    scale = float(np.ldexp(1.0, np.frexp(max(centred.max(), -centred.min()))[1]))
-    centred /= scale
-    targets: FloatArray = np.eye(len(classes))[codes]
+    centred, X_mean, constant, scale = centre_and_scale(X)
     Y_mean = targets.mean(axis=0)
     targets -= Y_mean
     residual = 0.0
@@ -147,6 +140,89 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
     XY = targets @ features.T
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
+
+
+def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:
+    """Classes and one-hot targets of labels.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Class label of each sample.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted class labels.
+    targets : ndarray of shape (n_samples, n_classes)
+        1 in the column of each sample's class, 0 elsewhere.
+
+    Raises
+    ------
+    DataError
+        If there is one class only.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"y holds one class only, {classes[0]!r}: there must be at least two classes to tell apart.")
+    targets: FloatArray = np.eye(len(classes))[codes]
+    return classes, targets
+
+
+def centre_and_scale(X: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, float]:
+    """Subtract the mean of each feature, and divide all by one power of two, which rounds nothing.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite features.
+
+    Returns
+    -------
+    centred : ndarray of shape (n_samples, n_features)
+        The result, exactly 0 for constant features.
+    X_mean : ndarray of shape (n_features,)
+        Mean of each feature, as given.
+    constant : ndarray of bool, shape (n_features,)
+        Whether each feature has one value.
+    scale : float
+        The power of two that puts the largest deviation of a feature from its mean into [0.5, 1); 1 where no
+        feature varies.
+    """
+    X_mean, constant = X.mean(axis=0), X.max(axis=0) == X.min(axis=0)
+    centred: FloatArray = X - X_mean
+    centred[:, constant] = 0.0  # exactly, though the mean is rounded
+    scale = float(np.ldexp(1.0, np.frexp(max(centred.max(), -centred.min()))[1]))
+    centred /= scale
+    return centred, X_mean, constant, scale
+
+
+def expand(values: FloatArray, used: BoolArray) -> FloatArray:
+    """Values of all features from those of the features used, 0 for the others.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_used)
+        Values of the features used.
+    used : ndarray of bool, shape (n_features,)
+        Whether a feature is used.
+
+    Returns
+    -------
+    ndarray of shape (..., n_features)
+        ``values`` itself where all features are used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expand(np.array([5.0, 7.0]), np.array([True, False, True]))
+    array([5., 0., 7.])
+    """
+    if values.shape[-1] == len(used):
+        return values
+    expanded = np.zeros((*values.shape[:-1], len(used)))
+    expanded[..., used] = values
+    return expanded
 
 
 def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:

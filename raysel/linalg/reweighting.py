@@ -120,6 +120,31 @@ def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: flo
     >>> weighted_ridge(np.array([[2.0]]), np.array([[6.0]]), np.array([1.0]), 2.0)
     array([[2.]])
     """
+    return weighted_ridge_with_dual(X, Y, weights, alpha)[0]
+
+
+def weighted_ridge_with_dual(
+    X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted ridge regression like `weighted_ridge`, with the residuals at no further cost.
+
+    Parameters
+    ----------
+    X, Y, weights, alpha
+        As in `weighted_ridge`.
+
+    Returns
+    -------
+    W : ndarray of shape (n_targets, n_features)
+        Coefficients.
+    dual : ndarray of shape (n_samples, n_targets)
+        ``(Y - W X)' / alpha``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the system is singular to double precision.
+    """
     scale = 1.0 / np.sqrt(weights)
     scaled = X * scale[:, None]
     kernel = scaled.T @ scaled
@@ -128,4 +153,4 @@ def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: flo
     if info:
         raise np.linalg.LinAlgError("The penalty's weights span more than double precision: raise zeta, p or alpha.")
     W: FloatArray = (dual.T @ scaled.T) * scale
-    return W
+    return W, dual

@@ -13,19 +13,16 @@ D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import repeat
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.base.capabilities import TENSOR, Capabilities
 from raysel.base.iterative import IterativeEstimator
-from raysel.base.selector import LinearSelector
-from raysel.data.layouts import Layout, Tensor
+from raysel.base.selector import MatrixSelector
 from raysel.errors import ConfigError
 from raysel.linalg.least_squares import LeastSquaresData, least_squares_data
 from raysel.linalg.reweighting import Penalty
@@ -35,7 +32,7 @@ from raysel.solvers.smr.updates import objective
 from raysel.validation import Interval, StrOptions
 
 
-class SMR(IterativeEstimator, LinearSelector):
+class SMR(IterativeEstimator, MatrixSelector):
     """Sparse matrix regression: ranks the cells of matrix-shaped samples and classifies them.
 
     Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_{a,b} (sum_r P_r[a,b]^2 + zeta)^(p/2)``
@@ -135,9 +132,6 @@ class SMR(IterativeEstimator, LinearSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}))
-    layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shape": [tuple, list, None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -178,32 +172,6 @@ class SMR(IterativeEstimator, LinearSelector):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
 
-    @classmethod
-    def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Build the solver for samples of this layout.
-
-        Parameters
-        ----------
-        layout : Tensor of order 1 or 2
-            Layout of the samples, which sets ``shape``.
-        **params
-            All parameters but ``shape``.
-
-        Returns
-        -------
-        SMR
-            The solver, not fitted.
-
-        Raises
-        ------
-        ConfigError
-            If the samples are neither vectors nor matrices.
-        """
-        if not isinstance(layout, Tensor) or len(layout.shape) > 2:
-            raise ConfigError(f"SMR takes matrices or vectors, not {layout}: set dataset.shape to [height, width].")
-        height, width = layout.shape if len(layout.shape) == 2 else (layout.n_features, 1)
-        return cls(shape=(height, width), **params)
-
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features.
 
@@ -219,13 +187,6 @@ class SMR(IterativeEstimator, LinearSelector):
         """
         super().check(n_features)
         shape = self._sides(n_features)
-        if len(shape) != 2 or any(not isinstance(side, Integral) or side < 1 for side in shape):
-            raise ConfigError(f"shape={self.shape} is not a height and a width, e.g. (32, 32).")
-        if shape[0] * shape[1] != n_features:
-            raise ConfigError(
-                f"shape={self.shape} has {shape[0]} x {shape[1]} = {shape[0] * shape[1]} cells, "
-                f"but there are {n_features} features."
-            )
         if self.rank > min(shape):
             raise ConfigError(
                 f"rank={self.rank} exceeds the smaller side of {shape[0]} x {shape[1]}: take at most {min(shape)}."
@@ -251,9 +212,6 @@ class SMR(IterativeEstimator, LinearSelector):
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
         """Centre and reduce the training set, once for all parameters; see `LeastSquaresData`."""
         return least_squares_data(X, y)
-
-    def _sides(self, n_features: int) -> tuple[int, ...]:
-        return (n_features, 1) if self.shape is None else tuple(self.shape)
 
     def _penalty(self, prepared: LeastSquaresData) -> Penalty:
         """Penalty on the coefficients of the features as ``prepared`` stores them."""
@@ -286,10 +244,7 @@ class SMR(IterativeEstimator, LinearSelector):
     def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
         """Set the fitted attributes to these coefficients of the stored features."""
         stored = P.reshape(len(P), -1)
-        self.classes_ = prepared.classes
         self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale)
         coef = stored / prepared.scale
         intercept = prepared.Y_mean - coef @ prepared.X_mean
-        if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
-            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-        self.coef_, self.intercept_ = coef, intercept
+        self._keep_linear(coef, intercept, prepared.classes)

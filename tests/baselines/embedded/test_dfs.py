@@ -1,0 +1,162 @@
+"""DFS against the eigenproblem in all features, discriminant analysis at its limit, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import eigh, subspace_angles
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from raysel.baselines.embedded.dfs import DFS
+from raysel.errors import ConfigError, DataError
+
+
+def samples(seed, n, d, classes=3):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    return 0.3 * rng.standard_normal((classes, d))[y] + 0.2 * rng.standard_normal((n, d)) + 0.5, y
+
+
+def scatters(X, y):
+    centred = X - X.mean(axis=0)
+    within = sum((X[y == r] - X[y == r].mean(axis=0)).T @ (X[y == r] - X[y == r].mean(axis=0)) for r in np.unique(y))
+    return centred.T @ centred, within
+
+
+def literal(X, y, gamma, p, n_iter):
+    """The same iterations with matrices of size n_features; scores and objective after each."""
+    total, within = scatters(X, y)
+    m, D, found = len(np.unique(y)) - 1, np.ones(X.shape[1]), []
+    for _ in range(n_iter):
+        mu, vectors = eigh(total, within + gamma * np.diag(D))
+        W = vectors[:, -m:] / np.sqrt(mu[-m:])
+        norms = np.sqrt((W**2).sum(axis=1) + 1e-12)
+        found.append((np.linalg.norm(W, axis=1), np.trace(W.T @ within @ W) + gamma * (norms**p).sum()))
+        D = p / 2 * norms ** (p - 2)
+    return found
+
+
+def iterations(X, y, **params):
+    dfs = DFS(tol=0.0, **params)
+    # The reference starts with D = 1 in these units too.
+    assert DFS().prepare(X, y).scale == 1.0
+    return [(dfs.scores_.copy(), J) for J in dfs.iterate(X, y)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    size=st.sampled_from([(15, 40), (40, 12)]),
+    gamma=st.sampled_from([0.01, 0.3, 2.0]),
+    p=st.sampled_from([0.5, 1.0, 2.0]),
+)
+def test_it_is_the_eigenproblem_in_all_features(seed, size, gamma, p):
+    X, y = samples(seed, *size)
+    X = (X - X.mean(axis=0)) / np.abs(X - X.mean(axis=0)).max() * 0.9
+    ours = iterations(X, y, gamma=gamma, p=p, max_iter=8)
+    assert len(ours) == 8 or p == 2.0  # which is no penalty to be reweighted
+    for (scores, J), (expected, value) in zip(ours, literal(X, y, gamma, p, 8), strict=False):
+        np.testing.assert_allclose(scores, expected, atol=1e-6 * expected.max())
+        assert pytest.approx(value, rel=1e-8) == J
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    n=st.integers(6, 25),
+    d=st.integers(1, 25),
+    classes=st.integers(2, 4),
+    gamma=st.sampled_from([0.01, 1.0, 100.0]),
+    p=st.sampled_from([0.5, 1.0, 2.0]),
+)
+def test_the_objective_never_rises_and_the_constraint_holds(seed, n, d, classes, gamma, p):
+    X, y = samples(seed, n, d, classes)
+    dfs = DFS(gamma, p, max_iter=40, tol=0.0)
+    path = np.array(list(dfs.iterate(X, y)))
+    assert (np.diff(path) <= 1e-9 * path[:-1]).all()
+    total, within = scatters(X, y)
+    W = dfs.components_.T
+    assert W.shape[1] == min(classes - 1, d)
+    np.testing.assert_allclose(W.T @ total @ W, np.eye(W.shape[1]), atol=1e-8)
+    smoothed = dfs.scores_**2 + 1e-12 / dfs.prepare(X, y).scale ** 2
+    value = np.trace(W.T @ within @ W) + gamma * (smoothed ** (p / 2)).sum()
+    assert value == pytest.approx(path[-1], rel=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_without_penalty_it_is_discriminant_analysis(classes):
+    X, y = samples(1, 60, 10, classes)
+    dfs = DFS(gamma=1e-6).fit(X, y)
+    lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    angles = subspace_angles(dfs.components_.T, lda.scalings_[:, : classes - 1])
+    assert np.rad2deg(angles.max()) < 1e-3
+
+
+def test_a_class_of_one_sample_and_two_equal_features():
+    X, y = samples(2, 21, 30)
+    y[0] = 3
+    X[:, 1] = X[:, 0]
+    dfs = DFS().fit(X, y)
+    assert np.isfinite(dfs.scores_).all()
+    assert dfs.components_.shape == (3, 30)
+    assert dfs.scores_[1] == pytest.approx(dfs.scores_[0], rel=1e-6)
+
+
+def test_where_no_feature_varies_all_scores_are_zero():
+    dfs = DFS().fit(np.ones((6, 4)), np.array([0, 0, 0, 1, 1, 1]))
+    assert not dfs.scores_.any()
+    assert dfs.components_.shape == (0, 4)
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_gamma_belongs_to_the_units_of_the_features(p):
+    X, y = samples(3, 20, 30)
+    plain, scaled = DFS(0.1, p).fit(X, y), DFS(0.1 * 8.0**p, p).fit(8.0 * X, y)
+    np.testing.assert_allclose(8.0 * scaled.scores_, plain.scores_, rtol=1e-9)
+
+
+def test_too_small_a_gamma_is_refused():
+    X, y = samples(4, 20, 30)
+    with pytest.raises(ConfigError, match=r"gamma=0.0005 is too small for 20 samples of 30 features.*at least 0.001"):
+        DFS(gamma=5e-4).fit(X, y)
+    dfs = DFS(gamma=5e-4)
+    dfs.check(30)
+    with pytest.raises(ConfigError, match="20 samples of 30 features"):
+        dfs.check_training(y)
+    dfs.check(19)
+    dfs.check_training(y)  # more samples than features
+    DFS(gamma=5e-4).fit(X[:, :10], y)
+    DFS(gamma=1e-3).fit(X, y)
+
+
+@pytest.mark.parametrize("data", ["orl", "usps"])
+def test_real_images(request, data):
+    X, y, _ = request.getfixturevalue(data)
+    X = X[:, ::5]  # the reference is slow
+    order = np.random.default_rng(0).permutation(X.shape[1])
+    dfs, turned = DFS().fit(X, y), DFS().fit(X[:, order], y)
+    assert dfs.converged_
+    np.testing.assert_allclose(turned.scores_, dfs.scores_[order], atol=1e-6 * dfs.scores_.max())
+    total, _ = scatters(X, y)
+    W = dfs.components_.T
+    np.testing.assert_allclose(W.T @ total @ W, np.eye(W.shape[1]), atol=1e-8)
+    varying = X.std(axis=0) > 0
+    ours, theirs = DFS(max_iter=5, tol=0.0), literal(X[:, varying], y, 0.1, 1.0, 5)
+    scale = ours.prepare(X, y).scale
+    values = list(ours.iterate(X, y))
+    if scale == 1.0:  # the same start
+        np.testing.assert_allclose(values, [J for _, J in theirs], rtol=1e-6)
+        np.testing.assert_allclose(ours.scores_[varying], theirs[-1][0], atol=1e-5 * theirs[-1][0].max())
+
+
+def test_bad_input_is_named():
+    for parameter, value in [("gamma", 0.0), ("p", 0.0), ("p", 2.5)]:
+        with pytest.raises(ConfigError, match=f"'{parameter}' parameter of DFS"):
+            DFS(**{parameter: value}).check(5)
+    with pytest.raises(DataError, match="one class only"):
+        DFS().fit(np.eye(3), np.zeros(3))
+    assert DFS(gamma=1.0).complexity_key() < DFS(gamma=0.1).complexity_key()
+    assert DFS.capabilities.reconstructed
+    assert "reconstructed, the authors' code was not found" in " ".join(DFS.__doc__.split())

@@ -1,0 +1,108 @@
+"""Bilinear regression against ridge regression and the published alternation, and real images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+
+from raysel.baselines.embedded.gbr import BilinearRegression
+from raysel.errors import ConfigError
+
+
+def samples(seed, n, shape, classes=3):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    d = shape[0] * shape[1]
+    return rng.standard_normal((classes, d))[y] + rng.standard_normal((n, d)) + 2.0, y
+
+
+def literal(X, y, shape, alpha, n_iter):
+    """The alternation a class, each step a linear system; coefficients (n_classes, n_features) and objectives."""
+    images = (X - X.mean(axis=0)).reshape(-1, *shape)
+    coefs, paths = [], []
+    for r in np.unique(y):
+        target = (y == r) - np.mean(y == r)
+        v = np.linalg.svd(np.einsum("i,iab->ab", target, images))[2][0]
+        path = []
+        for _ in range(n_iter):
+            F = images @ v
+            u = np.linalg.solve(F.T @ F + alpha * (v @ v) * np.eye(shape[0]), F.T @ target)
+            u /= np.linalg.norm(u)
+            G = np.einsum("iab,a->ib", images, u)
+            v = np.linalg.solve(G.T @ G + alpha * np.eye(shape[1]), G.T @ target)
+            path.append(((G @ v - target) ** 2).sum() + alpha * (v @ v))
+        coefs.append(np.outer(u, v).ravel())
+        paths.append(path)
+    return np.array(coefs), np.sum(paths, axis=0)
+
+
+@pytest.mark.parametrize("n", [12, 40])
+def test_it_is_the_published_alternation(n):
+    X, y = samples(0, n, (5, 4))
+    ours = BilinearRegression((5, 4), alpha=0.3, max_iter=12, tol=0.0)
+    path = list(ours.iterate(X, y))
+    coefs, values = literal(X, y, (5, 4), 0.3, 12)
+    np.testing.assert_allclose(path, values, rtol=1e-8)
+    np.testing.assert_allclose(ours.coef_, coefs, atol=1e-6)
+    np.testing.assert_allclose(ours.scores_, np.linalg.norm(coefs, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(30, 8), (10, 25)])
+@pytest.mark.parametrize("shape", [None, "row"])
+def test_matrices_of_one_column_or_row_are_ridge_regression(size, shape):
+    X, y = samples(1, size[0], (size[1], 1))
+    ours = BilinearRegression(None if shape is None else (1, size[1]), alpha=0.7, tol=1e-12).fit(X, y)
+    ridge = Ridge(alpha=0.7).fit(X, np.eye(3)[y])
+    np.testing.assert_allclose(ours.coef_, ridge.coef_, atol=1e-9)
+    np.testing.assert_allclose(ours.intercept_, ridge.intercept_, atol=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    n=st.integers(4, 20),
+    shape=st.sampled_from([(3, 4), (1, 5), (6, 2)]),
+    alpha=st.sampled_from([1e-6, 0.01, 10.0]),
+)
+def test_the_objective_never_rises(seed, n, shape, alpha):
+    gbr = BilinearRegression(shape, alpha, max_iter=30, tol=0.0)
+    X, y = samples(seed, n, shape)
+    path = np.array(list(gbr.iterate(X, y)))
+    assert (np.diff(path) <= 1e-10 * path[:-1] + 1e-12).all()
+    assert all(np.linalg.matrix_rank(row.reshape(shape), tol=1e-9) <= 1 for row in gbr.coef_)
+    values = X @ gbr.coef_.T
+    T = np.eye(3)[y]
+    errors = values - values.mean(axis=0) - (T - T.mean(axis=0))
+    assert (errors**2).sum() + alpha * (gbr.scores_**2).sum() == pytest.approx(path[-1], rel=1e-7)
+
+
+def test_features_that_do_not_vary_with_the_classes():
+    y = np.array([0, 1, 0, 1, 0, 1])
+    constant = BilinearRegression((2, 2)).fit(np.ones((6, 4)), y)
+    assert not constant.scores_.any()
+    assert len(np.unique(constant.predict(np.ones((6, 4))))) == 1
+
+
+@pytest.mark.parametrize(("data", "accuracy"), [("orl", 0.9), ("usps", 0.8)])
+def test_real_images(request, data, accuracy):
+    X, y, shape = request.getfixturevalue(data)
+    gbr = BilinearRegression(shape).fit(X, y)
+    assert gbr.score(X, y) > accuracy
+    rows, columns = (np.random.default_rng(seed).permutation(side) for seed, side in enumerate(shape))
+    order = np.arange(X.shape[1]).reshape(shape)[np.ix_(rows, columns)].ravel()
+    turned = BilinearRegression(shape).fit(X[:, order], y)
+    np.testing.assert_allclose(turned.scores_, gbr.scores_[order], atol=1e-6 * gbr.scores_.max())
+    three = BilinearRegression(shape, max_iter=3, tol=0.0)
+    path = list(three.iterate(X, y))
+    np.testing.assert_allclose(path, literal(X, y, shape, 0.01, 3)[1], rtol=1e-6)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ConfigError, match="'alpha' parameter of BilinearRegression"):
+        BilinearRegression(alpha=0.0).check(6)
+    with pytest.raises(ConfigError, match=r"shape=\(2, 2\) has 2 x 2 = 4 cells"):
+        BilinearRegression((2, 2)).check(6)
+    assert BilinearRegression(alpha=1.0).complexity_key() < BilinearRegression(alpha=0.1).complexity_key()

@@ -1,0 +1,112 @@
+"""Regression with l2,1 loss and penalty against a conic solver, scikit-feature and its own dual problem."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from skfeature.function.sparse_learning_based.RFS import rfs as scikit_feature
+
+from raysel.baselines.embedded.l21_regression import l21_steps, null_model
+
+
+def problem(seed, n, d, classes=3):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    X = rng.standard_normal((classes, d))[y] + rng.standard_normal((n, d))
+    return (X - X.mean(axis=0)) / 4.0, np.eye(classes)[y], y
+
+
+def nth(steps, n):
+    *_, last = islice(steps, n)
+    return last
+
+
+def objective(X, T, W, b, alpha):
+    return np.linalg.norm(X @ W + b - T, axis=1).sum() + alpha * np.linalg.norm(W, axis=1).sum()
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**16), size=st.sampled_from([(12, 20), (24, 7)]), alpha=st.sampled_from([0.1, 0.5, 1.0]))
+def test_the_optimum_is_that_of_a_conic_solver(seed, size, alpha):
+    X, T, _ = problem(seed, *size)
+    W, b = cp.Variable((size[1], 3)), cp.Variable((1, 3))
+    loss = cp.sum(cp.norm(X @ W + np.ones((size[0], 1)) @ b - T, axis=1))
+    conic = cp.Problem(cp.Minimize(loss + alpha * cp.sum(cp.norm(W, axis=1))))
+    conic.solve(solver=cp.CLARABEL)
+    step = nth(l21_steps(X, T, alpha), 2000)
+    smoothing = 1e-6 * size[0]  # of residuals that are zero
+    assert pytest.approx(conic.value, rel=1e-5, abs=smoothing) == step.J
+    assert objective(X, T, step.W, step.b, alpha) == pytest.approx(step.J, rel=1e-6, abs=smoothing)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**16), n=st.integers(6, 20), d=st.integers(1, 20), alpha=st.sampled_from([1e-3, 0.1, 1.0, 5.0])
+)
+def test_the_objective_never_rises(seed, n, d, alpha):
+    X, T, _ = problem(seed, n, d)
+    path = np.array([step.J for step in islice(l21_steps(X, T, alpha), 60)])
+    assert (np.diff(path) <= 1e-10 * len(X)).all()  # where X W can be T, J falls far below the loss of W = 0
+
+
+def test_both_systems_give_the_same_iterations():
+    X, T, _ = problem(1, 20, 8)
+    wide = np.hstack([X, np.zeros((20, 30))])  # solved by the system of n_samples equations
+    for narrow, padded in islice(zip(l21_steps(X, T, 0.3), l21_steps(wide, T, 0.3), strict=True), 30):
+        np.testing.assert_allclose(padded.W[:8], narrow.W, atol=1e-9)
+        np.testing.assert_allclose(padded.b, narrow.b, atol=1e-9)
+        assert not padded.W[8:].any()
+
+
+def test_without_an_intercept_it_is_scikit_features_program():
+    # Samples with their mirror images have the intercept 0, and twice the loss.
+    X, T, y = problem(2, 20, 30)
+    theirs = scikit_feature(X, y, mode="raw", gamma=1.0)
+    signs = 2.0 * T - 1.0
+    ours = [step.W for step in islice(l21_steps(np.vstack([X, -X]), np.vstack([signs, -signs]), 2.0), 500)]
+    reached = objective(X, signs, theirs, 0.0, 1.0)
+    assert objective(X, signs, ours[-1], 0.0, 1.0) <= reached
+    # Theirs stops where an iteration lowers it by less than 0.001.
+    assert reached == pytest.approx(objective(X, signs, ours[-1], 0.0, 1.0), rel=1e-3)
+    assert np.abs(ours[-1] - theirs).max() <= 0.06 * np.abs(theirs).max()
+
+
+@pytest.mark.parametrize(("data", "alpha"), [("orl", 1.5), ("usps", 5.0)])
+def test_the_dual_problem_proves_the_optimum_on_real_data(request, data, alpha):
+    X, y, _ = request.getfixturevalue(data)
+    X, T = X - X.mean(axis=0), np.eye(y.max() + 1)[y]
+    step = nth(l21_steps(X, T, alpha), 150)
+    # Any Z with rows within the unit ball, sum 0 and ||X_j'Z|| <= alpha bounds J from below by <Z, T>.
+    residuals = T - X @ step.W - step.b
+    Z = residuals / np.sqrt((residuals**2).sum(axis=1, keepdims=True) + 1e-12)
+    np.testing.assert_allclose(Z.sum(axis=0), 0.0, atol=1e-3)
+    Z -= Z.mean(axis=0)
+    Z /= max(1.0, np.linalg.norm(Z, axis=1).max(), np.linalg.norm(X.T @ Z, axis=1).max() / alpha)
+    bound = (Z * T).sum()
+    assert bound <= step.J <= 1.01 * bound
+
+
+@settings(max_examples=25, deadline=None)
+@given(counts=st.lists(st.integers(1, 12), min_size=2, max_size=6))
+def test_the_null_model_is_the_spatial_median(counts):
+    counts = np.array(counts)
+    targets = np.eye(len(counts))
+    b, gradients = null_model(counts)
+
+    def distance(point):
+        return counts @ np.linalg.norm(point - targets, axis=1)
+
+    found = minimize(distance, counts / counts.sum(), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+    assert distance(b) <= found.fun + 1e-9
+    np.testing.assert_allclose(counts @ gradients, 0.0, atol=1e-10)
+    assert np.linalg.norm(gradients, axis=1).max() <= 1 + 1e-12
+    # A subgradient: ||z - t|| >= ||b - t|| + g'(z - b) for every z.
+    for point in np.random.default_rng(0).standard_normal((20, len(counts))):
+        bound = np.linalg.norm(b - targets, axis=1) + gradients @ (point - b)
+        assert (np.linalg.norm(point - targets, axis=1) >= bound - 1e-9).all()
