@@ -21,6 +21,8 @@ _HOME = {
     "open_study": "raysel.api",
     "resume_study": "raysel.api",
     "run_study": "raysel.api",
+    "resume_comparison": "raysel.comparing.api",
+    "run_comparison": "raysel.comparing.api",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }
@@ -39,7 +41,9 @@ __all__ = [
     "load_dataset",
     "load_model",
     "open_study",
+    "resume_comparison",
     "resume_study",
+    "run_comparison",
     "run_study",
     "save_dataset",
     "smml_path",

@@ -11,13 +11,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.prompt import Confirm
 
-from raysel.api import check_resources, output_directory, prepare_study, resume_study, run_study
+from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.plan import announce, describe
 from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.launch import check_resources, output_directory
 from raysel.report.progress import ProgressLine
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished

@@ -29,11 +29,11 @@ LAYERS = {
     "study": 8,
     "execution": 9,
     "distributed": 10,
-    "testing": 11,
-    "api": 11,
-    "raysel": 12,  # the public names
-    "cli": 13,
-    **dict.fromkeys(["tune", "select"], 14),
+    **dict.fromkeys(["testing", "launch"], 11),
+    **dict.fromkeys(["api", "comparing"], 12),
+    "raysel": 13,  # the public names
+    "cli": 14,
+    **dict.fromkeys(["tune", "select"], 15),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {

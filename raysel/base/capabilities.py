@@ -26,6 +26,8 @@ class Capabilities:
         Whether the prediction for a sample depends on the other samples passed to ``predict``.
     path : bool, default=False
         Whether the method has ``fit_path``, which fits many configurations on one training set.
+    reconstructed : bool, default=False
+        Whether the method is a reconstruction from its paper, because the authors' code was not found.
     layouts : frozenset of {"tensor", "modalities", "tasks"}, default={"tensor", "modalities"}
         Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
     prepare_parameters : frozenset of str, default=frozenset()
@@ -45,5 +47,6 @@ class Capabilities:
     multilabel: bool = False
     transductive: bool = False
     path: bool = False
+    reconstructed: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES})
     prepare_parameters: frozenset[str] = frozenset()

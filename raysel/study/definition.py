@@ -54,7 +54,7 @@ class Study:
     findings: Findings = field(default_factory=Findings)
 
     @classmethod
-    def prepare(cls, config: StudyConfig, plan: Path | None = None) -> Study:
+    def prepare(cls, config: StudyConfig, plan: Path | None = None, like: Study | None = None) -> Study:
         """Load the data, draw the folds, list the configurations, and check them against each other.
 
         Parameters
@@ -64,6 +64,8 @@ class Study:
         plan : Path, optional
             The ``plan.json`` of a resumed study, whose folds are used. By default the folds are drawn, or read from
             ``cv.plan``.
+        like : Study, optional
+            Study on the same samples, whose folds are used, and whose data too if both read them alike.
 
         Returns
         -------
@@ -79,14 +81,23 @@ class Study:
         DirectoryError
             If the folds of a resumed study cannot be used.
         """
-        dataset = _load_data(config)
+        dataset = like.dataset if like and like.reads_alike(config) else _load_data(config)
         check_settings(config, dataset)
-        folds = _draw_folds(config, dataset, plan)
+        if like:
+            folds = like.plan
+            folds.check(dataset.y, dataset.groups, f"the folds of {like.config.name}")
+        else:
+            folds = _draw_folds(config, dataset, plan)
         study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         findings = check_configurations(config, dataset, solvers, smallest, study.scaler())
         return replace(study, findings=findings)
+
+    def reads_alike(self, config: StudyConfig) -> bool:
+        """Return whether a configuration reads the same data as this study, whatever their scaling."""
+        scaled_alike = config.dataset.model_copy(update={"scaling": self.config.dataset.scaling})
+        return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
