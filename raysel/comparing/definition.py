@@ -93,17 +93,12 @@ class Comparison:
             Content of ``members.json``.
         """
         members = tuple(
-            MemberEntry(label, self.folders[label], name := study.config.solver.name, reconstructed(name))
+            MemberEntry(label, self.folders[label], name := study.config.solver.name, _is_reconstructed(name))
             for label, study in self.studies.items()
         )
         config = self.config
         reference = config.reference or members[0].label
         return ComparisonRecord(id_, config.name, reference, config.experiment, uri, started, members)
-
-
-def reconstructed(solver: str) -> bool:
-    """Return whether a method is a reconstruction from its paper."""
-    return solver_capabilities(solver).reconstructed
 
 
 def _like(config: StudyConfig, studies: Mapping[str, Study]) -> Study | None:
@@ -119,3 +114,7 @@ def _naming(label: str) -> Iterator[None]:
         yield
     except (ConfigError, DataError, DirectoryError) as error:
         raise type(error)(f"compare.{label}: {error}") from error
+
+
+def _is_reconstructed(solver: str) -> bool:
+    return solver_capabilities(solver).reconstructed

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Estimator
@@ -23,7 +24,7 @@ from raysel.data.layouts import Tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DirectoryError
+from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
 from raysel.study.checks import Findings, check_configurations, check_settings
@@ -77,17 +78,16 @@ class Study:
         ConfigError
             If a value of the configuration is invalid; names the value and how to fix it.
         DataError
-            If the data cannot be read or used; names the defect and how to fix it.
+            If the data cannot be read or used, or have other labels than those of ``like``; names the defect and how
+            to fix it.
         DirectoryError
             If the folds of a resumed study cannot be used.
         """
         dataset = like.dataset if like and like.reads_alike(config) else _load_data(config)
         check_settings(config, dataset)
-        if like:
-            folds = like.plan
-            folds.check(dataset.y, dataset.groups, f"the folds of {like.config.name}")
-        else:
-            folds = _draw_folds(config, dataset, plan)
+        if like and not np.array_equal(like.dataset.y, dataset.y):
+            raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
+        folds = like.plan if like else _draw_folds(config, dataset, plan)
         study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
