@@ -220,13 +220,15 @@ def comparison_view(directory: ComparisonDirectory) -> RunView:
     RunView
         The common keys of the configuration, the members' means on the outer test samples, and the files.
     """
-    record, ended = directory.read(), time.time()
+    record = directory.read()
+    ended = record.started
     metrics: dict[str, float | None] = {}
     for entry in record.members:
         journal = directory.member(entry.folder).journal
         end = last_end(journal) if journal.exists() else None
         if end is not None and "test_mean" in end.result:
             metrics[f"test_{last_study(journal).metric}_{entry.label}"] = end.result["test_mean"]
+        ended = max(ended, end.ended if end else ended)
     table = directory.results / "comparison.md"
     tags = {"raysel.reference": record.reference}
     if table.exists():
