@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
@@ -223,10 +223,10 @@ class _Course:
         """Write tables and figures of the members that finished, and return the result."""
         if all(entry.error is not None for entry in record.members):
             raise StudyError(f"every member failed; the first, {record.members[0].label}: {record.members[0].error}")
-        result, export = _results()
-        found = result(self._directory.path)
-        export(found, self._directory.results)
-        return found
+        # By name until the package is here.
+        result = import_module("raysel.comparison.result").ComparisonResult.open(self._directory.path)
+        import_module("raysel.comparison.export").export_comparison(result, self._directory.results)
+        return result
 
     def _say(self, text: str) -> None:
         for listener in self._listeners:
@@ -235,12 +235,6 @@ class _Course:
 
 class _RayDown(Exception):  # noqa: N818 - not an error of a member
     """Ray cannot be started, so that no member can run."""
-
-
-def _results() -> tuple[Callable[[Path], Any], Callable[[Any, Path], Any]]:
-    """Return the functions that open a comparison and write its tables and figures."""
-    module = import_module("raysel.comparison")
-    return module.ComparisonResult.open, module.export_comparison
 
 
 def _named_uri(config: ComparisonConfig) -> str | None:
