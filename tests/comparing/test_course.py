@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,16 +17,41 @@ import pytest
 from small_compare import found, members, raw_comparison, write_comparison
 from small_studies import ENDLESS, write_digits
 
-from raysel.api import run_study
+from raysel.api import prepare_study
+from raysel.comparing import course
 from raysel.comparing.api import resume_comparison, run_comparison
 from raysel.config import load_comparison
 from raysel.errors import DirectoryError, StudyError
+from raysel.execution import runner
+from raysel.execution.serial import SerialExecutor
 from raysel.select import main as select_main
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.uploader import MemberUpload
+from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 
 pytest.importorskip("raysel.comparison.export")
 
 FOLDERS = ("smr-small", "svm", "z")
+
+
+class NoUpload:
+    """Stands in for the process that uploads to MLflow, which takes seconds to start."""
+
+    def __init__(self, directory: ComparisonDirectory) -> None:
+        pass
+
+    def follow(self, _: StudyDirectory) -> MemberUpload:
+        return MemberUpload()
+
+    def finish(self, patience: float = 20.0) -> None:
+        pass
+
+
+@pytest.fixture
+def offline(monkeypatch) -> None:
+    """Upload nothing to MLflow."""
+    monkeypatch.setattr(course, "ComparisonUploader", NoUpload)
 
 
 class Stopper:
@@ -55,8 +81,8 @@ def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_
     for label, folder in zip(comparison.compare, FOLDERS, strict=True):
         alone = comparison.members[label].to_dict()
         alone["cv"]["plan"] = str(finished.study / "plan.json")
-        alone["tracking"] = {"uri": "http://127.0.0.1:1"}  # nothing is there
-        run_study(alone, output=tmp_path / folder, progress=False)
+        study = prepare_study(alone)
+        runner.run(study, tmp_path / folder, SerialExecutor(study), (), lambda _: MemberUpload())
         assert found(tmp_path / folder) == found(finished.study / folder)
         assert (finished.study / folder / "plan.json").read_bytes() == (finished.study / "plan.json").read_bytes()
 
@@ -83,10 +109,11 @@ def test_a_member_is_an_ordinary_study(finished, capsys):
     }
 
 
-@pytest.mark.parametrize("at", [3, 17])
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("at", [3, pytest.param(17, marks=pytest.mark.slow)])
 def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
     with pytest.raises(KeyboardInterrupt):
-        run_comparison("few.yaml", {"tracking.uri": "http://127.0.0.1:1"}, output="compared", progress=Stopper(at))
+        run_comparison("few.yaml", output="compared", progress=Stopper(at))
     before = {f: (here / "compared" / f / "journal.jsonl") for f in FOLDERS}
     kept = {f: path.read_bytes() for f, path in before.items() if path.exists()}
     assert kept
@@ -99,8 +126,9 @@ def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
         assert max(ids.values()) == 1  # no trial ran twice
 
 
+@pytest.mark.usefixtures("offline")
 def test_a_member_that_fails_says_why_and_the_others_run(here):
-    source = raw_comparison(tracking__uri="http://127.0.0.1:1")
+    source = raw_comparison()
     bad = {"solver": ENDLESS | {"space": {"gamma1": [0.01, 0.02]}}, "search": {"trial_timeout": 0.01}}
     source["compare"] = {"endless": bad, "SVM": source["compare"]["SVM"], "z": source["compare"]["z"]}
     result = run_comparison(source, output="compared", progress=False)
@@ -117,8 +145,9 @@ def test_a_member_that_fails_says_why_and_the_others_run(here):
     assert sum(r["kind"] == "study" for r in records) == n_starts + 1
 
 
+@pytest.mark.usefixtures("offline")
 def test_every_member_failing_is_a_failure(here):
-    source = raw_comparison(tracking__uri="http://127.0.0.1:1")
+    source = raw_comparison()
     bad = {"name": "smml", "params": ENDLESS["params"], "space": {"gamma1": [0.01]}}
     source["compare"] = {name: {"solver": bad, "search": {"trial_timeout": 0.01}} for name in "ab"}
     with pytest.raises(StudyError, match="every member failed; the first, a: "):
@@ -126,11 +155,11 @@ def test_every_member_failing_is_a_failure(here):
     assert all(entry["error"] for entry in members(here / "compared").values())
 
 
-def test_members_can_be_added_and_not_taken_away(finished, here, monkeypatch):
+@pytest.mark.usefixtures("offline")
+def test_members_can_be_added_and_not_taken_away(finished, here):
     shutil.copytree(finished.study, here / "compared")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
     more = {"k best": {"solver": {"name": "sklearn.feature_selection.SelectKBest"}}}
-    source = raw_comparison(tracking__uri="http://127.0.0.1:1")
+    source = raw_comparison()
     source["compare"] = more | source["compare"]
     resume_comparison("compared", source, progress=False)
     assert list(members(here / "compared")) == ["k-best", *FOLDERS]
@@ -160,6 +189,7 @@ def test_a_directory_that_is_not_empty_is_left_alone(finished, here):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("offline")
 def test_ray_is_started_once_for_all_members(here, monkeypatch):
     import ray  # noqa: PLC0415
 
@@ -167,7 +197,7 @@ def test_ray_is_started_once_for_all_members(here, monkeypatch):
         pytest.skip("Ray runs already, started by other tests")
     started, init = [], ray.init
     monkeypatch.setattr(ray, "init", lambda *a, **k: started.append(1) or init(*a, **k))
-    source = raw_comparison(tracking__uri="http://127.0.0.1:1", search={"max_concurrent": 2})
+    source = raw_comparison(search={"max_concurrent": 2})
     run_comparison(source, output="ray", progress=False)
     assert len(started) == 1
     assert not ray.is_initialized()
@@ -190,10 +220,8 @@ def test_a_comparison_killed_at_random_moments_comes_to_the_same_end(finished, t
             while not (path / "smr-small" / "journal.jsonl").exists() and process.poll() is None:
                 time.sleep(0.02)
         else:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                pass
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             kills += 1
