@@ -189,9 +189,15 @@ def _own_modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def _distributions() -> Mapping[str, Sequence[str]]:
+    """Names of the distributions of each installed package; cached, because all of their files are listed."""
+    return packages_distributions()
+
+
 def _foreign_identity(name: str) -> str:
     """Distributions and versions of a module outside raysel, and the hash of its source."""
-    distributions = sorted(set(packages_distributions().get(name.partition(".")[0], [])))
+    distributions = sorted(set(_distributions().get(name.partition(".")[0], [])))
     versions_of = " ".join(f"{distribution}=={version(distribution)}" for distribution in distributions)
     if distributions and set(distributions) <= set(_NUMERICAL):
         return versions_of
