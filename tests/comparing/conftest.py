@@ -10,6 +10,10 @@ import pytest
 from small_compare import write_comparison
 from small_studies import CommandRun, write_digits
 
+from raysel.comparing import course
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.uploader import MemberUpload
+from raysel.tracking.directory import StudyDirectory
 from raysel.tune import main
 
 
@@ -20,6 +24,25 @@ def here(tmp_path, monkeypatch) -> Path:
     write_digits(tmp_path / "few.npz")
     write_comparison(tmp_path / "few.yaml")
     return tmp_path
+
+
+class NoUpload:
+    """Stands in for the process that uploads to MLflow, which takes seconds to start."""
+
+    def __init__(self, directory: ComparisonDirectory) -> None:
+        pass
+
+    def follow(self, _: StudyDirectory) -> MemberUpload:
+        return MemberUpload()
+
+    def finish(self, patience: float = 20.0) -> None:
+        pass
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upload nothing to MLflow."""
+    monkeypatch.setattr(course, "ComparisonUploader", NoUpload)
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
-from small_compare import raw_comparison, write_comparison
+from small_compare import raw_comparison
 from small_studies import ENDLESS, write_yaml
 
+from raysel.comparing import course
 from raysel.comparing.api import prepare_comparison
 from raysel.solvers.smr.smr import SMR
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -92,6 +91,7 @@ def test_mlflow_shows_the_members_below_the_comparison(finished):
     assert {run.info.run_id: (dict(run.info), run.data.metrics, run.data.tags) for run in runs} == before
 
 
+@pytest.mark.slow
 def test_a_replay_goes_to_another_store(finished, tmp_path, capsys):
     uri = f"sqlite:///{tmp_path}/other.db"
     assert main(["--replay", str(finished.study), "--set", f"tracking.uri={uri}"]) == 0
@@ -124,14 +124,13 @@ def test_a_failed_member_and_a_missing_mlflow_are_said_at_the_end(here, capsys):
     assert main(["--resume", "bad", "--set", f"tracking.uri={uri}"]) == 1
 
 
-def test_an_interrupted_command_says_how_to_resume(here):
-    write_comparison(here / "few.yaml")
-    script = (
-        "import sys; from raysel.comparing import course; from raysel.tune import main\n"
-        "def stop(*a, **k): raise KeyboardInterrupt\n"
-        "course.runner.run = stop; sys.exit(main(['few.yaml', '--output', 'stopped']))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=here, capture_output=True, text=True, check=False)
-    assert done.returncode == 130
-    assert "stopped. 0 of 3 members have finished, and 0 trials are kept; resume with: " in done.stderr
-    assert "python -m raysel.tune --resume stopped" in done.stderr
+@pytest.mark.usefixtures("here", "offline")
+def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(course.runner, "run", stop)
+    assert main(["few.yaml", "--output", "stopped"]) == 130
+    said = capsys.readouterr().err
+    assert "stopped. 0 of 3 members have finished, and 0 trials are kept; resume with: " in said
+    assert "python -m raysel.tune --resume stopped" in said

@@ -18,40 +18,18 @@ from small_compare import found, members, raw_comparison, write_comparison
 from small_studies import ENDLESS, write_digits
 
 from raysel.api import prepare_study
-from raysel.comparing import course
 from raysel.comparing.api import resume_comparison, run_comparison
 from raysel.config import load_comparison
 from raysel.errors import DirectoryError, StudyError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
 from raysel.select import main as select_main
-from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import MemberUpload
-from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 
 pytest.importorskip("raysel.comparison.export")
 
 FOLDERS = ("smr-small", "svm", "z")
-
-
-class NoUpload:
-    """Stands in for the process that uploads to MLflow, which takes seconds to start."""
-
-    def __init__(self, directory: ComparisonDirectory) -> None:
-        pass
-
-    def follow(self, _: StudyDirectory) -> MemberUpload:
-        return MemberUpload()
-
-    def finish(self, patience: float = 20.0) -> None:
-        pass
-
-
-@pytest.fixture
-def offline(monkeypatch) -> None:
-    """Upload nothing to MLflow."""
-    monkeypatch.setattr(course, "ComparisonUploader", NoUpload)
 
 
 class Stopper:
@@ -145,6 +123,7 @@ def test_a_member_that_fails_says_why_and_the_others_run(here):
     assert sum(r["kind"] == "study" for r in records) == n_starts + 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_every_member_failing_is_a_failure(here):
     source = raw_comparison()
