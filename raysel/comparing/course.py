@@ -180,23 +180,20 @@ class _Course:
         """Run or resume a member unless it has finished, and return the record with its error, if it failed."""
         study, member = self._comparison.studies[entry.label], self._directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
-        stored, error = None, None
+        stored, error = state_of(member), None
+        if stored is not None and stored.status == "finished" and stored.is_of(study):
+            if not tracking_status(member)["complete"]:
+                uploader.follow(member)
+            return record
+        self._start_ray(study)
+        self._say(f"{head}: {study.config.solver.name}, {_counted(study.n_configurations, 'configuration')}")
         try:
-            stored = state_of(member)
-            if stored is not None and stored.status == "finished" and stored.is_of(study):
-                if not tracking_status(member)["complete"]:
-                    uploader.follow(member)
-                return record
             executor = make_executor(study, self._address)
-            self._start_ray(study)
-            self._say(f"{head}: {study.config.solver.name}, {study.n_configurations} configurations")
             if stored is None:
                 result = runner.run(study, member.path, executor, self._listeners, uploader.follow)
             else:
                 result = runner.resume(study, stored, executor, self._listeners, uploader.follow)
             self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
-        except _RayDown as down:
-            raise StudyError(str(down)) from down
         except RayselError as failure:
             error = str(failure)
         except Exception as failure:  # a defect of one method must not end the others  # noqa: BLE001
@@ -214,10 +211,7 @@ class _Course:
             return
         from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
-        try:
-            self._session.enter_context(ray_session(self._address))  # does nothing if Ray runs
-        except StudyError as error:
-            raise _RayDown(str(error)) from error
+        self._session.enter_context(ray_session(self._address))  # does nothing if Ray runs
 
     def _export(self, record: ComparisonRecord) -> Any:
         """Write tables and figures of the members that finished, and return the result."""
@@ -233,8 +227,8 @@ class _Course:
             listener.message(text)
 
 
-class _RayDown(Exception):  # noqa: N818 - not an error of a member
-    """Ray cannot be started, so that no member can run."""
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _named_uri(config: ComparisonConfig) -> str | None:
