@@ -22,6 +22,8 @@ _HOME = {
     "open_study": "raysel.api",
     "resume_study": "raysel.api",
     "run_study": "raysel.api",
+    "resume_comparison": "raysel.comparing.api",
+    "run_comparison": "raysel.comparing.api",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }
@@ -41,7 +43,9 @@ __all__ = [
     "load_model",
     "open_comparison",
     "open_study",
+    "resume_comparison",
     "resume_study",
+    "run_comparison",
     "run_study",
     "save_dataset",
     "smml_path",

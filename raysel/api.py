@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from raysel.base.registry import imports_code
 from raysel.comparison.result import ComparisonResult
 from raysel.config import StudyConfig, load_config
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
-from raysel.execution.executor import Executor
-from raysel.execution.serial import SerialExecutor
+from raysel.launch import check_resources, make_executor, make_listeners, output_directory, refuse_foreign_code
 from raysel.study.definition import Study
 from raysel.study.result import StudyResult
 from raysel.study.stored import StoredStudy
@@ -74,11 +70,11 @@ def run_study(
     >>> study.summary().outer_fold.tolist()
     ['outer0', 'outer1']
     """
-    listeners = _listeners(progress)
+    listeners = make_listeners(progress)
     study = _prepared(config, overrides)
     path = output_directory(study, output)
     check_resources(study, address)
-    return runner.run(study, path, _executor(study, address), listeners)
+    return runner.run(study, path, make_executor(study, address), listeners)
 
 
 def resume_study(
@@ -120,11 +116,11 @@ def resume_study(
     StudyError
         If Ray does not start, no configuration has a score, or a refit or the disk fails.
     """
-    listeners, directory = _listeners(progress), StudyDirectory(Path(path))
+    listeners, directory = make_listeners(progress), StudyDirectory(Path(path))
     stored = StoredStudy.read(directory)
     study = _prepared(config, overrides, directory)
     check_resources(study, address)
-    return runner.resume(study, stored, _executor(study, address), listeners)
+    return runner.resume(study, stored, make_executor(study, address), listeners)
 
 
 def open_study(path: str | Path) -> StudyResult:
@@ -207,7 +203,7 @@ def prepare_study(
         if not resumed.config.exists():
             raise DirectoryError(f"{resumed.path} holds no study to resume; give the directory of a study.")
         if not _names_solver(overrides):
-            _refuse_foreign_code(load_config(resumed.config).solver.name, resumed.path)
+            refuse_foreign_code(load_config(resumed.config).solver.name, resumed.path)
         config = resumed.config
     loaded = load_config(config, overrides)
     try:
@@ -216,62 +212,6 @@ def prepare_study(
         if resumed is None:
             raise
         raise DataError(f"{error}\nIf the data have moved since the study started, override dataset.path.") from error
-
-
-def output_directory(study: Study, output: str | Path | None = None) -> Path:
-    """Return the directory that a study is written to.
-
-    Parameters
-    ----------
-    study : Study
-        Study to write.
-    output : str or Path, optional
-        Directory to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
-
-    Returns
-    -------
-    Path
-        Directory of the study.
-    """
-    return Path(output or study.config.output or StudyDirectory.default(study.config.name))
-
-
-def check_resources(study: Study, address: str | None) -> None:
-    """Check that the machine or the cluster can run the study's trials.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
-
-    Raises
-    ------
-    ConfigError
-        If a trial needs more CPUs than this machine has, or the cluster cannot be reached.
-    """
-    if address is None:
-        wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
-        if wanted > there:
-            raise ConfigError(
-                f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at most {there}."
-            )
-        return
-    if study.config.search.executor == "serial":
-        raise ConfigError(
-            f"search.executor serial computes in this process and cannot use the cluster {address}; set it to ray."
-        )
-    if address in ("auto", "local"):
-        return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise ConfigError(
-            f"address {address}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
-            "or no address to start Ray on this machine."
-        ) from error
 
 
 def _prepared(
@@ -291,36 +231,3 @@ def _names_solver(overrides: Mapping[str, Any] | Iterable[str]) -> bool:
     """Return whether an override sets the solver's name."""
     keys = [overrides] if isinstance(overrides, str) else overrides or ()
     return any(str(key).partition("=")[0].strip() in ("solver", "solver.name") for key in keys)
-
-
-def _refuse_foreign_code(solver: str, path: Path) -> None:
-    """Raise an error if the configuration in a study's directory names code to import."""
-    if imports_code(solver):
-        raise ConfigError(
-            f"solver.name: {solver} imports code, and for security it is not imported if only the "
-            f"configuration in the study's directory {path} names it; give the configuration again to resume."
-        )
-
-
-def _executor(study: Study, address: str | None) -> Executor:
-    if study.config.search.executor == "serial":
-        return SerialExecutor(study)
-    # Imported only after all checks, because importing Ray takes seconds.
-    from raysel.distributed.executor import RayExecutor  # noqa: PLC0415
-
-    return RayExecutor(study, address)
-
-
-def _listeners(progress: bool | Listener) -> Sequence[Listener]:
-    if not isinstance(progress, bool):
-        lacking = [name for name in ("show", "message", "__enter__", "__exit__") if not hasattr(progress, name)]
-        if lacking:
-            raise ConfigError(f"progress={progress!r} has no {lacking[0]}; give True, False or a Listener.")
-        return [progress]
-    if not progress:
-        return []
-    from rich.console import Console  # noqa: PLC0415 - needed only to print
-
-    from raysel.report.progress import ProgressLine  # noqa: PLC0415
-
-    return [ProgressLine(Console(soft_wrap=True, highlight=False))]

@@ -1,4 +1,4 @@
-"""Command ``python -m raysel.tune``, which runs a study."""
+"""Command ``python -m raysel.tune``, which runs a study, or several that are compared."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.prompt import Confirm
 
-from raysel.api import check_resources, output_directory, prepare_study, resume_study, run_study
+from raysel.api import prepare_study, resume_study, run_study
+from raysel.cli.comparing import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
 from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.launch import check_resources, output_directory
 from raysel.report.progress import ProgressLine
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.uploader import replay_comparison
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import replay
 from raysel.tracking.uri import absolute_uri
@@ -39,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 if the study has finished, 1 if it failed, 2 if the arguments, the configuration or the data
-        cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 if the study, or each of a comparison, has finished, 1 if one failed, 2 if the arguments, the
+        configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
@@ -61,6 +65,8 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
             path = Path(arguments.replay)
             return _replay(path, arguments, out)
         directory = _directory_to_resume(arguments)
+        if asks_for_comparison(arguments):
+            return compare(arguments, console, out)
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         if arguments.dry_run:
             for line in describe(study):
@@ -90,16 +96,19 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m raysel.tune",
-        description="Run a study: a nested search over solver configurations, tracked and ranked.",
+        description="Run a study: a nested search over solver configurations, tracked and ranked; or several studies "
+        "that are compared.",
     )
-    parser.add_argument("config", nargs="?", help=f"a YAML file, or a built-in study (default: {BUILTIN})")
+    parser.add_argument(
+        "config", nargs="?", help=f"a YAML file, or a built-in study or comparison (default: {BUILTIN})"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key of the configuration"
     )
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--output", metavar="DIR", help="the study's directory (default: raysel-studies/NAME-TIME)")
-    place.add_argument("--resume", metavar="DIR", help="resume the study in this directory, or extend it")
-    place.add_argument("--replay", metavar="DIR", help="upload this study's journal to MLflow again")
+    place.add_argument("--output", metavar="DIR", help="the directory to write (default: raysel-studies/NAME-TIME)")
+    place.add_argument("--resume", metavar="DIR", help="resume the study or comparison in this directory")
+    place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
     parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
@@ -140,20 +149,22 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
 
 def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     """Upload a journal to MLflow again; runs that are already there are not changed."""
-    directory = StudyDirectory(path)
-    study = StoredStudy.read(directory).study
+    comparison, directory = ComparisonDirectory(path), StudyDirectory(path)
+    is_one = comparison.members.exists()
+    stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-    uri = settings.pop("tracking.uri", None) or study.uri
+    uri = settings.pop("tracking.uri", None) or stored
     if settings or arguments.config:
         raise ConfigError(
             f"--replay uploads the stored study and cannot be combined with "
             f"{arguments.config or f'--set {next(iter(settings))}'}; only --set tracking.uri=... is allowed."
         )
     with directory.open(0):  # a running study uploads its journal itself
-        status = replay(directory, absolute_uri(uri))
+        status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
     if status["error"]:
         raise StudyError(f"the upload to MLflow at {uri} failed: {status['error']}. Try again later.")
-    out.print(f"{status['logged']} records of {path} are in MLflow at {uri}", markup=False)
+    what = "studies and comparisons" if is_one else "records"
+    out.print(f"{status['logged']} {what} of {path} are in MLflow at {uri}", markup=False)
     return 0
 
 

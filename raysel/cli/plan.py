@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
+from raysel.base.registry import solver_capabilities
 from raysel.data.layouts import Modalities, Tensor
 from raysel.report.progress import duration
 from raysel.study.cost import CostEstimate, estimate_cost
@@ -33,31 +34,98 @@ def describe(study: Study) -> Iterator[str]:
     str
         One line at a time.
     """
-    data, folds, config = study.dataset, study.plan.folds, study.config
-    counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
-    groups = f", {len(np.unique(data.groups))} groups kept together" if data.groups is not None else ""
-    kind = "label" if data.is_multilabel else "class"
-    only = f", only {', '.join(config.dataset.only)}" if config.dataset.only else ""
-    yield f"data      {data.name}{only}: {data.n_samples} samples x {data.n_features} features{groups}"
-    yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
-    each = " on each outer fold" if config.search.adaptive else ""
-    stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
-    how = f"{study.n_configurations} configurations{each} ({config.search.method}{stops})"
-    yield f"solver    {config.solver.name}, {how}"
-    final = "and a final fold on all data" if config.cv.final else "no final fold, so no model"
-    yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, {final}"
-    for fold in folds:
-        sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
-        shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
-        yield f"  {fold.name:<16}{', '.join(shown)}"
-    scored = config.evaluation
-    report = f"; reported on the test samples: {', '.join(scored.report)}" if scored.report else ""
-    yield f"scores    {scored.metric} by {scored.classifier}{report}"
+    data = study.dataset
+    yield from describe_samples(study)
+    yield f"solver    {method_in_words(study)}"
+    yield from describe_folds(study)
+    yield f"scores    {scores_in_words(study)}"
     cost = estimate_cost(study)
     yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
     yield f"memory    {(data.X.nbytes + cost.prepared_bytes) / 2**20:.0f} MiB shared by all workers"
     yield f"cost      {_in_words(study, cost)}"
     yield from warnings(study)
+
+
+def describe_samples(study: Study) -> Iterator[str]:
+    """Describe the samples and the classes or labels of a study.
+
+    Parameters
+    ----------
+    study : Study
+        Study to describe.
+
+    Yields
+    ------
+    str
+        One line at a time.
+    """
+    data = study.dataset
+    counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
+    groups = f", {len(np.unique(data.groups))} groups kept together" if data.groups is not None else ""
+    only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
+    yield f"data      {data.name}{only}: {data.n_samples} samples x {data.n_features} features{groups}"
+    yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
+
+
+def describe_folds(study: Study) -> Iterator[str]:
+    """Describe the folds of a study with their class counts.
+
+    Parameters
+    ----------
+    study : Study
+        Study to describe.
+
+    Yields
+    ------
+    str
+        One line at a time.
+    """
+    folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
+    final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
+    yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, {final}"
+    for fold in folds:
+        sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
+        shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
+        yield f"  {fold.name:<16}{', '.join(shown)}"
+
+
+def method_in_words(study: Study) -> str:
+    """Return the solver of a study, the number of configurations that are tried, and how.
+
+    Parameters
+    ----------
+    study : Study
+        Study to describe.
+
+    Returns
+    -------
+    str
+        One phrase, which also says that a method is reconstructed from its paper.
+    """
+    config = study.config
+    each = " on each outer fold" if config.search.adaptive else ""
+    stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
+    number = f"{study.n_configurations} configurations"
+    origin = (
+        "; reconstructed, the authors' code was not found"
+        if solver_capabilities(config.solver.name).reconstructed
+        else ""
+    )
+    return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){origin}"
+
+
+def scores_in_words(study: Study) -> str:
+    """Return the metric of a study, the classifier that it is of, and the metrics that are reported beside it."""
+    scored = study.config.evaluation
+    report = f"; reported on the test samples: {', '.join(scored.report)}" if scored.report else ""
+    return f"{scored.metric} by {scored.classifier}{report}"
+
+
+def n_slots(study: Study) -> int:
+    """Return the number of trials of a study that run at once on this machine."""
+    search = study.config.search
+    slots = max(1, len(os.sched_getaffinity(0)) // search.cpus_per_trial)
+    return 1 if search.executor == "serial" else min(slots, search.max_concurrent or slots)
 
 
 def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[str]:
@@ -89,9 +157,7 @@ def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[s
 
 
 def _in_words(study: Study, cost: CostEstimate) -> str:
-    slots = max(1, len(os.sched_getaffinity(0)) // study.config.search.cpus_per_trial)
-    slots = min(slots, study.config.search.max_concurrent or slots)
-    slots = 1 if study.config.search.executor == "serial" else slots
+    slots = n_slots(study)
     about = "at most about" if cost.at_most else "about"
     return (
         f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "

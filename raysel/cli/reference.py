@@ -10,18 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.base.registry import solver_capabilities, solver_class, solver_names
-from raysel.config.describe import config_reference
+from raysel.config.describe import comparison_reference, config_reference
 
 
 def print_config_reference(out: Console) -> None:
-    """Print all keys of a configuration with their values, defaults and descriptions.
+    """Print all keys of a study's or a comparison's configuration with their values, defaults and descriptions.
 
     Parameters
     ----------
     out : Console
         Where to print; the columns wrap at its width.
     """
-    entries = config_reference()
+    entries = [*config_reference(), *comparison_reference()]
     _print_entries("key", [(e.key, f"{e.type} ({_default_in_words(e.default)})", e.description) for e in entries], out)
 
 

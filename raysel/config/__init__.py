@@ -1,6 +1,17 @@
-"""The configuration of a study: schema, spaces, loading, overrides and hash."""
+"""The configuration of a study or a comparison: schema, spaces, loading, overrides and hash."""
 
+from raysel.config.comparison import ComparisonConfig, is_comparison, load_comparison, member_folders
 from raysel.config.loading import builtin_configs, config_from_dict, dump_config, load_config
 from raysel.config.schema import StudyConfig
 
-__all__ = ["StudyConfig", "builtin_configs", "config_from_dict", "dump_config", "load_config"]
+__all__ = [
+    "ComparisonConfig",
+    "StudyConfig",
+    "builtin_configs",
+    "config_from_dict",
+    "dump_config",
+    "is_comparison",
+    "load_comparison",
+    "load_config",
+    "member_folders",
+]

@@ -11,9 +11,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from raysel.config.comparison import ComparisonConfig, MemberKeys
 from raysel.config.schema import Parameter, SpaceDomain, StudyConfig
 
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true | false"}
+_NAMED = ((Parameter, "value"), (SpaceDomain, "domain"), (MemberKeys, "keys of a study"))
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
@@ -54,6 +56,22 @@ def config_reference() -> list[ConfigKey]:
     return list(_keys_of(StudyConfig, ""))
 
 
+def comparison_reference() -> list[ConfigKey]:
+    """Return the keys that the configuration of a comparison has besides those of a study.
+
+    Returns
+    -------
+    list of ConfigKey
+        One entry for each key.
+
+    Examples
+    --------
+    >>> [entry.key for entry in comparison_reference()]
+    ['compare', 'reference']
+    """
+    return list(_keys_of(ComparisonConfig, ""))
+
+
 def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
@@ -85,8 +103,9 @@ def _without_none(annotation: Any) -> Any:
 
 
 def _type(annotation: Any) -> str:
-    if annotation in (Parameter, SpaceDomain):
-        return "value" if annotation == Parameter else "domain"
+    for known, word in _NAMED:
+        if annotation == known:
+            return word
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         metadata = [item for extra in arguments[1:] for item in getattr(extra, "metadata", [extra])]

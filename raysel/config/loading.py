@@ -6,25 +6,19 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from raysel.config.explaining import explain
 from raysel.config.schema import StudyConfig
 from raysel.errors import ConfigError
 
+if TYPE_CHECKING:
+    from raysel.config.comparison import ComparisonConfig
+
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-
-#: Terms of pydantic's messages, and the terms of a configuration that replace them.
-_WORDS = {
-    "valid tuple": "list",
-    "Tuple should": "List should",
-    " after validation": "",
-    "valid dictionary": "mapping of keys to values",
-    "valid integer": "whole number",
-}
 
 
 class _Loader(yaml.SafeLoader):
@@ -130,9 +124,39 @@ def load_config(
     >>> load_config("digits-smr", ["cv.outer=4"]).cv.outer
     4
     """
-    if isinstance(source, StudyConfig):
-        raw, origin = source.to_dict(), "configuration"
-    elif isinstance(source, Mapping):
+    raw, origin = read_raw(source.to_dict() if isinstance(source, StudyConfig) else source, overrides)
+    if raw.get("compare") is not None:
+        raise ConfigError(
+            f"{origin}: `compare` makes this the configuration of a comparison, not of one study; use run_comparison."
+        )
+    return config_from_dict(raw, origin)
+
+
+def read_raw(
+    source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | Iterable[str] = ()
+) -> tuple[dict[str, Any], str]:
+    """Read and override a configuration of a study or of a comparison, without validating it.
+
+    Parameters
+    ----------
+    source : str, Path or mapping
+        Path of a YAML file, name of a built-in study or comparison, or a configuration as plain data.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `load_config`.
+
+    Returns
+    -------
+    raw : dict of str to object
+        The configuration as plain data.
+    origin : str
+        Origin of the configuration, e.g. a path, for error messages.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or is not a mapping, or an override has no such form.
+    """
+    if isinstance(source, Mapping):
         raw, origin = _plain(source), "configuration"
     elif isinstance(source, str | Path):
         raw, origin = _parse(_read(Path(source)), str(source)), str(source)
@@ -142,14 +166,14 @@ def load_config(
         raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
-            _set(raw, key, _plain(value), f"override {key}")
+            set_key(raw, key, _plain(value), f"override {key}")
     else:
         for text in [overrides] if isinstance(overrides, str) else overrides or ():
             if not isinstance(text, str):
                 raise ConfigError(f"override {text!r}: give strings such as 'cv.outer=5', or one mapping.")
             key, value = _parse_override(text)
-            _set(raw, key, value, f"override {text}")
-    return config_from_dict(raw, origin)
+            set_key(raw, key, value, f"override {text}")
+    return raw, origin
 
 
 def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
@@ -173,18 +197,17 @@ def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> S
         If keys or values are invalid; lists all of them.
     """
     try:
-        return StudyConfig.model_validate(_without_null(raw))
+        return StudyConfig.model_validate(without_null(raw))
     except ValidationError as error:
-        lines = [f"  {_explain(dict(details))}" for details in error.errors()]
-        raise ConfigError(f"{origin}:\n" + "\n".join(lines)) from error
+        raise ConfigError("\n  ".join([f"{origin}:", *explain(error)])) from error
 
 
-def dump_config(config: StudyConfig) -> str:
-    """Return a configuration as YAML that `load_config` reads back.
+def dump_config(config: StudyConfig | ComparisonConfig) -> str:
+    """Return a configuration as YAML that `load_config` or `load_comparison` reads back.
 
     Parameters
     ----------
-    config : StudyConfig
+    config : StudyConfig or ComparisonConfig
         Configuration to write.
 
     Returns
@@ -247,8 +270,26 @@ def _parse_override(text: str) -> tuple[str, Any]:
     return key, _parse(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
 
 
-def _set(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
-    parts = str(key).strip().split(".")
+def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
+    """Set a key of a configuration that is given as plain data.
+
+    Parameters
+    ----------
+    raw : dict of str to object
+        The configuration, which is changed.
+    key : str
+        Dotted key; ``compare.<label>.<key>`` is a key of a member of a comparison, whose label may contain dots.
+    value : object
+        Value to set.
+    origin : str
+        Origin of the value, for error messages.
+
+    Raises
+    ------
+    ConfigError
+        If the key is empty, or lies below a value that is not a section.
+    """
+    parts = _parts(raw, str(key).strip())
     if not all(parts):
         raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
     section = raw
@@ -261,42 +302,35 @@ def _set(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
     section[parts[-1]] = value
 
 
-def _without_null(raw: Any) -> Any:
+def _parts(raw: Mapping[str, Any], key: str) -> list[str]:
+    """Return the parts of a dotted key; a label of a member is one part."""
+    first, _, rest = key.partition(".")
+    members = raw.get("compare") if first == "compare" else None
+    if isinstance(members, Mapping):
+        for label in sorted(members, key=len, reverse=True):
+            if rest == label or rest.startswith(f"{label}."):
+                return [first, label, *(rest.removeprefix(label)[1:].split(".") if rest != label else ())]
+    return key.split(".")
+
+
+def without_null(raw: Any) -> Any:
+    """Return plain data without the keys whose value is None.
+
+    Parameters
+    ----------
+    raw : object
+        Mapping, whose nested mappings are treated alike; other values are returned as they are.
+
+    Returns
+    -------
+    object
+        Copy of the mapping.
+
+    Examples
+    --------
+    >>> without_null({"a": None, "b": {"c": None, "d": 1}})
+    {'b': {'d': 1}}
+    """
     if isinstance(raw, Mapping):
-        return {key: _without_null(value) for key, value in raw.items() if value is not None}
+        return {key: without_null(value) for key, value in raw.items() if value is not None}
     return raw
-
-
-def _explain(details: dict[str, Any]) -> str:
-    location = [str(part) for part in details["loc"]]
-    where = ".".join(location) or "the configuration"
-    if details["type"] == "extra_forbidden":
-        known = _fields_at(location[:-1])
-        near = difflib.get_close_matches(location[-1], known, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
-        return f"{where}: unknown key; {hint}"
-    if details["type"] == "missing":
-        return f"{where}: this key is required"
-    if details["type"] == "model_type":
-        return f"{where}: give its keys ({', '.join(_fields_at(location))}), not {details['input']!r}"
-    message = details["msg"].removeprefix("Value error, ")
-    for jargon, word in _WORDS.items():
-        message = message.replace(jargon, word)
-    given = details.get("input")
-    shown = "" if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error" else f", not {given!r}"
-    return f"{where}: {message[0].lower()}{message[1:]}{shown}"
-
-
-def _fields_at(location: list[str]) -> list[str]:
-    model: Any = StudyConfig
-    for part in location:
-        if part in model.model_fields:  # otherwise an index into a list, whose sections are of one type
-            model = _section_in(model.model_fields[part].annotation) or StudyConfig
-    return list(model.model_fields)
-
-
-def _section_in(annotation: Any) -> Any:
-    """Return the section class that an annotation is or contains; None if there is none."""
-    if hasattr(annotation, "model_fields"):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _section_in(part))), None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,10 @@ from raysel.tracking.journal import Journal
 from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
-from raysel.tracking.uploader import MLflowUploader
+from raysel.tracking.uploader import MLflowUploader, Upload
+
+#: Function that starts the upload of a study's journal to MLflow.
+StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
 
 
 def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:
@@ -68,7 +71,13 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
         StudyDirectory.create(path, _needed_bytes(study))[1].close()
 
 
-def run(study: Study, path: Path, executor: Executor, listeners: Sequence[Listener] = ()) -> StudyResult:
+def run(
+    study: Study,
+    path: Path,
+    executor: Executor,
+    listeners: Sequence[Listener] = (),
+    start_upload: StartUpload = MLflowUploader,
+) -> StudyResult:
     """Run a study in a new directory.
 
     Parameters
@@ -81,6 +90,8 @@ def run(study: Study, path: Path, executor: Executor, listeners: Sequence[Listen
         Computes trials and refits; started and stopped here.
     listeners : sequence of Listener, default=()
         Objects that show the progress.
+    start_upload : callable, default=MLflowUploader
+        Starts the upload of the study's journal to MLflow once the journal is open.
 
     Returns
     -------
@@ -97,10 +108,16 @@ def run(study: Study, path: Path, executor: Executor, listeners: Sequence[Listen
     directory, lock = StudyDirectory.create(path, _needed_bytes(study))
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=time.time())
     with lock, _new_journal(study, directory, record) as journal:
-        return _Course(study, directory, executor, None, record).run(journal, listeners)
+        return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
 
-def resume(study: Study, stored: StoredStudy, executor: Executor, listeners: Sequence[Listener] = ()) -> StudyResult:
+def resume(
+    study: Study,
+    stored: StoredStudy,
+    executor: Executor,
+    listeners: Sequence[Listener] = (),
+    start_upload: StartUpload = MLflowUploader,
+) -> StudyResult:
     """Resume a study that was interrupted, or extend one that has more configurations now.
 
     Parameters
@@ -113,6 +130,8 @@ def resume(study: Study, stored: StoredStudy, executor: Executor, listeners: Seq
         Computes trials and refits; started and stopped here.
     listeners : sequence of Listener, default=()
         Objects that show the progress.
+    start_upload : callable, default=MLflowUploader
+        Starts the upload of the study's journal to MLflow once the journal is open.
 
     Returns
     -------
@@ -138,7 +157,7 @@ def resume(study: Study, stored: StoredStudy, executor: Executor, listeners: Seq
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
         with Journal(directory.journal) as journal:
             journal.append(record)
-            return _Course(study, directory, executor, stored, record).run(journal, listeners)
+            return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload)
 
 
 class _Course:
@@ -169,11 +188,11 @@ class _Course:
         self._study, self._directory, self._executor = study, directory, executor
         self._stored, self._record = stored, record
 
-    def run(self, journal: Journal, listeners: Sequence[Listener]) -> StudyResult:
+    def run(self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
         progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
         with sigterm_as_interrupt(), StudyLog(journal, progress, self._directory.progress, listeners) as log:
-            uploader = MLflowUploader(self._directory)
+            uploader = start_upload(self._directory)
             try:
                 with self._executor:
                     self._refit_winners(self._search(log), log)

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Estimator
@@ -23,7 +24,7 @@ from raysel.data.layouts import Tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DirectoryError
+from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
@@ -55,7 +56,7 @@ class Study:
     findings: Findings = field(default_factory=Findings)
 
     @classmethod
-    def prepare(cls, config: StudyConfig, plan: Path | None = None) -> Study:
+    def prepare(cls, config: StudyConfig, plan: Path | None = None, like: Study | None = None) -> Study:
         """Load the data, draw the folds, list the configurations, and check them against each other.
 
         Parameters
@@ -65,6 +66,8 @@ class Study:
         plan : Path, optional
             The ``plan.json`` of a resumed study, whose folds are used. By default the folds are drawn, or read from
             ``cv.plan``.
+        like : Study, optional
+            Study on the same samples, whose folds are used, and whose data too if both read them alike.
 
         Returns
         -------
@@ -76,18 +79,26 @@ class Study:
         ConfigError
             If a value of the configuration is invalid; names the value and how to fix it.
         DataError
-            If the data cannot be read or used; names the defect and how to fix it.
+            If the data cannot be read or used, or have other labels than those of ``like``; names the defect and how
+            to fix it.
         DirectoryError
             If the folds of a resumed study cannot be used.
         """
-        dataset = _load_data(config)
+        dataset = like.dataset if like and like.reads_alike(config) else _load_data(config)
         check_settings(config, dataset)
-        folds = _draw_folds(config, dataset, plan)
+        if like and not np.array_equal(like.dataset.y, dataset.y):
+            raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
+        folds = like.plan if like else _draw_folds(config, dataset, plan)
         study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         findings = check_configurations(config, dataset, solvers, smallest, study.scaler())
         return replace(study, findings=findings)
+
+    def reads_alike(self, config: StudyConfig) -> bool:
+        """Return whether a configuration reads the same data as this study, whatever their scaling."""
+        scaled_alike = config.dataset.model_copy(update={"scaling": self.config.dataset.scaling})
+        return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from raysel.errors import DirectoryError
 from raysel.files import write_json_atomically
@@ -27,6 +27,13 @@ _RETRY_SECONDS = (1, 2, 4)
 # Found without parsing, because the lines of a large study take minutes to parse.
 _STUDY = re.compile(rb'\{"kind": ?"study"')
 _END = re.compile(rb'\{"kind": ?"end"')
+
+
+class Upload(Protocol):
+    """Upload of a study's journal that goes on while the study runs."""
+
+    def finish(self, patience: float = 20.0) -> object:
+        """Wait until everything is uploaded or the upload makes no progress."""
 
 
 class MLflowUploader:
@@ -109,7 +116,7 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
     return status
 
 
-def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None) -> bool:
+def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None, parent: str | None = None) -> bool:
     """Upload a journal to MLflow as it grows, and retry after errors as long as the study runs.
 
     Parameters
@@ -121,6 +128,8 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
         uploads the journal of a study that has ended.
     uri : str, optional
         Tracking URI of MLflow; that of the study by default.
+    parent : str, optional
+        Id of the run in MLflow that the study's own run is shown below; by default there is none.
 
     Returns
     -------
@@ -132,7 +141,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
     DirectoryError
         If a record is damaged, or a newer version of raysel wrote it.
     """
-    from raysel.tracking.mlflow_runs import MLflowRuns  # noqa: PLC0415 - takes seconds to import
+    from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415 - takes seconds to import
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     with directory.tracking_lock.open("a") as lock:
@@ -146,7 +155,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
             while True:
                 try:
                     if runs is None:
-                        runs = MLflowRuns(directory, replace(study, uri=uri or study.uri))
+                        runs = MLflowRuns(directory, replace(study, uri=uri or study.uri), parent)
                         status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
                     elif attempt:
                         runs.refresh()
@@ -155,7 +164,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                 except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
                     status["error"] = f"{type(error).__name__}: {error}"[:500]
                     write_json_atomically(directory.tracking, status)
-                    if driver is None or not _is_alive(driver):
+                    if driver is None or not is_alive(driver):
                         return False
                     time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
@@ -202,22 +211,49 @@ def last_study(journal: Path) -> StudyRecord:
     DirectoryError
         If there is none, or it is damaged.
     """
-    number, last = 0, b""
-    with journal.open("rb") as file:
-        for i, line in enumerate(file, start=1):
-            if _STUDY.match(line) and line.endswith(b"\n"):
-                number, last = i, line
-    record = RecordReader(journal).read(parse_line(last, journal, number), number) if last else None
+    record = _last(journal, _STUDY)
     if not isinstance(record, StudyRecord):
         raise DirectoryError(f"{journal} has no record of a study; restore the file from a copy.")
     return record
+
+
+def last_end(journal: Path) -> EndRecord | None:
+    """Read the last record of an end from a journal.
+
+    Parameters
+    ----------
+    journal : Path
+        Journal of the study.
+
+    Returns
+    -------
+    EndRecord or None
+        Record of the last end; None if no run of the study has ended.
+
+    Raises
+    ------
+    DirectoryError
+        If it is damaged.
+    """
+    record = _last(journal, _END)
+    return record if isinstance(record, EndRecord) else None
+
+
+def _last(journal: Path, kind: re.Pattern[bytes]) -> Record | None:
+    """Read the last whole record of a kind; None if there is none."""
+    number, last = 0, b""
+    with journal.open("rb") as file:
+        for i, line in enumerate(file, start=1):
+            if kind.match(line) and line.endswith(b"\n"):
+                number, last = i, line
+    return RecordReader(journal).read(parse_line(last, journal, number), number) if last else None
 
 
 def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
     """Yield records as they are written, and whether each is the last end, until that or the end of the driver."""
     offset, number, reader = 0, 0, RecordReader(journal)
     while True:
-        watched = driver is not None and _is_alive(driver)
+        watched = driver is not None and is_alive(driver)
         if journal.exists():
             with journal.open("rb") as file:
                 file.seek(offset)
@@ -244,7 +280,8 @@ def _follows(journal: Path, offset: int, kinds: Sequence[re.Pattern[bytes]]) -> 
         return any(kind.match(line) for line in file for kind in kinds)
 
 
-def _is_alive(driver: int) -> bool:
+def is_alive(driver: int) -> bool:
+    """Return whether the driver, which is the parent of this process, still runs."""
     return os.getppid() == driver
 
 

@@ -10,8 +10,10 @@ from rich.console import Console
 
 from raysel.base.registry import solver_class, solver_names
 from raysel.cli.reference import print_config_reference, print_solver_reference
-from raysel.config.describe import config_reference
+from raysel.config.describe import comparison_reference, config_reference
 from raysel.tune import main
+
+ENTRIES = [*config_reference(), *comparison_reference()]
 
 
 def printed(width: int) -> list[str]:
@@ -25,14 +27,14 @@ def test_the_keys_are_printed_in_columns_that_fit_the_width(width):
     lines = printed(width)
     assert max(map(len, lines)) <= width
     named = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
-    assert named == [entry.key for entry in config_reference()]
+    assert named == [entry.key for entry in ENTRIES]
 
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_nothing_of_a_description_is_lost(width):
-    column = max(len(entry.key) for entry in config_reference())
+    column = max(len(entry.key) for entry in ENTRIES)
     words = " ".join(" ".join(line[column:] for line in printed(width)).split())
-    for entry in config_reference():
+    for entry in ENTRIES:
         assert entry.description in words
         assert entry.type in words
 

@@ -135,7 +135,7 @@ def test_a_method_for_one_label_says_which_take_several(name, tmp_path):
     X = np.random.default_rng(0).random((40, 6))
     np.savez(tmp_path / "labels.npz", X=X, Y=(X[:, :3] > 0.5).astype(int))
     evaluation = NATIVE if solver_capabilities(name).predicts else KNN
-    with pytest.raises(ConfigError, match=f"{name} takes one label per sample.*smml, linear_svm, .*mlls.* take several"):
+    with pytest.raises(ConfigError, match=f"{name} takes one label per sample.*smml, linear_svm.* take several"):
         make_study(tmp_path / "labels.npz", solver={"name": name}, evaluation=evaluation)
 
 
@@ -150,7 +150,7 @@ def test_rare_classes_and_labels_are_among_the_samples_tried(tmp_path):
         evaluation={"classifier": "native", "metric": "micro_f1"},
     )
     assert study.findings.ranks
-    with pytest.raises(ConfigError, match=r"LinearSVC takes one label per sample.*smml, linear_svm, .*mlls.* take several"):
+    with pytest.raises(ConfigError, match=r"LinearSVC takes one label per sample.*smml, linear_svm.* take several"):
         make_study(tmp_path / "labels.npz", solver={"name": "sklearn.svm.LinearSVC"}, evaluation=NATIVE)
 
 

@@ -145,7 +145,7 @@ def test_logging_the_journal_again_changes_nothing(logged):
 
 
 def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path):
-    from raysel.tracking.mlflow_runs import MLflowRuns  # noqa: PLC0415 - takes seconds
+    from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415 - takes seconds
 
     _, records, client, _ = logged
     # Long and strange, failed, without curves: whatever a trial may be, its run is there.

@@ -1,0 +1,162 @@
+"""Command that runs a comparison: its plan, its run, and what is kept of an interrupted one."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.cli.comparison import print_comparison
+from raysel.cli.plan import describe_folds, describe_samples, method_in_words, n_slots, warnings
+from raysel.comparing.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
+from raysel.comparing.course import state_of
+from raysel.comparing.definition import Comparison
+from raysel.comparison.result import ComparisonResult
+from raysel.config import is_comparison
+from raysel.errors import DirectoryError
+from raysel.execution.signals import was_terminated
+from raysel.report.progress import ProgressLine, duration
+from raysel.study.cost import estimate_cost
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.uploader import comparison_status
+
+
+def asks_for_comparison(arguments: argparse.Namespace) -> bool:
+    """Return whether the arguments of the command ask for a comparison.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of ``python -m raysel.tune``.
+
+    Returns
+    -------
+    bool
+        Whether the configuration, or the directory to resume without one, is that of a comparison.
+    """
+    if arguments.config:
+        return is_comparison(arguments.config, arguments.set)
+    return bool(arguments.resume) and ComparisonDirectory(Path(arguments.resume)).members.exists()
+
+
+def compare(arguments: argparse.Namespace, console: Console, out: Console) -> int:
+    """Run, resume or describe the comparison that the arguments ask for.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Arguments of ``python -m raysel.tune``.
+    console : Console
+        Console of the errors.
+    out : Console
+        Console of the output.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if all members have finished, 1 if one failed, 130 after Ctrl-C, 143 after SIGTERM.
+    """
+    path: Path | None = None
+    try:
+        directory = ComparisonDirectory(Path(arguments.resume)) if arguments.resume else None
+        comparison = prepare_comparison(arguments.config, arguments.set, resumed=directory)
+        if arguments.dry_run:
+            for line in describe_comparison(comparison):
+                out.print(line, markup=False)
+            return 0
+        path = directory.path if directory else comparison_directory(comparison, arguments.output)
+        data, progress = comparison.first.dataset, ProgressLine(out)
+        size = f"{data.name} ({data.n_samples} x {data.n_features})"
+        out.print(f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {path}", markup=False)
+        if directory:
+            result = resume_comparison(path, comparison, address=arguments.address, progress=progress)
+        else:
+            result = run_comparison(comparison, output=path, address=arguments.address, progress=progress)
+    except KeyboardInterrupt:
+        console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
+        return 143 if was_terminated() else 130
+    _print_result(result, ComparisonDirectory(path), out)
+    failed = [entry for entry in ComparisonDirectory(path).read().members if entry.error is not None]
+    for entry in failed:
+        console.print(f"error: {entry.label} failed: {entry.error}", markup=False, highlight=False, style="red")
+    return 1 if failed else 0
+
+
+def describe_comparison(comparison: Comparison) -> Iterator[str]:
+    """Describe the data, the folds, the members with their costs, and the cost of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to describe.
+
+    Yields
+    ------
+    str
+        One line at a time.
+    """
+    first, n_fits, seconds, at_most, n_bytes = comparison.first, 0, 0.0, False, 0
+    yield from describe_samples(first)
+    yield from describe_folds(first)
+    yield f"members   {len(comparison.studies)}, tested against {comparison.config.reference}"
+    notes: dict[str, list[str]] = {}
+    width = max(map(len, comparison.studies))
+    for label, study in comparison.studies.items():
+        cost, slots = estimate_cost(study), n_slots(study)
+        d = study.dataset.n_features
+        on = "" if d == first.dataset.n_features else f" on {d} features"
+        about = "at most about" if cost.at_most else "about"
+        yield (
+            f"  {label:<{width}}  {method_in_words(study)}{on}: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, "
+            f"{about} {duration(cost.seconds / slots)}"
+        )
+        n_fits, seconds, at_most = n_fits + cost.n_fits, seconds + cost.seconds / slots, at_most or cost.at_most
+        n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
+        for note in warnings(study):
+            notes.setdefault(note, []).append(label)
+    yield f"memory    {n_bytes / 2**20:.0f} MiB shared by all workers, at most"
+    slots = max(map(n_slots, comparison.studies.values()))
+    yield (
+        f"cost      {'at most about' if at_most else 'about'} {duration(seconds)} on the {slots} "
+        f"slot{'s' if slots > 1 else ''} of this machine: {n_fits} fits, from pilot fits"
+    )
+    for note, labels in notes.items():
+        whose = "" if len(labels) == len(comparison.studies) else f" ({', '.join(labels)})"
+        yield f"{note}{whose}"
+
+
+def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out: Console) -> None:
+    """Print the tables of a comparison, and where its files are."""
+    print_comparison(result, out)
+    status = comparison_status(directory)
+    out.print(f"\ncomparison {directory.results}/ (comparison.md, comparison.csv, comparison.svg, ...)", markup=False)
+    out.print(f"MLflow     {directory.read().uri}, experiment {directory.read().experiment}", markup=False)
+    if not status["complete"]:
+        out.print(
+            f"           not all runs are uploaded: {status['error'] or 'MLflow was too slow'}. "
+            f"To upload them again: python -m raysel.tune --replay {shlex.quote(str(directory.path))}",
+            markup=False,
+        )
+
+
+def _progress_kept(path: Path | None) -> str:
+    """Return a sentence on the members of an interrupted comparison and the command that resumes it."""
+    if path is None or not ComparisonDirectory(path).members.exists():
+        return "No comparison was started."
+    directory = ComparisonDirectory(path)
+    n_finished = n_trials = 0
+    entries = directory.read().members
+    for entry in entries:
+        try:
+            stored = state_of(directory.member(entry.folder))
+        except DirectoryError:  # the resume says so
+            continue
+        n_finished += stored is not None and stored.status == "finished"
+        n_trials += stored.n_trials if stored else 0
+    return (
+        f"{n_finished} of {len(entries)} members have finished, and {n_trials} trials are kept; resume with: "
+        f"python -m raysel.tune --resume {shlex.quote(str(path))}"
+    )

@@ -1,0 +1,1 @@
+"""Comparisons of several methods, each an ordinary study on the same folds: preparation and run."""

@@ -1,0 +1,181 @@
+"""Functions that run and resume comparisons from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from raysel.comparing import course
+from raysel.comparing.definition import Comparison
+from raysel.comparison.result import ComparisonResult
+from raysel.config import ComparisonConfig, load_comparison
+from raysel.errors import ConfigError
+from raysel.launch import make_listeners, refuse_foreign_code
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.log import Listener
+
+
+def run_comparison(
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    output: str | Path | None = None,
+    address: str | None = None,
+    progress: bool | Listener = True,
+) -> ComparisonResult:
+    """Run a comparison: several methods as ordinary studies on the same samples and folds.
+
+    Parameters
+    ----------
+    config : str, Path, mapping, ComparisonConfig or Comparison
+        Name of a built-in comparison, path of a YAML file, a configuration as plain data or validated, or a comparison
+        that `prepare_comparison` returned.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration: common keys, e.g. ``{"cv.outer": 5}`` or ``"cv.outer=5"``, or
+        those of a member as ``compare.<label>.<key>``.
+    output : str or Path, optional
+        Directory of the comparison; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison. A member that failed is part of it, with the reason.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the configuration of the comparison or of a member, or the data, cannot be used; raised before anything is
+        computed.
+    DirectoryError
+        If the directory holds another study or comparison, or cannot be written.
+    StudyError
+        If Ray does not start, every member fails, or the disk fails.
+    """
+    listeners = make_listeners(progress)
+    comparison = _prepared(config, overrides)
+    return course.run(comparison, comparison_directory(comparison, output), address, listeners)
+
+
+def resume_comparison(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    address: str | None = None,
+    progress: bool | Listener = True,
+) -> ComparisonResult:
+    """Resume a comparison that was interrupted, try its failed members again, or extend it by more members.
+
+    Members that have finished are not run again.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the comparison.
+    config : str, Path, mapping, ComparisonConfig or Comparison, optional
+        Configuration to resume with, which may have more members, larger search spaces or other settings that cannot
+        change a number; that in the directory by default.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `run_comparison`.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison, with the same numbers as from a run without interruption.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the configuration of the comparison or of a member, or the data, cannot be used; raised before anything is
+        computed.
+    DirectoryError
+        If the directory holds no comparison or is in use, or changes invalidate the results of a member.
+    StudyError
+        If Ray does not start, every member fails, or the disk fails.
+    """
+    listeners, directory = make_listeners(progress), ComparisonDirectory(Path(path))
+    return course.resume(_prepared(config, overrides, directory), directory, address, listeners)
+
+
+def prepare_comparison(
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    resumed: ComparisonDirectory | None = None,
+) -> Comparison:
+    """Load a comparison's data, draw its folds, and check every member.
+
+    Parameters
+    ----------
+    config : str, Path, mapping, ComparisonConfig or None
+        Configuration as for `run_comparison`; None for the one in the directory of a resumed comparison.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `run_comparison`.
+    resumed : ComparisonDirectory, optional
+        Directory of a comparison to resume, whose folds are used; by default the comparison is new.
+
+    Returns
+    -------
+    Comparison
+        The checked comparison.
+
+    Raises
+    ------
+    ConfigError
+        If a value of the configuration is invalid; names the member, the value and how to fix it.
+    DataError
+        If the data cannot be read or used.
+    DirectoryError
+        If the directory holds no comparison, or its folds cannot be used.
+    """
+    if config is None and resumed is None:
+        raise ConfigError("config=None: give a path, the name of a built-in comparison or a mapping.")
+    if resumed is not None:
+        resumed.read()
+    if config is not None or resumed is None:
+        return Comparison.prepare(load_comparison(config or {}, overrides), resumed)
+    stored = load_comparison(resumed.config)
+    for member in stored.members.values():
+        refuse_foreign_code(member.solver.name, resumed.path)
+    return Comparison.prepare(load_comparison(stored, overrides), resumed)
+
+
+def comparison_directory(comparison: Comparison, output: str | Path | None = None) -> Path:
+    """Return the directory that a comparison is written to.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to write.
+    output : str or Path, optional
+        Directory to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+
+    Returns
+    -------
+    Path
+        Directory of the comparison.
+    """
+    return Path(output or comparison.config.output or StudyDirectory.default(comparison.config.name))
+
+
+def _prepared(
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison | None,
+    overrides: Mapping[str, Any] | Iterable[str],
+    resumed: ComparisonDirectory | None = None,
+) -> Comparison:
+    """Return the comparison itself if it is prepared, else prepare it."""
+    if not isinstance(config, Comparison):
+        return prepare_comparison(config, overrides, resumed=resumed)
+    if overrides:
+        raise ConfigError("a prepared comparison takes no overrides; give them to prepare_comparison.")
+    return config

@@ -1,0 +1,272 @@
+"""Run of a comparison in its directory, new or resumed: its members one after the other, then tables and figures."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from raysel.comparing.definition import Comparison
+from raysel.comparison.export import export_comparison
+from raysel.comparison.result import ComparisonResult
+from raysel.config import ComparisonConfig, dump_config, load_comparison
+from raysel.errors import ConfigError, DirectoryError, RayselError, StudyError
+from raysel.execution import runner
+from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.files import write_text_atomically
+from raysel.launch import check_resources, make_executor
+from raysel.study.definition import Study
+from raysel.study.recording import mlflow_uri, resumed_record
+from raysel.study.stored import StoredStudy
+from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord, MemberEntry
+from raysel.tracking.comparisons.uploader import ComparisonUploader
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.log import Listener
+from raysel.tracking.uploader import tracking_status
+
+
+def run(
+    comparison: Comparison, path: Path, address: str | None, listeners: Sequence[Listener] = ()
+) -> ComparisonResult:
+    """Run a comparison in a new directory.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to run.
+    path : Path
+        Directory of the comparison; created if it does not exist.
+    address : str or None
+        HOST:PORT of a Ray cluster; None for this machine.
+    listeners : sequence of Listener, default=()
+        Objects that show the progress.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison; members that failed are part of it.
+
+    Raises
+    ------
+    ConfigError, DirectoryError
+        If the machine or the directory cannot be used; raised before anything is computed.
+    StudyError
+        If Ray does not start, or every member fails.
+    """
+    _check_resources(comparison, address)
+    directory = ComparisonDirectory(path)
+    uri = mlflow_uri(comparison.first.config)
+    record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=time.time())
+    with directory.create():
+        _write_first_files(comparison, directory, record)
+        return _Course(comparison, directory, address, listeners).run(record)
+
+
+def resume(
+    comparison: Comparison, directory: ComparisonDirectory, address: str | None, listeners: Sequence[Listener] = ()
+) -> ComparisonResult:
+    """Resume a comparison: members that have finished are kept, others resumed, those that failed tried again.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to resume, with the folds of the stored one.
+    directory : ComparisonDirectory
+        Directory of the comparison.
+    address : str or None
+        HOST:PORT of a Ray cluster; None for this machine.
+    listeners : sequence of Listener, default=()
+        Objects that show the progress.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison, the same as from a run without interruption.
+
+    Raises
+    ------
+    ConfigError, DirectoryError
+        If the machine or the directory cannot be used, or changes invalidate the results of a member; raised before
+        anything is computed.
+    StudyError
+        If Ray does not start, or every member fails.
+    """
+    _check_resources(comparison, address)
+    with directory.open():
+        before = directory.read()
+        for label, folder in comparison.folders.items():
+            _check_member(label, comparison.studies[label], directory.member(folder))
+        same = _named_uri(comparison.config) == _named_uri(load_comparison(directory.config))
+        uri = before.uri if same else mlflow_uri(comparison.first.config)
+        record = comparison.record(id_=before.id, uri=uri, started=before.started)
+        try:
+            directory.incomplete.unlink(missing_ok=True)
+            write_text_atomically(directory.config, dump_config(comparison.config))
+        except OSError as error:
+            raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
+        directory.write(record)
+        return _Course(comparison, directory, address, listeners).run(record)
+
+
+def state_of(member: StudyDirectory) -> StoredStudy | None:
+    """Return the stored study of a member; None if it has not started.
+
+    Parameters
+    ----------
+    member : StudyDirectory
+        Directory of the member.
+
+    Returns
+    -------
+    StoredStudy or None
+        State of the study.
+
+    Raises
+    ------
+    DirectoryError
+        If its journal is damaged.
+    """
+    return StoredStudy.read(member) if member.journal.exists() and not member.incomplete.exists() else None
+
+
+class _Course:
+    """One run of a comparison in its directory.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to run.
+    directory : ComparisonDirectory
+        Locked directory of the comparison.
+    address : str or None
+        HOST:PORT of a Ray cluster; None for this machine.
+    listeners : sequence of Listener
+        Objects that show the progress.
+    """
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        directory: ComparisonDirectory,
+        address: str | None,
+        listeners: Sequence[Listener],
+    ) -> None:
+        self._comparison, self._directory = comparison, directory
+        self._address, self._listeners = address, listeners
+        self._session = ExitStack()
+
+    def run(self, record: ComparisonRecord) -> ComparisonResult:
+        """Run the members that have not finished, write tables and figures, and upload all."""
+        with sigterm_as_interrupt():
+            uploader = ComparisonUploader(self._directory)
+            try:
+                with self._session:
+                    for number, entry in enumerate(record.members):
+                        record = self._run_member(number, entry, record, uploader)
+                result = self._export(record)
+            except BaseException:
+                if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
+                    self._say("uploading remaining runs to MLflow")
+                    uploader.finish(patience=5)
+                raise
+            uploader.finish()
+            return result
+
+    def _run_member(
+        self, number: int, entry: MemberEntry, record: ComparisonRecord, uploader: ComparisonUploader
+    ) -> ComparisonRecord:
+        """Run or resume a member unless it has finished, and return the record with its error, if it failed."""
+        study, member = self._comparison.studies[entry.label], self._directory.member(entry.folder)
+        head = f"{entry.label} ({number + 1} of {len(record.members)})"
+        stored, error = state_of(member), None
+        if stored is not None and stored.status == "finished" and stored.is_of(study):
+            if not tracking_status(member)["complete"]:
+                uploader.follow(member)
+            return record
+        self._start_ray(study)
+        self._say(f"{head}: {study.config.solver.name}, {_counted(study.n_configurations, 'configuration')}")
+        try:
+            executor = make_executor(study, self._address)
+            if stored is None:
+                result = runner.run(study, member.path, executor, self._listeners, uploader.follow)
+            else:
+                result = runner.resume(study, stored, executor, self._listeners, uploader.follow)
+            self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
+        except RayselError as failure:
+            error = str(failure)
+        except Exception as failure:  # a defect of one method must not end the others  # noqa: BLE001
+            error = f"{type(failure).__name__}: {failure}"
+        if error is not None:
+            self._say(f"{head} failed: {error}")
+        members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])
+        record = replace(record, members=members)
+        self._directory.write(record)
+        return record
+
+    def _start_ray(self, study: Study) -> None:
+        """Start or join Ray before the first member that computes on it; the others use the same session."""
+        if study.config.search.executor == "serial":
+            return
+        from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
+
+        self._session.enter_context(ray_session(self._address))  # does nothing if Ray runs
+
+    def _export(self, record: ComparisonRecord) -> ComparisonResult:
+        """Write tables and figures of the members that finished, and return the result."""
+        if all(entry.error is not None for entry in record.members):
+            raise StudyError(f"every member failed; the first, {record.members[0].label}: {record.members[0].error}")
+        result = ComparisonResult.open(self._directory.path)
+        export_comparison(result, self._directory.results)
+        return result
+
+    def _say(self, text: str) -> None:
+        for listener in self._listeners:
+            listener.message(text)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _named_uri(config: ComparisonConfig) -> str | None:
+    return next(iter(config.members.values())).tracking.uri
+
+
+def _check_resources(comparison: Comparison, address: str | None) -> None:
+    for label, study in comparison.studies.items():
+        try:
+            check_resources(study, address)
+        except ConfigError as error:
+            raise ConfigError(f"compare.{label}: {error}") from error
+
+
+def _check_member(label: str, study: Study, member: StudyDirectory) -> None:
+    """Check that a member that has started can be resumed."""
+    try:
+        stored = state_of(member)
+        if stored is not None:
+            stored.check(study, resumed_record(study, stored.study))
+    except DirectoryError as error:
+        raise DirectoryError(f"compare.{label}: {error}") from error
+
+
+def _write_first_files(comparison: Comparison, directory: ComparisonDirectory, record: ComparisonRecord) -> None:
+    """Write configuration, folds and list of members; if one fails, all are removed."""
+    files = (directory.config, directory.plan, directory.members)
+    try:
+        directory.incomplete.touch()
+        write_text_atomically(directory.config, dump_config(comparison.config))
+        write_text_atomically(directory.plan, json.dumps(comparison.first.plan.to_json()))
+        directory.write(record)
+        directory.incomplete.unlink()
+    except (OSError, StudyError) as error:
+        for file in (*files, directory.incomplete):
+            file.unlink(missing_ok=True)
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DirectoryError(
+            f"{directory.path} cannot be written: {reason}. Choose another output directory."
+        ) from error

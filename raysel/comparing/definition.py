@@ -1,0 +1,120 @@
+"""Definition of a comparison: its members as studies on the same folds, checked before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from raysel.base.registry import solver_capabilities
+from raysel.config import ComparisonConfig, StudyConfig, member_folders
+from raysel.errors import ConfigError, DataError, DirectoryError
+from raysel.study.definition import Study
+from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord, MemberEntry
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Members of one comparison.
+
+    Parameters
+    ----------
+    config : ComparisonConfig
+        Configuration of the comparison.
+    studies : mapping of str to Study
+        Study of each member, by label, in the order of the configuration; all have the same folds.
+    folders : mapping of str to str
+        Folder of each member, by label.
+    """
+
+    config: ComparisonConfig
+    studies: Mapping[str, Study]
+    folders: Mapping[str, str]
+
+    @classmethod
+    def prepare(cls, config: ComparisonConfig, resumed: ComparisonDirectory | None = None) -> Comparison:
+        """Load the data, draw the folds once for all members, and check every member.
+
+        Parameters
+        ----------
+        config : ComparisonConfig
+            Configuration of the comparison.
+        resumed : ComparisonDirectory, optional
+            Directory of a comparison to resume, whose folds and folders are used; by default it is new.
+
+        Returns
+        -------
+        Comparison
+            The checked comparison.
+
+        Raises
+        ------
+        ConfigError
+            If a value of the configuration is invalid; names the member, the value and how to fix it.
+        DataError
+            If the data cannot be read or used; names the defect and how to fix it.
+        DirectoryError
+            If the resumed comparison has members that the configuration lacks, or its folds cannot be used.
+        """
+        known = {entry.label: entry.folder for entry in resumed.read().members} if resumed else {}
+        if gone := [label for label in known if label not in config.compare]:
+            raise DirectoryError(
+                f"the member {gone[0]!r} of the comparison to resume is not in the configuration; add it to `compare`, "
+                "or start a new comparison in another directory."
+            )
+        folders = member_folders(list(config.compare), known)
+        studies: dict[str, Study] = {}
+        for label, folder in folders.items():
+            member = config.study(label, folder)
+            with _naming(label):
+                studies[label] = Study.prepare(member, resumed.plan if resumed else None, _like(member, studies))
+        return cls(config, studies, folders)
+
+    @property
+    def first(self) -> Study:
+        """Study of the first member."""
+        return next(iter(self.studies.values()))
+
+    def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
+        """Return the list of members, none of which has failed.
+
+        Parameters
+        ----------
+        id_ : str
+            Id of the comparison's run in MLflow.
+        uri : str
+            Tracking URI of MLflow.
+        started : float
+            Time of the first start, in seconds since the epoch.
+
+        Returns
+        -------
+        ComparisonRecord
+            Content of ``members.json``.
+        """
+        members = tuple(
+            MemberEntry(label, self.folders[label], name := study.config.solver.name, _is_reconstructed(name))
+            for label, study in self.studies.items()
+        )
+        config = self.config
+        reference = config.reference or members[0].label
+        return ComparisonRecord(id_, config.name, reference, config.experiment, uri, started, members)
+
+
+def _like(config: StudyConfig, studies: Mapping[str, Study]) -> Study | None:
+    """Return a study whose folds and, if there is one that reads them, whose data a member shares."""
+    alike = (study for study in studies.values() if study.reads_alike(config))
+    return next(alike, next(iter(studies.values()), None))
+
+
+@contextmanager
+def _naming(label: str) -> Iterator[None]:
+    """Name the member in errors of its preparation."""
+    try:
+        yield
+    except (ConfigError, DataError, DirectoryError) as error:
+        raise type(error)(f"compare.{label}: {error}") from error
+
+
+def _is_reconstructed(solver: str) -> bool:
+    return solver_capabilities(solver).reconstructed

@@ -1,0 +1,276 @@
+"""The configuration of a comparison: one study's keys without a solver, and what each member lays over them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from raysel.config.explaining import explain
+from raysel.config.loading import read_raw, set_key, without_null
+from raysel.config.schema import DatasetConfig, StudyConfig
+from raysel.errors import ConfigError
+
+#: Keys that a member lays over the common ones: dotted, or sections as in a study.
+MemberKeys: TypeAlias = dict[str, Any]
+
+#: Sections whose keys are laid over the common ones one by one; another key replaces the common value as a whole.
+_SECTIONS = ("dataset", "evaluation", "search")
+#: What a member may change: sections and keys.
+_ALLOWED = ("solver", "evaluation", "search", "dataset.scaling", "dataset.only")
+#: Folders of a comparison that are not a member's.
+_RESERVED = frozenset({"comparison"})
+_LONGEST_LABEL, _LONGEST_NAME = 60, 100
+
+
+class ComparisonConfig(BaseModel):
+    """One comparison of several methods, each an ordinary study on the same samples and folds.
+
+    All other keys are those of a study, but for ``solver``, and hold for all members.
+
+    Examples
+    --------
+    >>> config = load_comparison({
+    ...     "name": "demo", "dataset": {"source": "digits"},
+    ...     "compare": {"SMR": {"solver": {"name": "smr"}}, "SVM": {"solver": {"name": "linear_svm"}}}})
+    >>> config.reference, config.members["SVM"].solver.name
+    ('SMR', 'linear_svm')
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+
+    compare: Annotated[dict[str, MemberKeys], Field(min_length=2)]
+    """Members of a comparison, which stands in place of solver: for each label the keys that the member lays over the
+    common ones, of solver, evaluation (without metric), search, dataset.scaling and dataset.only."""
+    reference: str | None = None
+    """Label of the member that the others of a comparison are tested against; the first by default."""
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Keys that hold for all members, as plain data."""
+        return deepcopy(self.model_extra or {})
+
+    @property
+    def name(self) -> str:
+        """Name of the comparison."""
+        return str(self.common["name"])
+
+    @property
+    def output(self) -> str | None:
+        """Directory of the comparison, if it is set."""
+        return self.common.get("output")
+
+    @cached_property
+    def members(self) -> dict[str, StudyConfig]:
+        """Configuration of each member's study, by label; its name is that of the comparison."""
+        return {label: StudyConfig.model_validate(_member(self.common, keys)) for label, keys in self.compare.items()}
+
+    def study(self, label: str, folder: str) -> StudyConfig:
+        """Return the configuration of a member's study, named after the comparison and the member's folder.
+
+        Parameters
+        ----------
+        label : str
+            Label of the member.
+        folder : str
+            Folder of the member.
+
+        Returns
+        -------
+        StudyConfig
+            Configuration whose runs go to the comparison's MLflow experiment.
+        """
+        config = self.members[label]
+        tracking = config.tracking.model_copy(update={"experiment": self.experiment})
+        name = f"{self.name}-{folder}"[:_LONGEST_NAME]
+        return config.model_copy(update={"name": name, "tracking": tracking, "output": None})
+
+    @property
+    def experiment(self) -> str:
+        """Name of the MLflow experiment: ``tracking.experiment``, else the comparison's name."""
+        return (self.common.get("tracking") or {}).get("experiment") or self.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as plain data."""
+        return {**self.common, "compare": deepcopy(self.compare), "reference": self.reference}
+
+
+def is_comparison(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | Iterable[str] = ()) -> bool:
+    """Return whether a configuration is that of a comparison, which has the key ``compare``.
+
+    Parameters
+    ----------
+    source : str, Path or mapping
+        Path of a YAML file, name of a built-in configuration, or a configuration as plain data.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `load_config`.
+
+    Returns
+    -------
+    bool
+        Whether the configuration is that of a comparison.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read.
+    """
+    return read_raw(source, overrides)[0].get("compare") is not None
+
+
+def load_comparison(
+    source: str | Path | Mapping[str, Any] | ComparisonConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+) -> ComparisonConfig:
+    """Read, override and validate the configuration of a comparison and of each of its members.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or ComparisonConfig
+        Path of a YAML file, name of a built-in comparison, or a configuration as plain data or validated.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `load_config`: common keys, or those of a member as
+        ``compare.<label>.<key>``.
+
+    Returns
+    -------
+    ComparisonConfig
+        The validated configuration, with ``reference`` set.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or keys or values are invalid; lists all of them, with the member.
+    """
+    raw, origin = read_raw(source.to_dict() if isinstance(source, ComparisonConfig) else source, overrides)
+    if raw.get("compare") is None:
+        raise ConfigError(f"{origin}: `compare`, which names the members of a comparison, is missing; use run_study.")
+    members = raw.pop("compare")
+    raw = without_null(raw)
+    if isinstance(members, dict):  # a member set to None is left out; a None within a member unsets a common key
+        members = {label: keys for label, keys in members.items() if keys is not None}
+        raw.setdefault("reference", next(iter(members), None))
+    try:
+        config = ComparisonConfig.model_validate(raw | {"compare": members})
+    except ValidationError as error:
+        raise ConfigError("\n  ".join([f"{origin}:", *explain(error)])) from error
+    if lines := [*_refusals(config)] or _invalid(config):
+        raise ConfigError("\n  ".join([f"{origin}:", *lines]))
+    return config
+
+
+def member_folders(labels: Sequence[str], known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Name a folder for each member of a comparison.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Labels of the members.
+    known : mapping of str to str, optional
+        Folders that members already have, by label.
+
+    Returns
+    -------
+    dict of str to str
+        Folder by label: the label in lower-case letters, digits and hyphens, with a number where two would be equal.
+
+    Examples
+    --------
+    >>> member_folders(["Fisher score", "fisher-score", "ℓ₂,₁"])
+    {'Fisher score': 'fisher-score', 'fisher-score': 'fisher-score-2', 'ℓ₂,₁': 'l2-1'}
+    """
+    found: dict[str, str] = dict(known or {})
+    for label in labels:
+        if label not in found:
+            found[label] = _free(_slug(label) or "member", {*_RESERVED, *found.values()})
+    return {label: found[label] for label in labels}
+
+
+def _slug(label: str) -> str:
+    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return the name, with the smallest number from 2 that makes it differ from those taken."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
+
+
+def _member(common: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plain configuration of a member: the common keys with its own laid over them."""
+    raw = {key: value for key, value in deepcopy(dict(common)).items() if key != "output"}
+    for key, value in keys.items():
+        laid = {f"{key}.{name}": v for name, v in value.items()} if _is_section(key, value) else {key: value}
+        for dotted, v in laid.items():
+            set_key(raw, dotted, deepcopy(v), f"compare: {dotted}")
+    return without_null(raw)
+
+
+def _is_section(key: str, value: object) -> bool:
+    return key in _SECTIONS and isinstance(value, Mapping)
+
+
+def _refusals(config: ComparisonConfig) -> Iterator[str]:
+    """Describe a common solver, unusable labels, keys that a member cannot change, and an unknown reference."""
+    if "solver" in config.common:
+        yield "solver: each member of `compare` has its own; remove `solver`, or make it a member"
+    for label, keys in config.compare.items():
+        if not label.strip() or label != label.strip() or not label.isprintable() or len(label) > _LONGEST_LABEL:
+            yield (
+                f"compare: the label {label[:80]!r} must be 1 to {_LONGEST_LABEL} printable characters without spaces "
+                "at its ends"
+            )
+        for key, value in keys.items():
+            dotted = [f"{key}.{name}" for name in value] if _is_section(key, value) else [key]
+            yield from (f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name)))
+    if config.reference not in config.compare:
+        near = difflib.get_close_matches(str(config.reference), config.compare, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"give one of {', '.join(config.compare)}"
+        yield f"reference: no member is labelled {config.reference!r}; {hint}"
+
+
+def _refused(key: str) -> str:
+    """Return why a member cannot change a key; empty if it can, or if the validation of its study will say so."""
+    (section, _, name), allowed = key.partition("."), ", ".join(_ALLOWED)
+    if section not in StudyConfig.model_fields:
+        near = difflib.get_close_matches(section, (*_SECTIONS, "solver"), 1)
+        return f"unknown key; did you mean `{near[0]}`?" if near else f"unknown key; a member has {allowed}"
+    if key == "evaluation.metric":
+        return (
+            "a member cannot change this key, because the members are compared by one metric; set it beside `compare`"
+        )
+    if section in ("solver", "evaluation", "search") or key in _ALLOWED:
+        return ""
+    if section == "dataset" and name and name.partition(".")[0] not in DatasetConfig.model_fields:
+        return ""
+    return (
+        "a member cannot change this key, because the members are compared on the same samples, labels, folds and "
+        f"seed; set it beside `compare`, for all members (a member has {allowed})"
+    )
+
+
+def _invalid(config: ComparisonConfig) -> list[str]:
+    """Explain the invalid keys of all members; those that all members have in common are named once."""
+    found: dict[str, list[str]] = {}
+    for label, keys in config.compare.items():
+        try:
+            StudyConfig.model_validate(_member(config.common, keys))
+            found[label] = []
+        except ValidationError as error:
+            found[label] = explain(error)
+        except ConfigError as error:  # a key below one that is not a section
+            found[label] = [str(error)]
+    first, *others = found.values()
+    shared = [line for line in first if all(line in lines for lines in others) and not line.startswith("solver")]
+    own = [f"compare.{label}.{line}" for label, lines in found.items() for line in lines if line not in shared]
+    return [*shared, *own]

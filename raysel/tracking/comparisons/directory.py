@@ -1,0 +1,209 @@
+"""Directory of a comparison: the shared folds, the list of members, and a study's directory for each member."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from raysel.errors import DirectoryError
+from raysel.files import write_text_atomically
+from raysel.tracking.directory import StudyDirectory
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class MemberEntry:
+    """Entry of a member in ``members.json``.
+
+    Parameters
+    ----------
+    label : str
+        Label of the member.
+    folder : str
+        Name of the member's folder.
+    solver : str
+        ``solver.name`` of the member.
+    reconstructed : bool
+        Whether the method is a reconstruction from its paper, because the authors' code was not found.
+    error : str, default=None
+        Why the member failed; None if it did not, or has not run.
+    """
+
+    label: str
+    folder: str
+    solver: str
+    reconstructed: bool
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ComparisonRecord:
+    """Content of ``members.json``.
+
+    Parameters
+    ----------
+    id : str
+        Id of the comparison's run in MLflow.
+    name : str
+        Name of the comparison.
+    reference : str
+        Label of the member that the others are tested against.
+    experiment : str
+        Name of the MLflow experiment.
+    uri : str
+        Tracking URI of MLflow.
+    started : float
+        Time of the first start, in seconds since the epoch.
+    members : tuple of MemberEntry
+        Members in the order of the configuration.
+    """
+
+    id: str
+    name: str
+    reference: str
+    experiment: str
+    uri: str
+    started: float
+    members: tuple[MemberEntry, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> ComparisonRecord:
+        """Restore the record from the data of `to_json`."""
+        fields = {key: raw[key] for key in ("id", "name", "reference", "experiment", "uri", "started")}
+        return cls(**fields, members=tuple(MemberEntry(**entry) for entry in raw["members"]))
+
+
+@dataclass(frozen=True)
+class ComparisonDirectory:
+    """Paths of the files of a comparison.
+
+    Parameters
+    ----------
+    path : Path
+        Directory of the comparison.
+
+    Examples
+    --------
+    >>> ComparisonDirectory(Path("orl")).member("smr").journal.as_posix()
+    'orl/smr/journal.jsonl'
+    """
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """Validated configuration of the comparison, YAML."""
+        return self._as_study.config
+
+    @property
+    def plan(self) -> Path:
+        """Sample indices of all folds, which the members share, JSON."""
+        return self._as_study.plan
+
+    @property
+    def members(self) -> Path:
+        """List of the members, JSON, replaced atomically."""
+        return self.path / "members.json"
+
+    @property
+    def results(self) -> Path:
+        """Folder of the tables and figures."""
+        return self.path / "comparison"
+
+    @property
+    def tracking(self) -> Path:
+        """State of the upload to MLflow, JSON, replaced atomically."""
+        return self._as_study.tracking
+
+    @property
+    def tracking_lock(self) -> Path:
+        """Lock file of the process that uploads to MLflow."""
+        return self._as_study.tracking_lock
+
+    @property
+    def incomplete(self) -> Path:
+        """Marker that exists while the first files are written; if it is left, they may be overwritten."""
+        return self._as_study.incomplete
+
+    def member(self, folder: str) -> StudyDirectory:
+        """Return the directory of a member's study."""
+        return StudyDirectory(self.path / folder)
+
+    def create(self) -> IO[str]:
+        """Create the directory of a new comparison and lock it; closing the returned file releases the lock.
+
+        Raises
+        ------
+        DirectoryError
+            If a study or a comparison is running there or its files exist, or nothing can be written.
+        """
+        lock = StudyDirectory.create(self.path, _NEEDED_BYTES)[1]
+        if self.members.exists() and not self.incomplete.exists():
+            lock.close()
+            raise DirectoryError(
+                f"{self.path} already holds a comparison; nothing was overwritten. Resume it, or choose another "
+                "output directory."
+            )
+        return lock
+
+    def open(self) -> IO[str]:
+        """Lock the directory of a comparison that is to be resumed; closing the returned file releases the lock."""
+        return self._as_study.open(_NEEDED_BYTES)
+
+    def read(self) -> ComparisonRecord:
+        """Read the list of members.
+
+        Returns
+        -------
+        ComparisonRecord
+            Content of ``members.json``.
+
+        Raises
+        ------
+        DirectoryError
+            If the directory holds no comparison, or the file is damaged.
+        """
+        try:
+            raw = json.loads(self.members.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise DirectoryError(
+                f"{self.path} holds no comparison ({self.members.name}: {error.strerror}); give the directory of one."
+            ) from error
+        except ValueError as error:
+            raise DirectoryError(f"{self.members} is damaged: {error}; restore the file from a copy.") from error
+        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+            raise DirectoryError(f"{self.members} is of another version of raysel: its schema is not {SCHEMA}.")
+        try:
+            return ComparisonRecord.from_json(raw)
+        except (KeyError, TypeError) as error:
+            raise DirectoryError(f"{self.members} is damaged: {error}; restore the file from a copy.") from error
+
+    def write(self, record: ComparisonRecord) -> None:
+        """Write the list of members.
+
+        Raises
+        ------
+        DirectoryError
+            If the file cannot be written.
+        """
+        try:
+            write_text_atomically(self.members, json.dumps(record.to_json(), indent=1, ensure_ascii=False))
+        except OSError as error:
+            raise DirectoryError(f"{self.members} cannot be written: {error.strerror}.") from error
+
+    @property
+    def _as_study(self) -> StudyDirectory:
+        """The files that a comparison has as a study has them."""
+        return StudyDirectory(self.path)
+
+
+#: Bytes that the comparison's own files may take.
+_NEEDED_BYTES = 2**22

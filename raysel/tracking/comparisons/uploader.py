@@ -1,0 +1,298 @@
+"""Background process that uploads the members of a comparison to MLflow one after the other, then the comparison."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from raysel.config import load_comparison
+from raysel.config.flatten import flat
+from raysel.errors import RayselError
+from raysel.files import write_json_atomically
+from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.locks import take_lock
+from raysel.tracking.mlflow_view import RunView
+from raysel.tracking.uploader import follow, is_alive, last_end, last_study, tracking_status
+
+_RETRY_SECONDS = 2.0
+_LONGEST_NOTE = 5000
+
+
+class ComparisonUploader:
+    """Handle of the background process that uploads a comparison; one process, because each imports MLflow for seconds.
+
+    Parameters
+    ----------
+    directory : ComparisonDirectory
+        Directory of the comparison, whose list of members is written.
+    """
+
+    def __init__(self, directory: ComparisonDirectory) -> None:
+        self._directory = directory
+        self._members: list[StudyDirectory] = []
+        directory.tracking.unlink(missing_ok=True)  # state of an earlier run
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "raysel.tracking.comparisons.uploader", str(directory.path), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C reaches the comparison only, which then stops this process
+            text=True,
+        )
+
+    def follow(self, member: StudyDirectory) -> MemberUpload:
+        """Upload a member's journal, which has been opened, until its end is recorded.
+
+        Parameters
+        ----------
+        member : StudyDirectory
+            Directory of the member.
+
+        Returns
+        -------
+        MemberUpload
+            Handle as a study expects it.
+        """
+        member.tracking.unlink(missing_ok=True)
+        self._members.append(member)
+        if self._process.stdin:
+            with suppress(OSError):  # the process has ended; a replay uploads what is missing
+                self._process.stdin.write(f"{member.path.name}\n")
+                self._process.stdin.flush()
+        return MemberUpload()
+
+    def finish(self, patience: float = 20.0) -> dict[str, Any]:
+        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
+
+        Parameters
+        ----------
+        patience : float, default=20.0
+            Seconds without progress after which the process is stopped; at most 5 if MLflow last returned an error.
+
+        Returns
+        -------
+        dict of str to object
+            State of the upload as `comparison_status` returns it.
+        """
+        moved, last = time.monotonic(), -1
+        try:
+            if self._process.stdin:
+                with suppress(OSError):
+                    self._process.stdin.close()
+            while self._process.poll() is None:
+                states = [tracking_status(member) for member in self._members]
+                states.append(comparison_status(self._directory))
+                if (logged := sum(state["logged"] for state in states)) != last:
+                    moved, last = time.monotonic(), logged
+                in_error = any(state["error"] for state in states)
+                if time.monotonic() - moved > (min(patience, 5.0) if in_error else patience):
+                    break
+                time.sleep(0.05)
+        except KeyboardInterrupt:
+            pass  # second Ctrl-C: stop waiting
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        return comparison_status(self._directory)
+
+
+class MemberUpload:
+    """Handle of a member's upload, which goes on while the next members run."""
+
+    def finish(self, patience: float = 20.0) -> None:
+        """Return at once: `ComparisonUploader.finish` waits for all members."""
+
+
+def comparison_status(directory: ComparisonDirectory) -> dict[str, Any]:
+    """Return the state of the upload of a comparison to MLflow.
+
+    Parameters
+    ----------
+    directory : ComparisonDirectory
+        Directory of the comparison.
+
+    Returns
+    -------
+    dict of str to object
+        As `tracking_status` returns it; ``logged`` counts the members and the comparison's own run, whose id is
+        ``run_id``.
+    """
+    return tracking_status(StudyDirectory(directory.path))
+
+
+def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int | None, uri: str | None = None) -> bool:
+    """Upload members to MLflow below a run of the comparison, then its tables and figures.
+
+    Parameters
+    ----------
+    directory : ComparisonDirectory
+        Directory of the comparison.
+    folders : iterable of str
+        Folders of the members to upload, each once its journal has been opened.
+    driver : int or None
+        Process id of the process that runs the comparison; None if it has ended.
+    uri : str, optional
+        Tracking URI of MLflow; that of the comparison by default.
+
+    Returns
+    -------
+    bool
+        Whether all was uploaded.
+
+    Raises
+    ------
+    DirectoryError
+        If the directory holds no comparison, or is damaged.
+    """
+    from raysel.tracking.mlflow_runs.comparison import ComparisonRun  # noqa: PLC0415 - takes seconds to import
+
+    status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
+
+    def said(**changes: Any) -> None:
+        status.update(changes)
+        write_json_atomically(directory.tracking, status)
+
+    with directory.tracking_lock.open("a") as lock:
+        take_lock(lock, wait=True)  # the uploader of a run that was killed may still be running
+        record = directory.read()
+        store = uri or record.uri
+        said()
+        parent = _insisted(lambda: ComparisonRun(record, store), driver, said)
+        if parent is None:
+            return False
+        said(error="", experiment_id=parent.experiment_id, run_id=parent.id)
+        whole = True
+        for folder in folders:
+            done = _followed(directory.member(folder), driver, store, parent.id)
+            whole = whole and done
+            said(logged=status["logged"] + done)
+        view = comparison_view(directory)
+        if _insisted(lambda: parent.end(view) or True, driver, said) is None:
+            return False
+        failed = [m.path.name for m in _members(directory) if not tracking_status(m)["complete"]]
+        error = f"not complete: {', '.join(failed)}" if failed else ""
+        said(error=error, complete=not failed, logged=status["logged"] + 1)
+    return whole and not failed
+
+
+def replay_comparison(directory: ComparisonDirectory, uri: str) -> dict[str, Any]:
+    """Upload a comparison that has ended, with the studies of its members.
+
+    Parameters
+    ----------
+    directory : ComparisonDirectory
+        Directory of the comparison.
+    uri : str
+        Tracking URI of MLflow; may differ from that of the comparison.
+
+    Returns
+    -------
+    dict of str to object
+        State of the upload as `comparison_status` returns it.
+    """
+    upload(directory, [member.path.name for member in _members(directory)], None, uri)
+    return comparison_status(directory)
+
+
+def comparison_view(directory: ComparisonDirectory) -> RunView:
+    """Return the content of the run of a comparison.
+
+    Parameters
+    ----------
+    directory : ComparisonDirectory
+        Directory of the comparison.
+
+    Returns
+    -------
+    RunView
+        The common keys of the configuration, the members' means on the outer test samples, and the files.
+    """
+    record = directory.read()
+    ended = record.started
+    metrics: dict[str, float | None] = {}
+    for entry in record.members:
+        journal = directory.member(entry.folder).journal
+        end = last_end(journal) if journal.exists() else None
+        if end is not None and "test_mean" in end.result:
+            metrics[f"test_{last_study(journal).metric}_{entry.label}"] = end.result["test_mean"]
+        ended = max(ended, end.ended if end else ended)
+    table = directory.results / "comparison.md"
+    tags = {"raysel.reference": record.reference}
+    if table.exists():
+        tags["mlflow.note.content"] = table.read_text(encoding="utf-8")[:_LONGEST_NOTE]
+    results = sorted(path for path in directory.results.glob("*") if path.is_file())
+    return RunView(
+        key="comparison",
+        name=record.name,
+        started=record.started,
+        ended=ended,
+        status=_run_status(record, len(metrics)),
+        params=_params(directory),
+        metrics=metrics,
+        tags=tags,
+        artifacts=[path for path in (directory.config, directory.plan) if path.exists()] + results,
+    )
+
+
+def _params(directory: ComparisonDirectory) -> Mapping[str, Any]:
+    return dict(flat(load_comparison(directory.config).common))
+
+
+def _run_status(record: ComparisonRecord, n_finished: int) -> str:
+    if any(entry.error for entry in record.members):
+        return "FAILED"
+    return "FINISHED" if n_finished == len(record.members) else "KILLED"
+
+
+def _members(directory: ComparisonDirectory) -> list[StudyDirectory]:
+    """Return the directories of the members that have started."""
+    found = [directory.member(entry.folder) for entry in directory.read().members]
+    return [member for member in found if member.journal.exists()]
+
+
+def _followed(member: StudyDirectory, driver: int | None, uri: str, parent: str) -> bool:
+    try:
+        return follow(member, driver, uri, parent)
+    except (RayselError, OSError):  # a damaged journal; the others are uploaded
+        return False
+
+
+def _insisted(action: Callable[[], Any], driver: int | None, said: Callable[..., None]) -> Any:
+    """Return what an action returns, which is tried again after an error as long as the driver runs; else None."""
+    while True:
+        try:
+            return action()
+        except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
+            said(error=f"{type(error).__name__}: {error}"[:500])
+            if driver is None or not is_alive(driver):
+                return None
+            time.sleep(_RETRY_SECONDS)
+
+
+def main() -> int:
+    """Upload the members whose folders are read from the standard input, while the driver, the parent process, runs."""
+    parser = argparse.ArgumentParser(prog="python -m raysel.tracking.comparisons.uploader", description=main.__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("driver", type=int)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(10)  # leave the CPUs to the solvers
+    arguments = parser.parse_args()
+    folders = (line.rstrip("\n") for line in sys.stdin)
+    return 0 if upload(ComparisonDirectory(arguments.directory), folders, arguments.driver) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

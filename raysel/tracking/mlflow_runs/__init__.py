@@ -1,0 +1,1 @@
+"""Runs in MLflow: of studies and of comparisons; the only package that imports MLflow."""

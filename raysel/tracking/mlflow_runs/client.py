@@ -1,0 +1,177 @@
+"""Client of one MLflow experiment, which logs runs in as few requests as possible."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from raysel.tracking.locks import schema_lock
+from raysel.tracking.mlflow_view import RunView
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # long, because the upload runs in the background
+
+from mlflow import MlflowException
+from mlflow.entities import Metric, Param, Run, RunTag, ViewType
+from mlflow.tracking import MlflowClient
+
+#: Tag of a run that MLflow shows below another one: the id of that run.
+PARENT = "mlflow.parentRunId"
+
+_BATCH = 1000  # MLflow's own limits
+_PARAM_LENGTH = 6000
+_NAME_LENGTH = 250
+
+
+class MLflowExperiment:
+    """One experiment of an MLflow store; created if it does not exist, restored if it was deleted.
+
+    Parameters
+    ----------
+    uri : str
+        Tracking URI of MLflow.
+    name : str
+        Name of the experiment.
+
+    Attributes
+    ----------
+    client : MlflowClient
+        Client of the store.
+    id : str
+        Id of the experiment.
+    """
+
+    def __init__(self, uri: str, name: str) -> None:
+        with schema_lock(uri):
+            self.client = MlflowClient(uri)
+            self.id = self._find(name)
+
+    def search(self, filter_string: str) -> Iterable[Run]:
+        """Yield the active runs of the experiment that match a filter, newest first."""
+        token = None
+        while True:
+            page = self.client.search_runs(
+                [self.id], filter_string, run_view_type=ViewType.ACTIVE_ONLY, max_results=1000, page_token=token
+            )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
+    def create_run(self, name: str, started: float, tags: Mapping[str, str]) -> str:
+        """Create a run and return its id.
+
+        Parameters
+        ----------
+        name : str
+            Name of the run.
+        started : float
+            Seconds since the epoch.
+        tags : mapping of str to str
+            Tags besides those that name raysel and the user.
+
+        Returns
+        -------
+        str
+            Id of the run.
+        """
+        own = {"mlflow.source.name": "raysel.tune", "mlflow.user": _user()}
+        run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, name[:_NAME_LENGTH])
+        return str(run.info.run_id)
+
+    def log(self, run_id: str, view: RunView) -> None:
+        """Log the metrics, parameters and tags of a run."""
+        started, ended = int(view.started * 1000), int(view.ended * 1000)
+        values = {key: math.nan if value is None else value for key, value in view.metrics.items()}
+        keys = allowed_keys([*values, *view.curves])
+        points = [Metric(keys[name], value, ended, 0) for name, value in values.items()]
+        for name, curve in view.curves.items():
+            step = (ended - started) / len(curve)
+            points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
+        keys = allowed_keys(view.params)
+        params = [Param(keys[name], logged_param(value)) for name, value in view.params.items()]
+        tags = [RunTag(key, value[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
+        # As much as possible in one request: requests are slow whatever their size.
+        room = _BATCH - len(params) - len(tags)
+        self.client.log_batch(run_id, points[:room], params, tags, synchronous=True)
+        for start in range(room, len(points), _BATCH):
+            self.client.log_batch(run_id, points[start : start + _BATCH], synchronous=True)
+
+    def log_artifacts(self, run_id: str, paths: Sequence[Path]) -> None:
+        """Upload files to a run."""
+        for path in paths:
+            self.client.log_artifact(run_id, str(path))
+
+    def _find(self, name: str) -> str:
+        found = self.client.get_experiment_by_name(name)
+        if found is None:
+            try:
+                # Makes MLflow show the pages for training runs instead of those for language models.
+                tags = {"mlflow.experimentKind": "custom_model_development"}
+                return self.client.create_experiment(name, tags=tags)
+            except MlflowException:  # another study may have created it meanwhile
+                found = self.client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        if found.lifecycle_stage == "deleted":
+            self.client.restore_experiment(found.experiment_id)
+        return found.experiment_id
+
+
+def allowed_keys(names: Iterable[str]) -> dict[str, str]:
+    """Find a key that MLflow accepts for each name of a parameter or metric.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the parameters, or of the metrics, of one run.
+
+    Returns
+    -------
+    dict of str to str
+        Key by name, unique; an accepted name is its own key.
+
+    Examples
+    --------
+    >>> allowed_keys(["alpha", "RGB (mean)"])
+    {'alpha': 'alpha', 'RGB (mean)': 'RGB _mean_'}
+    """
+    names = list(dict.fromkeys(names))
+    near = {name: _near(name) for name in names}
+    keys = {name: name for name in names if near[name] == name}
+    taken = set(keys)
+    for name in names:
+        if name not in keys:
+            key, count = near[name], 1
+            while key in taken:
+                count += 1
+                key = f"{near[name][: _NAME_LENGTH - 10]}_{count}"
+            keys[name] = key
+            taken.add(key)
+    return keys
+
+
+def _near(name: str) -> str:
+    key = re.sub(r"[^\w\-. :/]", "_", name)[:_NAME_LENGTH]
+    if posixpath.normpath(key) != key or key == "." or key.startswith(("/", "..")):  # MLflow takes a key for a path
+        key = f"_{key.replace('/', '_')}"[:_NAME_LENGTH]
+    return key
+
+
+def logged_param(value: Any) -> str:
+    """Return a parameter's value as it is logged."""
+    return str(value)[:_PARAM_LENGTH]
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, e.g. in a container
+        return str(os.getuid())

@@ -1,0 +1,55 @@
+"""Run of a comparison, below which MLflow shows the runs of its members."""
+
+from __future__ import annotations
+
+from raysel.tracking.comparisons.directory import ComparisonRecord
+from raysel.tracking.mlflow_runs.client import MLflowExperiment, allowed_keys
+from raysel.tracking.mlflow_view import RunView
+
+
+class ComparisonRun:
+    """MLflow run of one comparison; found by its tag, so that it is created once.
+
+    Parameters
+    ----------
+    record : ComparisonRecord
+        The comparison.
+    uri : str
+        Tracking URI of MLflow.
+
+    Attributes
+    ----------
+    id : str
+        Id of the run.
+    experiment_id : str
+        Id of the MLflow experiment.
+    """
+
+    def __init__(self, record: ComparisonRecord, uri: str) -> None:
+        self._experiment = MLflowExperiment(uri, record.experiment)
+        self._client, self.experiment_id = self._experiment.client, self._experiment.id
+        found = list(self._experiment.search(f"tags.`raysel.comparison` = '{record.id}'"))
+        if found:
+            self.id = str(found[-1].info.run_id)
+            self._client.update_run(self.id, status="RUNNING")
+        else:
+            tags = {"raysel.comparison": record.id, "raysel.kind": "comparison"}
+            self.id = self._experiment.create_run(f"comparison {record.name}", record.started, tags)
+
+    def end(self, view: RunView) -> None:
+        """Log the result of the comparison and close its run.
+
+        Parameters
+        ----------
+        view : RunView
+            Content of the run; parameters that it has already stay as they are, because MLflow changes none.
+        """
+        known = self._client.get_run(self.id).data.params
+        keys = allowed_keys(view.params)
+        params = {keys[name]: value for name, value in view.params.items() if keys[name] not in known}
+        self._experiment.log(
+            self.id,
+            RunView(view.key, view.name, view.started, view.ended, params=params, metrics=view.metrics, tags=view.tags),
+        )
+        self._experiment.log_artifacts(self.id, view.artifacts)
+        self._client.set_terminated(self.id, view.status, int(view.ended * 1000))

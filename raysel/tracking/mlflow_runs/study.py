@@ -1,0 +1,167 @@
+"""Runs of one study: its own, and one for each trial and each refit."""
+
+from __future__ import annotations
+
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.mlflow_runs.client import PARENT, MLflowExperiment, allowed_keys, logged_param
+from raysel.tracking.mlflow_view import RunView, end_view, model_artifacts, refit_view, study_params, trial_view
+from raysel.tracking.records import EndRecord, Record, StudyRecord
+
+
+class MLflowRuns:
+    """MLflow runs of one study; they are found by their tags, so that logging a record twice changes nothing.
+
+    Parameters
+    ----------
+    directory : StudyDirectory
+        Directory of the study, whose files become artifacts.
+    study : StudyRecord
+        Last record of the study in its journal, with the tracking URI to use.
+    parent : str, optional
+        Id of the run that the study's own run is shown below, e.g. that of a comparison; by default there is none.
+
+    Attributes
+    ----------
+    experiment_id : str
+        Id of the MLflow experiment.
+    study_run_id : str
+        Id of the study's own run.
+    """
+
+    def __init__(self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None) -> None:
+        self._directory, self._study = directory, study
+        self._experiment = MLflowExperiment(study.uri, study.experiment)
+        self._client, self.experiment_id = self._experiment.client, self._experiment.id
+        self._runs: dict[str, str] = {}
+        self._done: set[str] = set()
+        self._superseded: set[str] = set()  # runs that have the tag
+        self._winners: dict[str, RunView] = {}
+        self._replaced: set[str] = set()  # refits of earlier winners
+        self._exported = ""  # run of the final model when the study was last finished
+        self._find_runs()
+        known = "study" in self._runs
+        self.study_run_id = self._open_run("study", study.name, study.started, parent=parent)
+        if known and parent:
+            self._client.set_tag(self.study_run_id, PARENT, parent)
+
+    def log(self, record: Record, *, settle: bool = False) -> None:
+        """Log a record of the journal.
+
+        Parameters
+        ----------
+        record : Record
+            Record to log; path and search records are ignored, because they have no run.
+        settle : bool, default=False
+            Whether the record is the journal's last end, so that the refits before it are the valid ones: their files
+            are uploaded, and refits of earlier winners are marked as superseded.
+        """
+        if isinstance(record, StudyRecord):
+            self._begin(record)
+        elif isinstance(record, EndRecord):
+            self._end(record, settle)
+        elif isinstance(record, TrialRecord):
+            self._log_run(trial_view(self._study, record))
+        elif isinstance(record, RefitRecord):
+            self._log_run(refit_view(self._study, self._directory, record))
+
+    def _log_run(self, view: RunView) -> None:
+        """Log a trial or a refit, unless its run is finished."""
+        if view.fold:
+            before = self._winners.get(view.fold)
+            if before is not None:
+                self._replaced.add(before.key)
+            self._replaced.discard(view.key)
+            self._winners[view.fold] = view
+        if view.key in self._done:
+            return
+        run_id = self._open_run(view.key, view.name, view.started, parent=self.study_run_id)
+        self._experiment.log(run_id, view)
+        if not view.fold:  # the files of a fold are those of its last winner, which is not known yet
+            self._experiment.log_artifacts(run_id, view.artifacts)
+        if not view.stays_open:
+            self._close_run(view.key, view.status, view.ended)
+
+    def refresh(self) -> None:
+        """Search the study's runs again, because a call that failed may have created one."""
+        self._runs, self._done, self._superseded = {}, set(), set()
+        self._find_runs()
+
+    def _begin(self, study: StudyRecord) -> None:
+        """Log the study's parameters; reopen its run if an earlier run of the study has ended."""
+        run = self._client.get_run(self.study_run_id)
+        if run.info.status != "RUNNING":
+            self._client.update_run(self.study_run_id, status="RUNNING")
+            self._done.discard("study")
+        known, named = run.data.params, study_params(study)
+        keys = allowed_keys(named)
+        params = {keys[name]: value for name, value in named.items()}
+        # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
+        grown = [
+            f"{k}: {known[k]} -> {v}" for k, v in params.items() if known.get(k, logged_param(v)) != logged_param(v)
+        ]
+        view = RunView(
+            key="study",
+            name=study.name,
+            started=study.started,
+            ended=study.started,
+            params={key: value for key, value in params.items() if key not in known},
+            tags={"raysel.grown": "; ".join(grown)} if grown else {},
+        )
+        self._experiment.log(self.study_run_id, view)
+
+    def _end(self, record: EndRecord, settle: bool) -> None:
+        view = end_view(self._study, self._directory, record)
+        self._experiment.log(self.study_run_id, view)
+        self._experiment.log_artifacts(self.study_run_id, view.artifacts)
+        self.refresh()  # finds runs that were created twice because a request was repeated
+        if record.status == "finished":
+            self._exported = next((winner.key for winner in self._winners.values() if winner.stays_open), "")
+        if settle:
+            self._settle(record.ended)
+        self._close_run(view.key, view.status, view.ended)
+
+    def _settle(self, ended: float) -> None:
+        """Upload the files of the winners, and mark the refits of earlier winners as superseded."""
+        for winner in self._winners.values():
+            run_id = self._runs[winner.key]
+            if winner.key in self._superseded:
+                self._client.delete_tag(run_id, "raysel.status")
+            self._experiment.log_artifacts(run_id, winner.artifacts)
+            if winner.key == self._exported:
+                self._experiment.log_artifacts(run_id, model_artifacts(self._directory))
+                self._close_run(winner.key, "FINISHED", ended)
+        for key in sorted(self._replaced):
+            self._client.set_tag(self._runs[key], "raysel.status", "superseded")
+            self._close_run(key, "FINISHED", ended)
+
+    def _find_runs(self) -> None:
+        for run in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
+            key = run.data.tags["raysel.key"]
+            if key in self._runs:  # created twice because a response was lost; keep the one that is finished
+                duplicate = run.info.run_id if key in self._done else self._runs[key]
+                self._client.delete_run(duplicate)
+                if duplicate == run.info.run_id:
+                    continue
+            self._runs[key] = run.info.run_id
+            if run.data.tags.get("raysel.status") == "superseded":
+                self._superseded.add(key)
+            if run.info.status in ("FINISHED", "FAILED"):
+                self._done.add(key)
+
+    def _open_run(self, key: str, name: str, started: float, parent: str | None) -> str:
+        if key not in self._runs:
+            tags = {
+                "raysel.study": self._study.id,
+                "raysel.key": key,
+                "raysel.kind": key.partition(":")[0],
+            }
+            if parent:
+                tags[PARENT] = parent
+            self._runs[key] = self._experiment.create_run(name, started, tags)
+        return self._runs[key]
+
+    def _close_run(self, key: str, status: str, ended: float) -> None:
+        if key not in self._done:
+            self._client.set_terminated(self._runs[key], status, int(ended * 1000))
+            self._done.add(key)

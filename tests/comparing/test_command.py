@@ -1,0 +1,136 @@
+"""``python -m raysel.tune`` of a comparison: its plan, what it says at the end, and its runs in MLflow."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from small_compare import raw_comparison
+from small_studies import ENDLESS, write_yaml
+
+from raysel.comparing import course
+from raysel.comparing.api import prepare_comparison
+from raysel.solvers.smr.smr import SMR
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.uploader import replay_comparison
+from raysel.tracking.journal import read_journal
+from raysel.tune import main
+
+FOLDERS = ("smr-small", "svm", "z")
+
+
+def test_the_dry_run_lists_every_member_and_the_sum(here, capsys):
+    assert main(["few.yaml", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("data      few: 80 samples x 64 features\n")
+    assert "members   3, tested against SMR, small" in out
+    rows = re.findall(
+        r"^  (\S.*?) +(\w+), (\d+) configurations \(grid\): (\d+) fits of up to .*, about ", out, re.MULTILINE
+    )
+    assert rows == [("SMR, small", "smr", "4", "27"), ("SVM", "linear_svm", "1", "9"), ("z", "smr", "4", "27")]
+    assert "on the 1 slot of this machine: 63 fits" in out
+    assert {path.name for path in here.iterdir()} == {"few.npz", "few.yaml"}
+
+
+def test_a_dry_run_names_methods_that_are_reconstructed(here, capsys, monkeypatch):
+    write_yaml(here / "study.yaml")
+    assert main(["study.yaml", "--dry-run"]) == 0
+    assert "reconstructed" not in capsys.readouterr().out
+    own = replace(SMR.capabilities, reconstructed=True)
+    monkeypatch.setattr(SMR, "capabilities", own)
+    for config, n in (("study.yaml", 1), ("few.yaml", 2)):
+        assert main([config, "--dry-run"]) == 0
+        said = "smr, [0-9]+ configurations \\(grid\\); reconstructed, the authors' code was not found"
+        assert len(re.findall(said, capsys.readouterr().out)) == n
+    record = prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0)
+    assert [member.reconstructed for member in record.members] == [True, False, True]
+
+
+def test_the_command_says_what_was_found_and_where(finished):
+    assert (finished.status, finished.err) == (0, "")
+    assert finished.out.startswith("few: 3 members on few (80 x 64) -> compared\n")
+    for number, (label, folder) in enumerate(zip(("SMR, small", "SVM", "z"), FOLDERS, strict=True), start=1):
+        scores = json.loads((finished.study / folder / "ranking" / "manifest.json").read_text())["scores"]["test"]
+        mean = sum(scores) / len(scores)
+        assert re.search(rf"{label} \({number} of 3\): test accuracy {mean:.3f} ± \d\.\d\d\d \(SD\)\n", finished.out)
+    assert "comparison compared/comparison/ (comparison.md, " in finished.out
+    assert "not all runs are uploaded" not in finished.out
+
+
+def client_of(uri: str):
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    return MlflowClient(uri)
+
+
+def test_mlflow_shows_the_members_below_the_comparison(finished):
+    directory = ComparisonDirectory(finished.study)
+    uri = f"sqlite:///{finished.study.parent}/mlflow.db"
+    assert directory.read().uri == uri
+    client = client_of(uri)
+    experiment = client.get_experiment_by_name("few")
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    (parent,) = [run for run in runs if run.data.tags["raysel.kind"] == "comparison"]
+    assert (parent.info.status, parent.info.run_name) == ("FINISHED", "comparison few")
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert sorted(run.info.run_name for run in children) == [f"few-{folder}" for folder in FOLDERS]
+    assert {run.data.tags["raysel.kind"] for run in children} == {"study"}
+    ends = {f: list(read_journal(finished.study / f / "journal.jsonl"))[-1] for f in FOLDERS}
+    means = [ends[folder]["result"]["test_mean"] for folder in FOLDERS]
+    assert [parent.data.metrics[f"test_accuracy_{label}"] for label in ("SMR_ small", "SVM", "z")] == means
+    assert parent.data.params["cv.outer"] == "2"
+    assert parent.data.tags["mlflow.note.content"] in (finished.study / "comparison" / "comparison.md").read_text()
+    files = {file.path for file in client.list_artifacts(parent.info.run_id)}
+    assert files >= {"config.yaml", "plan.json", "comparison.csv", "comparison.md", "comparison.svg"}
+    # Uploaded again, it is the same, and in another store it is there as a whole.
+    before = {run.info.run_id: (dict(run.info), run.data.metrics, run.data.tags) for run in runs}
+    assert replay_comparison(directory, uri)["complete"]
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    assert {run.info.run_id: (dict(run.info), run.data.metrics, run.data.tags) for run in runs} == before
+
+
+@pytest.mark.slow
+def test_a_replay_goes_to_another_store(finished, tmp_path, capsys):
+    uri = f"sqlite:///{tmp_path}/other.db"
+    assert main(["--replay", str(finished.study), "--set", f"tracking.uri={uri}"]) == 0
+    assert "4 studies and comparisons of" in capsys.readouterr().out
+    client = client_of(uri)
+    runs = client.search_runs([client.get_experiment_by_name("few").experiment_id], max_results=1000)
+    assert sum(run.data.tags["raysel.kind"] == "study" and "mlflow.parentRunId" in run.data.tags for run in runs) == 3
+    assert main(["--replay", str(finished.study), "--set", "cv.outer=3"]) == 2
+
+
+@pytest.mark.slow
+def test_a_failed_member_and_a_missing_mlflow_are_said_at_the_end(here, capsys):
+    pytest.importorskip("raysel.comparison.export")
+    source = raw_comparison()
+    bad = {"solver": ENDLESS | {"space": {"gamma1": [0.01, 0.02]}}, "search": {"trial_timeout": 0.01}}
+    source["compare"] = {"SVM": source["compare"]["SVM"], "endless": bad}
+    (here / "bad.yaml").write_text(json.dumps(source))
+    assert main(["bad.yaml", "--output", "bad", "--set", "tracking.uri=http://127.0.0.1:1"]) == 1
+    said = capsys.readouterr()
+    assert "error: endless failed: " in said.err
+    assert "not all runs are uploaded: " in said.out
+    assert "python -m raysel.tune --replay bad" in said.out
+    uri = f"sqlite:///{here}/mlflow.db"
+    assert main(["--replay", "bad", "--set", f"tracking.uri={uri}"]) == 0
+    client = client_of(uri)
+    runs = client.search_runs([client.get_experiment_by_name("few").experiment_id], max_results=1000)
+    (parent,) = [run for run in runs if run.data.tags["raysel.kind"] == "comparison"]
+    assert parent.info.status == "FAILED"
+    assert main(["bad.yaml", "--output", "bad"]) == 2
+    assert main(["--resume", "bad", "--set", f"tracking.uri={uri}"]) == 1
+
+
+@pytest.mark.usefixtures("here", "offline")
+def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(course.runner, "run", stop)
+    assert main(["few.yaml", "--output", "stopped"]) == 130
+    said = capsys.readouterr().err
+    assert "stopped. 0 of 3 members have finished, and 0 trials are kept; resume with: " in said
+    assert "python -m raysel.tune --resume stopped" in said

@@ -1,0 +1,212 @@
+"""Run of a comparison: members are ordinary studies, failures stay with their member, and a stop loses nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from small_compare import found, members, raw_comparison, write_comparison
+from small_studies import ENDLESS, write_digits
+
+from raysel.api import prepare_study
+from raysel.comparing.api import resume_comparison, run_comparison
+from raysel.config import load_comparison
+from raysel.errors import DirectoryError, StudyError
+from raysel.execution import runner
+from raysel.execution.serial import SerialExecutor
+from raysel.select import main as select_main
+from raysel.tracking.comparisons.uploader import MemberUpload
+from raysel.tracking.journal import read_journal
+
+pytest.importorskip("raysel.comparison.export")
+
+FOLDERS = ("smr-small", "svm", "z")
+
+
+class Stopper:
+    """Listener that interrupts at the n-th sign of life."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+
+    def __enter__(self) -> Stopper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def show(self, _: object) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+
+    def message(self, text: str) -> None:
+        pass
+
+
+def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_path, monkeypatch):
+    monkeypatch.chdir(finished.study.parent)
+    comparison = load_comparison("few.yaml")
+    for label, folder in zip(comparison.compare, FOLDERS, strict=True):
+        alone = comparison.members[label].to_dict()
+        alone["cv"]["plan"] = str(finished.study / "plan.json")
+        study = prepare_study(alone)
+        runner.run(study, tmp_path / folder, SerialExecutor(study), (), lambda _: MemberUpload())
+        assert found(tmp_path / folder) == found(finished.study / folder)
+        assert (finished.study / folder / "plan.json").read_bytes() == (finished.study / "plan.json").read_bytes()
+
+
+def test_a_member_is_an_ordinary_study(finished, capsys):
+    assert select_main([str(finished.study / "smr-small")]) == 0
+    assert "few-smr-small" in capsys.readouterr().out
+    assert {path.name for path in finished.study.iterdir()} >= {"config.yaml", "plan.json", "members.json", *FOLDERS}
+    assert (
+        load_comparison(finished.study / "config.yaml").members
+        == load_comparison(finished.study.parent / "few.yaml", ["tracking.uri=sqlite:///mlflow.db"]).members
+    )
+    listed = json.loads((finished.study / "members.json").read_text())
+    assert (listed["schema"], listed["name"], listed["reference"]) == (1, "few", "SMR, small")
+    assert listed["members"][0] == {
+        "label": "SMR, small",
+        "folder": "smr-small",
+        "solver": "smr",
+        "reconstructed": False,
+        "error": None,
+    }
+    assert {"comparison.csv", "comparison.md", "comparison.svg"} <= {
+        path.name for path in (finished.study / "comparison").iterdir()
+    }
+
+
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("at", [3, pytest.param(17, marks=pytest.mark.slow)])
+def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
+    with pytest.raises(KeyboardInterrupt):
+        run_comparison("few.yaml", output="compared", progress=Stopper(at))
+    before = {f: (here / "compared" / f / "journal.jsonl") for f in FOLDERS}
+    kept = {f: path.read_bytes() for f, path in before.items() if path.exists()}
+    assert kept
+    assert {entry["error"] for entry in members(here / "compared").values()} == {None}
+    resume_comparison("compared", progress=False)
+    for folder in FOLDERS:
+        assert found(here / "compared" / folder) == found(finished.study / folder)
+        assert before[folder].read_bytes().startswith(kept.get(folder, b""))
+        ids = Counter(r["id"] for r in read_journal(before[folder]) if r["kind"] == "trial")
+        assert max(ids.values()) == 1  # no trial ran twice
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_member_that_fails_says_why_and_the_others_run(here):
+    source = raw_comparison()
+    bad = {"solver": ENDLESS | {"space": {"gamma1": [0.01, 0.02]}}, "search": {"trial_timeout": 0.01}}
+    source["compare"] = {"endless": bad, "SVM": source["compare"]["SVM"], "z": source["compare"]["z"]}
+    result = run_comparison(source, output="compared", progress=False)
+    assert result.path == Path("compared")
+    failed, svm, z = (members(here / "compared")[folder] for folder in ("endless", "svm", "z"))
+    assert "trial_timeout" in failed["error"] or "no configuration" in failed["error"]
+    assert svm["error"] is z["error"] is None
+    # Tried again when it is resumed, while what has finished is not touched.
+    svm_files = {p: p.stat().st_mtime_ns for p in (here / "compared" / "svm").glob("*.jsonl")}
+    n_starts = sum(r["kind"] == "study" for r in read_journal(here / "compared" / "endless" / "journal.jsonl"))
+    resume_comparison("compared", progress=False)
+    assert {p: p.stat().st_mtime_ns for p in svm_files} == svm_files
+    records = list(read_journal(here / "compared" / "endless" / "journal.jsonl"))
+    assert sum(r["kind"] == "study" for r in records) == n_starts + 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("offline")
+def test_every_member_failing_is_a_failure(here):
+    source = raw_comparison()
+    bad = {"name": "smml", "params": ENDLESS["params"], "space": {"gamma1": [0.01]}}
+    source["compare"] = {name: {"solver": bad, "search": {"trial_timeout": 0.01}} for name in "ab"}
+    with pytest.raises(StudyError, match="every member failed; the first, a: "):
+        run_comparison(source, output="compared", progress=False)
+    assert all(entry["error"] for entry in members(here / "compared").values())
+
+
+@pytest.mark.usefixtures("offline")
+def test_members_can_be_added_and_not_taken_away(finished, here):
+    shutil.copytree(finished.study, here / "compared")
+    more = {"k best": {"solver": {"name": "sklearn.feature_selection.SelectKBest"}}}
+    source = raw_comparison()
+    source["compare"] = more | source["compare"]
+    resume_comparison("compared", source, progress=False)
+    assert list(members(here / "compared")) == ["k-best", *FOLDERS]
+    assert found(here / "compared" / "svm") == found(finished.study / "svm")
+    assert (here / "compared" / "k-best" / "plan.json").read_bytes() == (here / "compared" / "plan.json").read_bytes()
+    with pytest.raises(DirectoryError, match="the member 'k best' of the comparison to resume is not in"):
+        resume_comparison("compared", raw_comparison(), progress=False)
+
+
+def test_what_would_invalidate_a_member_is_refused_before_anything_runs(finished):
+    before = {path: path.stat().st_mtime_ns for path in finished.study.rglob("journal.jsonl")}
+    with pytest.raises(DirectoryError, match=r"compare\.z: .*cannot be resumed(.|\n)*solver\.params\.max_iter: 6 -> 7"):
+        resume_comparison(
+            finished.study,
+            raw_comparison(finished.study.parent / "few.npz"),
+            {"compare.z.solver.params.max_iter": 7},
+            progress=False,
+        )
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_directory_that_is_not_empty_is_left_alone(finished, here):
+    with pytest.raises(DirectoryError, match="already holds"):
+        run_comparison("few.yaml", output=finished.study, progress=False)
+    with pytest.raises(DirectoryError, match="holds no comparison"):
+        resume_comparison(here, progress=False)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("offline")
+def test_ray_is_started_once_for_all_members(here, monkeypatch):
+    import ray  # noqa: PLC0415
+
+    if ray.is_initialized():
+        pytest.skip("Ray runs already, started by other tests")
+    started, init = [], ray.init
+    monkeypatch.setattr(ray, "init", lambda *a, **k: started.append(1) or init(*a, **k))
+    source = raw_comparison(search={"max_concurrent": 2})
+    run_comparison(source, output="ray", progress=False)
+    assert len(started) == 1
+    assert not ray.is_initialized()
+    run_comparison(source, {"search.executor": "serial"}, output="serial", progress=False)
+    for folder in FOLDERS:
+        assert found(here / "ray" / folder) == found(here / "serial" / folder)
+
+
+@pytest.mark.slow
+def test_a_comparison_killed_at_random_moments_comes_to_the_same_end(finished, tmp_path):
+    write_digits(tmp_path / "few.npz")
+    write_comparison(tmp_path / "few.yaml")
+    path, kills = tmp_path / "compared", 0
+    for seconds in (None, 9, 6.5, 12):
+        how = ["--resume", str(path)] if (path / "members.json").exists() else ["few.yaml", "--output", str(path)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "raysel.tune", *how], cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL
+        )
+        if seconds is None:  # as soon as the first member has begun
+            while not (path / "smr-small" / "journal.jsonl").exists() and process.poll() is None:
+                time.sleep(0.02)
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            kills += 1
+        process.wait()
+    assert kills
+    end = subprocess.run([sys.executable, "-m", "raysel.tune", "--resume", str(path)], cwd=tmp_path, check=False)
+    assert end.returncode == 0
+    for folder in FOLDERS:
+        assert found(path / folder) == found(finished.study / folder)
