@@ -34,6 +34,10 @@ OWN: dict[str, str] = {
     "pca": "raysel.baselines.projections.pca:PCA",
     "lda": "raysel.baselines.projections.lda:LDA",
     "linear_svm": "raysel.baselines.classifiers.linear_svm:LinearSVM",
+    "kernel_svm": "raysel.baselines.classifiers.kernel_svm:KernelSVM",
+    "mkl": "raysel.baselines.classifiers.mkl:MKL",
+    "lp_boost": "raysel.baselines.classifiers.lp_boost:LPBoost",
+    "gaussian_process": "raysel.baselines.classifiers.gaussian_process:GaussianProcess",
     "trace_ratio_lda": "raysel.baselines.projections.trace_ratio_lda:TraceRatioLDA",
     "aggregate": "raysel.baselines.projections.aggregate:Aggregate",
 }

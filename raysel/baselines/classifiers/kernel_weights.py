@@ -1,0 +1,141 @@
+"""Weights of kernels by multiple kernel learning: closed-form updates with a certified duality gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from raysel.arrays import FloatArray
+from raysel.baselines.classifiers.kernel_classifier import fit_machine, kernel_matrix, pairs_of
+
+#: Smallest share of the identity's weight in the largest one, so that the sum of kernels has a Cholesky factor.
+_LEAST_IDENTITY = 1e-10
+
+
+@dataclass(frozen=True)
+class WeightedKernels:
+    """Solution for given weights of the kernels.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_weights,)
+        Weights of the kernels, for the squared loss followed by that of the identity matrix.
+    dual : ndarray of shape (n_problems, n_samples)
+        Dual coefficients.
+    intercept : ndarray of shape (n_problems,)
+        Intercepts.
+    objective : float
+        Primal objective.
+    """
+
+    weights: FloatArray
+    dual: FloatArray
+    intercept: FloatArray
+    objective: float
+
+
+class KernelWeights:
+    """Search for the weights of kernels that some binary problems share.
+
+        min_t>=0, ||t||_p <= 1   sum_j  min_f,b  1/2 sum_k ||f_k||^2 / t_k + C sum_i (1 - y_ij (sum_k f_k(x_i) + b))_+
+
+    with 1/p + 1/q = 1, q the norm of the dual (Yu et al. 2010)
+
+        max_a   sum_ij y_ij a_ij  -  1/2 || (S_1, ..., S_K) ||_q,    S_k = sum_j a_j' K_k a_j,
+
+    subject to 0 <= y_ij a_ij <= C and sum_i a_ij = 0. For the squared loss the box is dropped, and the identity matrix
+    is one more kernel, whose weight is 1 / lambda, lambda being the weight of the penalty.
+
+    Given the weights, `step` solves the binary problems, then sets t_k proportional to (t_k^2 S_k)^(1/(p+1)), which is
+    optimal for the functions f_k found. The primal objective of any f, b and the dual objective of any feasible a
+    enclose the optimum, so that `lower` <= optimum <= ``best.objective`` holds whatever the accuracy of the solver.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_kernels, n_samples * (n_samples - 1) / 2)
+        Values of the kernels for all pairs of samples; 1 on the diagonals.
+    signs : ndarray of shape (n_problems, n_samples)
+        Targets of 1 and -1; every problem has both.
+    q : float
+        Norm of the dual: 1, 2 or infinity.
+    C : float or None
+        Weight of the hinge loss. None: squared loss.
+    tol : float
+        Tolerance of LIBSVM for the hinge loss.
+
+    Attributes
+    ----------
+    best : WeightedKernels or None
+        Solution with the smallest objective so far; None before the first step.
+    lower : float
+        Largest dual objective so far, a lower bound of the optimum.
+    """
+
+    def __init__(self, pairs: FloatArray, signs: FloatArray, q: float, C: float | None, tol: float) -> None:
+        self._pairs, self._signs, self._q, self._C, self._tol = pairs, signs, q, C, tol
+        self._p = np.inf if q == 1 else 1.0 if np.isinf(q) else q / (q - 1)
+        self._next = self._scaled(np.ones(len(pairs) + (C is None)))
+        self.best: WeightedKernels | None = None
+        self.lower = 0.0
+
+    def step(self) -> WeightedKernels:
+        """Solve for the current weights, update the bounds and the weights.
+
+        Returns
+        -------
+        WeightedKernels
+            Best solution so far.
+        """
+        weights, n_kernels = self._next, len(self._pairs)
+        kernel = kernel_matrix(weights[:n_kernels] @ self._pairs, float(weights[:n_kernels].sum()))
+        if self._C is None:
+            dual, intercept = _least_squares(kernel, self._signs, float(weights[-1]))
+        else:
+            machines = [fit_machine(kernel, sign, self._C, self._tol) for sign in self._signs]
+            dual, intercept = np.stack([a for a, _ in machines]), np.array([b for _, b in machines])
+        values = dual @ kernel
+        margins = 1.0 - self._signs * (values + intercept[:, None])
+        objective = 0.5 * float((dual * values).sum())
+        if self._C is None:
+            objective += 0.5 * float((margins**2).sum()) / float(weights[-1])
+        else:
+            objective += self._C * float(np.maximum(0.0, margins).sum())
+        if self.best is None or objective < self.best.objective:
+            self.best = WeightedKernels(weights, dual, intercept, objective)
+        self._update(weights, dual)
+        return self.best
+
+    def _update(self, weights: FloatArray, dual: FloatArray) -> None:
+        """Raise the lower bound, and set the next weights."""
+        squares = float((dual**2).sum())
+        sums = np.maximum(0.0, 2.0 * (self._pairs @ pairs_of(dual.T @ dual)) + squares)
+        if self._C is None:
+            sums = np.append(sums, squares)
+        linear, quadratic = float((dual * self._signs).sum()), float(np.linalg.norm(sums, self._q))
+        # A feasible a stays feasible if it is shortened, and for the squared loss also if it is lengthened.
+        best = linear / quadratic if quadratic > 0 else 1.0
+        share = best if self._C is None else min(1.0, best)
+        self.lower = max(self.lower, share * linear - 0.5 * share**2 * quadratic)
+        if sums.any() and not np.isinf(self._p):
+            self._next = self._scaled((weights**2 * sums) ** (1.0 / (self._p + 1.0)))
+
+    def _scaled(self, weights: FloatArray) -> FloatArray:
+        """Weights of p-norm 1."""
+        if self._C is None:
+            weights[-1] = max(weights[-1], _LEAST_IDENTITY * weights.max())
+        scaled: FloatArray = weights / np.linalg.norm(weights, self._p)
+        return scaled
+
+
+def _least_squares(kernel: FloatArray, signs: FloatArray, identity: float) -> tuple[FloatArray, FloatArray]:
+    """Solve [0 1'; 1 K + identity I] [b; a] = [0; y] for all targets by one Cholesky factorization."""
+    matrix = kernel.copy()
+    matrix.flat[:: len(matrix) + 1] += identity
+    factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+    solved = cho_solve(factor, np.column_stack([np.ones(len(matrix)), signs.T]), check_finite=False)
+    ones, targets = solved[:, 0], solved[:, 1:]
+    intercept: FloatArray = targets.sum(axis=0) / ones.sum()
+    dual = targets - np.outer(ones, intercept)
+    return np.ascontiguousarray(dual.T), intercept
