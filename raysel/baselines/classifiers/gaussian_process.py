@@ -129,24 +129,22 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
         dual, objective, self.optimizer_converged_ = np.zeros(signs.shape), 0.0, True
         if len(varied):
             pairs, targets = self._kernel_pairs(prepared), signs[varied] - means[varied, None]
-            bounds, options = [_WEIGHT_BOUNDS] * n_kernels + [_NOISE_BOUNDS], self._options()
-            found = minimize(
-                lambda x: negative_log_evidence(x, pairs, targets)[:2],
-                logs,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=bounds,
-                options=options,
-            )
+            settings: dict[str, Any] = {
+                "method": "L-BFGS-B",
+                "jac": True,
+                "bounds": [_WEIGHT_BOUNDS] * n_kernels + [_NOISE_BOUNDS],
+                "options": {"maxiter": self.max_iter, "ftol": self.tol},
+            }
+
+            def evidence(x: FloatArray) -> tuple[float, FloatArray]:
+                return negative_log_evidence(x, pairs, targets)[:2]
+
+            found = minimize(evidence, logs, **settings)
             logs, self.optimizer_converged_ = found.x, bool(found.success)
             objective, _, dual[varied] = negative_log_evidence(logs, pairs, targets)
         self._keep(X, prepared, dual, means)
         self.modality_scores_, self.noise_ = np.exp(logs[:-1]), float(np.exp(logs[-1]))
         yield objective
-
-    def _options(self) -> Any:
-        """Options of L-BFGS-B."""
-        return {"maxiter": self.max_iter, "ftol": self.tol}
 
     def _has_converged(self, path: FloatArray) -> bool:
         """Return whether L-BFGS-B stopped before ``max_iter`` iterations."""

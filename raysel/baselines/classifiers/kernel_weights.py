@@ -10,6 +10,8 @@ from scipy.linalg import cho_factor, cho_solve
 from raysel.arrays import FloatArray
 from raysel.baselines.classifiers.kernel_classifier import fit_machine, kernel_matrix, pairs_of
 
+#: LIBSVM's first tolerance as a share of the relative duality gap that is asked for, and its smallest one.
+_FIRST_ACCURACY, _LAST_ACCURACY = 1e-2, 1e-9
 #: Smallest share of the identity's weight in the largest one, so that the sum of kernels has a Cholesky factor.
 _LEAST_IDENTITY = 1e-10
 
@@ -63,7 +65,8 @@ class KernelWeights:
     C : float or None
         Weight of the hinge loss. None: squared loss.
     tol : float
-        Tolerance of LIBSVM for the hinge loss.
+        Relative duality gap that is asked for. LIBSVM's tolerance is a hundredth of it, and is lowered where the gap of
+        the machines themselves is too large.
 
     Attributes
     ----------
@@ -75,6 +78,7 @@ class KernelWeights:
 
     def __init__(self, pairs: FloatArray, signs: FloatArray, q: float, C: float | None, tol: float) -> None:
         self._pairs, self._signs, self._q, self._C, self._tol = pairs, signs, q, C, tol
+        self._accuracy = max(_FIRST_ACCURACY * tol, _LAST_ACCURACY)
         self._p = np.inf if q == 1 else 1.0 if np.isinf(q) else q / (q - 1)
         self._next = self._scaled(np.ones(len(pairs) + (C is None)))
         self.best: WeightedKernels | None = None
@@ -93,22 +97,34 @@ class KernelWeights:
         if self._C is None:
             dual, intercept = _least_squares(kernel, self._signs, float(weights[-1]))
         else:
-            machines = [fit_machine(kernel, sign, self._C, self._tol) for sign in self._signs]
+            # A constant in the kernel does not matter, as the dual coefficients sum to 0. Without it LIBSVM, which
+            # stores single precision, tells apart kernel values that are all next to 1.
+            kernel -= kernel.mean()
+            machines = [fit_machine(kernel, sign, self._C, self._accuracy) for sign in self._signs]
             dual, intercept = np.stack([a for a, _ in machines]), np.array([b for _, b in machines])
         values = dual @ kernel
-        margins = 1.0 - self._signs * (values + intercept[:, None])
-        objective = 0.5 * float((dual * values).sum())
+        norms, margins = (dual * values).sum(axis=1), self._signs * (values + intercept[:, None])
         if self._C is None:
-            objective += 0.5 * float((margins**2).sum()) / float(weights[-1])
+            scales = np.ones(len(dual))
+            objectives = 0.5 * norms + 0.5 * ((1.0 - margins) ** 2).sum(axis=1) / weights[-1]
         else:
-            objective += self._C * float(np.maximum(0.0, margins).sum())
+            scaled = [_scale_machine(norm, m, self._C) for norm, m in zip(norms, margins, strict=True)]
+            scales, objectives = np.array(scaled).T
+        objective = float(objectives.sum())
         if self.best is None or objective < self.best.objective:
-            self.best = WeightedKernels(weights, dual, intercept, objective)
-        self._update(weights, dual)
+            self.best = WeightedKernels(weights, scales[:, None] * dual, scales * intercept, objective)
+        self._update(weights, dual, objective)
         return self.best
 
-    def _update(self, weights: FloatArray, dual: FloatArray) -> None:
-        """Raise the lower bound, and set the next weights."""
+    @property
+    def gap(self) -> float:
+        """Upper bound of (P - P*) / P*, P the objective of the best solution and P* the optimum."""
+        if self.best is None or self.best.objective <= self.lower:
+            return np.inf if self.best is None else 0.0
+        return (self.best.objective - self.lower) / self.lower if self.lower > 0 else np.inf
+
+    def _update(self, weights: FloatArray, dual: FloatArray, objective: float) -> None:
+        """Raise the lower bound, and set the next weights and LIBSVM's tolerance."""
         squares = float((dual**2).sum())
         sums = np.maximum(0.0, 2.0 * (self._pairs @ pairs_of(dual.T @ dual)) + squares)
         if self._C is None:
@@ -118,6 +134,8 @@ class KernelWeights:
         best = linear / quadratic if quadratic > 0 else 1.0
         share = best if self._C is None else min(1.0, best)
         self.lower = max(self.lower, share * linear - 0.5 * share**2 * quadratic)
+        if objective - (linear - 0.5 * float(weights @ sums)) > 0.25 * self._tol * self.lower:
+            self._accuracy = max(0.1 * self._accuracy, _LAST_ACCURACY)
         if sums.any() and not np.isinf(self._p):
             self._next = self._scaled((weights**2 * sums) ** (1.0 / (self._p + 1.0)))
 
@@ -127,6 +145,24 @@ class KernelWeights:
             weights[-1] = max(weights[-1], _LEAST_IDENTITY * weights.max())
         scaled: FloatArray = weights / np.linalg.norm(weights, self._p)
         return scaled
+
+
+def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, float]:
+    """Scale an approximate SVM such that its objective falls; return the scale and the objective.
+
+    LIBSVM leaves margins slightly below 1, which cost as much as all else if C is large. The objective
+    s^2 norm / 2 + C sum_i (1 - s m_i)_+ is compared for s = 1 and every s that brings a margin to 1.
+    """
+    ordered = np.sort(margins)
+    n_below = np.searchsorted(ordered, np.append(1.0, ordered[ordered > 0]))
+    scales = 1.0 / np.append(1.0, ordered[ordered > 0])
+    sums = np.append(0.0, np.cumsum(ordered))
+    objectives = 0.5 * scales**2 * norm + C * (n_below - scales * sums[n_below])
+    best = int(objectives.argmin())
+    # The sums above lose digits where all margins are next to 1.
+    return float(scales[best]), float(
+        0.5 * scales[best] ** 2 * norm + C * np.maximum(0.0, 1.0 - scales[best] * margins).sum()
+    )
 
 
 def _least_squares(kernel: FloatArray, signs: FloatArray, identity: float) -> tuple[FloatArray, FloatArray]:

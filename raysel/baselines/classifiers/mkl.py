@@ -62,9 +62,11 @@ class MKL(IterativeEstimator, KernelClassifier):
     regularization_ : ndarray of shape (), or (n_labels,) for a multi-label target
         lambda of the squared loss, NaN for a label that all or no samples have; only for the squared loss.
     dual_gap_ : float
-        Upper bound of (P - P*) / P*, with P the objective of the returned model and P* the smallest one.
+        Upper bound of (P - P*) / P*, with P the objective of the returned model and P* the smallest one; for a
+        multi-label target the largest one of the labels.
     objective_path_ : ndarray of shape (n_iter_,)
-        P of the best model so far after each iteration, before small weights are set to 0; never below P*.
+        P of the best model so far after each iteration, before small weights are set to 0; never below P*. For a
+        multi-label target the sum over the labels.
     classes_, class_count_, multilabel_
         See `OneAgainstRestClassifier`.
     modality_names_, kernel_gammas_, support_, support_vectors_, dual_coef_, intercept_
@@ -157,12 +159,10 @@ class MKL(IterativeEstimator, KernelClassifier):
         varied = np.flatnonzero((signs != signs[:, :1]).any(axis=1))
         groups = [varied[j : j + 1] for j in range(len(varied))] if prepared.target.multilabel else [varied]
         C = float(self.C) if self.loss == "hinge" else None
-        # LIBSVM's tolerance is such that its own duality gap is small against ``tol``.
-        accuracy = max(1e-2 * self.tol, 1e-9)
-        searches = [KernelWeights(pairs, signs[group], float(self.norm), C, accuracy) for group in groups]
+        searches = [KernelWeights(pairs, signs[group], float(self.norm), C, self.tol) for group in groups]
         while True:
             for search in searches:
-                if search.best is None or search.best.objective - search.lower > self.tol * search.lower:
+                if search.gap > self.tol:
                     search.step()
             yield self._keep_best(X, prepared, groups, searches)
 
@@ -173,18 +173,18 @@ class MKL(IterativeEstimator, KernelClassifier):
         signs, n_kernels = prepared.target.signs, len(prepared.distances)
         dual, intercept = np.zeros(signs.shape), signs[:, 0].copy()
         weights, identity = np.zeros((n_kernels, len(signs))), np.full(len(signs), np.nan)
-        objective = lower = 0.0
+        objective = 0.0
         for group, search in zip(groups, searches, strict=True):
             best = search.best or search.step()
             dual[group], intercept[group] = best.dual, best.intercept
             weights[:, group], identity[group] = best.weights[:n_kernels, None], best.weights[-1]
-            objective, lower = objective + best.objective, lower + search.lower
+            objective += best.objective
         weights[weights < _NEGLIGIBLE * weights.max(axis=0)] = 0.0
         self._keep(X, prepared, dual, intercept)
         self.modality_scores_ = weights if prepared.target.multilabel else weights[:, 0]
         if self.loss == "squared":
             self.regularization_ = 1.0 / (identity if prepared.target.multilabel else identity[0])
-        self.dual_gap_ = 0.0 if objective <= lower else (objective - lower) / lower if lower > 0 else np.inf
+        self.dual_gap_ = max((search.gap for search in searches), default=0.0)
         return objective
 
     def _has_converged(self, path: FloatArray) -> bool:
