@@ -29,7 +29,9 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
 
     of the nu n samples for which they are smallest (of a fractional number the last one counts in part; of less than
     one sample, the smallest margin). That mean is concave and piecewise linear in beta. Each step adds the linear
-    piece at the current weights to a program in n_classifiers + 1 variables, whose value bounds the maximum.
+    piece at the current weights to a program in n_classifiers + 1 variables, whose value bounds the maximum. The next
+    weights are halfway between the best ones so far and that program's, which takes about half as many steps as those
+    of the program.
 
     Parameters
     ----------
@@ -62,7 +64,8 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
         if weights @ cut > best_margin:
             best, best_margin = weights, float(weights @ cut)
         cuts.append(cut / scale)
-        weights, bound = _highest_point(np.array(cuts))
+        highest, bound = _highest_point(np.array(cuts))
+        weights = 0.5 * (best + highest)
         if bound * scale - best_margin <= _GAP * scale:
             break
         if n_cuts >= _MOST_CUTS:

@@ -1,4 +1,4 @@
-"""MKL against a conic solver of Yu's dual, the sum of kernels and kernel ridge regression; its gap is never too small."""
+"""MKL against a conic solver of Yu's dual, the sum of kernels and kernel ridge regression; its gap is true."""
 
 from __future__ import annotations
 
