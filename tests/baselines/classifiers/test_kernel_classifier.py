@@ -16,10 +16,13 @@ from raysel.baselines.classifiers.kernel_svm import KernelSVM
 from raysel.baselines.classifiers.lp_boost import LPBoost
 from raysel.baselines.classifiers.mkl import MKL
 from raysel.cv.prepared import make_fold_data
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError
+from raysel.testing.studies import prepare_study
 
 NAMES = {"kernel_svm": {}, "mkl": {"norm": 2}, "lp_boost": {"C": 1.0}, "gaussian_process": {}}
 
@@ -100,6 +103,21 @@ def test_a_training_set_that_is_too_large_is_refused_with_its_size(name):
     with pytest.raises(ConfigError, match="at most 6000 samples"):
         model.prepare(np.zeros((6001, 10)), np.arange(6001) % 2)
     model.check_training(np.zeros(6000))
+
+
+def test_a_study_is_refused_for_its_largest_training_set(tmp_path, monkeypatch):
+    X, y, modalities = draw(n=60)
+    save_dataset(Dataset(X, y, Modalities(modalities), "few"), tmp_path / "few.arrow")
+    config = {
+        "name": "few",
+        "solver": {"name": "mkl", "space": {"C": [1.0, 10.0]}},
+        "evaluation": {"classifier": "native"},
+        "cv": {"outer": 3, "inner": 2},
+    }
+    prepare_study(tmp_path / "few.arrow", config)
+    monkeypatch.setattr("raysel.baselines.classifiers.kernel_classifier.MAX_SAMPLES", 50)
+    with pytest.raises(ConfigError, match=r"configuration .*: MKL needs about 0.0 GiB for the 3 kernel\(s\) of 60"):
+        prepare_study(tmp_path / "few.arrow", config)
 
 
 def test_modalities_must_cover_the_columns():
