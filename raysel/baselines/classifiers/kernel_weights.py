@@ -9,6 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from raysel.arrays import FloatArray
 from raysel.baselines.classifiers.kernel_classifier import fit_machine, kernel_matrix, pairs_of
+from raysel.baselines.classifiers.margin_programs import highest_point
 
 #: LIBSVM's first tolerance as a share of the relative duality gap that is asked for, and its smallest one.
 _FIRST_ACCURACY, _LAST_ACCURACY = 1e-2, 1e-9
@@ -51,8 +52,12 @@ class KernelWeights:
     is one more kernel, whose weight is 1 / lambda, lambda being the weight of the penalty.
 
     Given the weights, `step` solves the binary problems, then sets t_k proportional to (t_k^2 S_k)^(1/(p+1)), which is
-    optimal for the functions f_k found. The primal objective of any f, b and the dual objective of any feasible a
-    enclose the optimum, so that `lower` <= optimum <= ``best.objective`` holds whatever the accuracy of the solver.
+    optimal for the functions f_k found (Kloft et al. 2009). For q = infinity that converges slowly. There the dual
+    solutions a so far give lower bounds of the optimum for any weights that are linear in t (Sonnenburg et al. 2006),
+    and the next weights are halfway between the best ones so far and those of the smallest maximum of these bounds.
+
+    The primal objective of any f, b and the dual objective of any feasible a, also of a mean of several ones, enclose
+    the optimum, so that `lower` <= optimum <= ``best.objective`` holds whatever the accuracy of the solver.
 
     Parameters
     ----------
@@ -81,6 +86,8 @@ class KernelWeights:
         self._accuracy = max(_FIRST_ACCURACY * tol, _LAST_ACCURACY)
         self._p = np.inf if q == 1 else 1.0 if np.isinf(q) else q / (q - 1)
         self._next = self._scaled(np.ones(len(pairs) + (C is None)))
+        self._linear: list[float] = []
+        self._sums: list[FloatArray] = []
         self.best: WeightedKernels | None = None
         self.lower = 0.0
 
@@ -113,7 +120,7 @@ class KernelWeights:
         objective = float(objectives.sum())
         if self.best is None or objective < self.best.objective:
             self.best = WeightedKernels(weights, scales[:, None] * dual, scales * intercept, objective)
-        self._update(weights, dual, objective)
+        self._update(self.best, weights, dual, objective)
         return self.best
 
     @property
@@ -123,21 +130,33 @@ class KernelWeights:
             return np.inf if self.best is None else 0.0
         return (self.best.objective - self.lower) / self.lower if self.lower > 0 else np.inf
 
-    def _update(self, weights: FloatArray, dual: FloatArray, objective: float) -> None:
+    def _update(self, best: WeightedKernels, weights: FloatArray, dual: FloatArray, objective: float) -> None:
         """Raise the lower bound, and set the next weights and LIBSVM's tolerance."""
         squares = float((dual**2).sum())
         sums = np.maximum(0.0, 2.0 * (self._pairs @ pairs_of(dual.T @ dual)) + squares)
         if self._C is None:
             sums = np.append(sums, squares)
-        linear, quadratic = float((dual * self._signs).sum()), float(np.linalg.norm(sums, self._q))
+        linear = float((dual * self._signs).sum())
+        self._raise_lower(linear, float(np.linalg.norm(sums, self._q)))
+        if objective - (linear - 0.5 * float(weights @ sums)) > 0.25 * self._tol * self.lower:
+            self._accuracy = max(0.1 * self._accuracy, _LAST_ACCURACY)
+        if np.isinf(self._q):
+            self._linear.append(linear)
+            self._sums.append(sums)
+            all_linear, all_sums = np.array(self._linear), np.array(self._sums)
+            cuts = 0.5 * all_sums - all_linear[:, None]
+            highest, _, shares = highest_point(cuts / np.abs(cuts).max())
+            self._raise_lower(float(shares @ all_linear), float((shares @ all_sums).max()))
+            self._next = self._scaled(0.5 * (best.weights + highest))
+        elif sums.any() and not np.isinf(self._p):
+            self._next = self._scaled((weights**2 * sums) ** (1.0 / (self._p + 1.0)))
+
+    def _raise_lower(self, linear: float, quadratic: float) -> None:
+        """Raise the lower bound to the dual objective of a feasible a, given its two terms."""
         # A feasible a stays feasible if it is shortened, and for the squared loss also if it is lengthened.
         best = linear / quadratic if quadratic > 0 else 1.0
         share = best if self._C is None else min(1.0, best)
         self.lower = max(self.lower, share * linear - 0.5 * share**2 * quadratic)
-        if objective - (linear - 0.5 * float(weights @ sums)) > 0.25 * self._tol * self.lower:
-            self._accuracy = max(0.1 * self._accuracy, _LAST_ACCURACY)
-        if sums.any() and not np.isinf(self._p):
-            self._next = self._scaled((weights**2 * sums) ** (1.0 / (self._p + 1.0)))
 
     def _scaled(self, weights: FloatArray) -> FloatArray:
         """Weights of p-norm 1."""

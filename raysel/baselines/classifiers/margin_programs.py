@@ -1,4 +1,4 @@
-"""Linear programs of LPBoost: weights of the scores of several classifiers that maximise a soft margin."""
+"""Linear programs in the weights of kernels: the soft margins of LPBoost, and the cutting planes of other methods."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
         if weights @ cut > best_margin:
             best, best_margin = weights, float(weights @ cut)
         cuts.append(cut / scale)
-        highest, bound = _highest_point(np.array(cuts))
+        highest, bound, _ = highest_point(np.array(cuts))
         weights = 0.5 * (best + highest)
         if bound * scale - best_margin <= _GAP * scale:
             break
@@ -74,10 +74,31 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
     return best, best_margin
 
 
-def _highest_point(cuts: FloatArray) -> tuple[FloatArray, float]:
-    """Maximise the minimum of linear functions over weights of sum 1; return the weights and the maximum."""
+def highest_point(cuts: FloatArray) -> tuple[FloatArray, float, FloatArray]:
+    """Maximise the minimum of linear functions over weights that are not negative and have the sum 1.
+
+    Parameters
+    ----------
+    cuts : ndarray of shape (n_functions, n_weights)
+        Coefficients of the linear functions, of about size 1.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_weights,)
+        Optimal weights.
+    maximum : float
+        The maximum.
+    shares : ndarray of shape (n_functions,)
+        Optimal dual solution: shares of the functions, not negative and of sum 1, such that the largest coefficient of
+        their mean is the maximum.
+
+    Raises
+    ------
+    RayselError
+        If HiGHS does not solve the program.
+    """
     n_cuts, n_weights = cuts.shape
-    x, value = _solve(
+    found = _solve(
         np.append(np.zeros(n_weights), -1.0),
         A_ub=np.column_stack([-cuts, np.ones(n_cuts)]),
         b_ub=np.zeros(n_cuts),
@@ -85,17 +106,17 @@ def _highest_point(cuts: FloatArray) -> tuple[FloatArray, float]:
         b_eq=np.ones(1),
         bounds=[(0.0, None)] * n_weights + [(None, None)],
     )
-    weights = np.maximum(x[:-1], 0.0)
-    return weights / weights.sum(), -value
+    weights, shares = np.maximum(found.x[:-1], 0.0), np.maximum(-found.ineqlin.marginals, 0.0)
+    return weights / weights.sum(), -float(found.fun), shares / shares.sum()
 
 
-def _solve(cost: FloatArray, method: str = "highs", **constraints: Any) -> tuple[FloatArray, float]:
-    """Solve a linear program by HiGHS; return the solution and its cost."""
+def _solve(cost: FloatArray, method: str = "highs", **constraints: Any) -> Any:
+    """Solve a linear program by HiGHS; return SciPy's result."""
     arguments: dict[str, Any] = {"method": method, "options": _ACCURATE, **constraints}
     found = linprog(cost, **arguments)
     if found.x is None:
-        raise RayselError(f"HiGHS did not solve the linear program of LPBoost: {found.message}")
-    return found.x, float(found.fun)
+        raise RayselError(f"HiGHS did not solve the linear program in the weights: {found.message}")
+    return found
 
 
 def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: bool = False) -> tuple[FloatArray, float]:
@@ -148,7 +169,7 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
         (np.ones(n_weights), (np.tile(np.arange(n_columns), n_classifiers), np.arange(n_weights))),
         shape=(n_columns, n_weights + 1 + n),
     ).tocsr()
-    x, value = _solve(
+    found = _solve(
         np.concatenate([np.zeros(n_weights), [-1.0], np.full(n, 1.0 / (nu * n))]),
         method="highs" if shared else "highs-ipm",
         A_ub=constraints,
@@ -157,5 +178,5 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
         b_eq=np.ones(n_columns),
         bounds=[(0.0, None)] * n_weights + [(None, None)] + [(0.0, None)] * n,
     )
-    weights = np.maximum(x[:n_weights].reshape(n_classifiers, n_columns), 0.0)
-    return weights / weights.sum(axis=0), value
+    weights = np.maximum(found.x[:n_weights].reshape(n_classifiers, n_columns), 0.0)
+    return weights / weights.sum(axis=0), float(found.fun)

@@ -31,7 +31,8 @@ class MKL(IterativeEstimator, KernelClassifier):
         max_a  sum_ij y_ij a_ij - 1/2 ||(S_1, ..., S_K)||_q,    S_k = sum_j a_j' K_k a_j,    sum_i a_ij = 0
 
     of Yu et al. (2010), and the weights satisfy ||w||_p = 1 with 1/p + 1/q = 1. An iteration solves the binary problems
-    for the current weights and updates these in closed form (Kloft et al. 2009).
+    for the current weights, then updates these: in closed form (Kloft et al. 2009), or by cutting planes (Sonnenburg et
+    al. 2006) for ``norm="inf"``.
 
     Parameters
     ----------
@@ -80,9 +81,10 @@ class MKL(IterativeEstimator, KernelClassifier):
     References
     ----------
     Kloft, Brefeld, Sonnenburg, Laskov, Mueller, Zien, "Efficient and accurate lp-norm multiple kernel learning",
-    NIPS 2009. Ye, Ji, Chen, "Multi-class discriminant kernel learning via convex programming", JMLR 2008. Yu, Falck,
-    Daemen, Tranchevent, Suykens, De Moor, Moreau, "L2-norm multiple kernel learning and its application to biomedical
-    data fusion", BMC Bioinformatics 2010.
+    NIPS 2009. Sonnenburg, Raetsch, Schaefer, Schoelkopf, "Large scale multiple kernel learning", JMLR 2006. Ye, Ji,
+    Chen, "Multi-class discriminant kernel learning via convex programming", JMLR 2008. Yu, Falck, Daemen, Tranchevent,
+    Suykens, De Moor, Moreau, "L2-norm multiple kernel learning and its application to biomedical data fusion", BMC
+    Bioinformatics 2010.
 
     Examples
     --------
