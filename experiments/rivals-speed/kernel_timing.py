@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import multiprocessing
 import statistics
 import time
@@ -81,7 +82,7 @@ def time_fit(make, n, repeats):
 def growth(rows):
     """Exponent of n by which the seconds of a fit grow between neighbouring sizes."""
     return [
-        round(np.log(b["fit_seconds"] / a["fit_seconds"]) / np.log(b["n"] / a["n"]), 2)
+        round(math.log(b["fit_seconds"] / a["fit_seconds"]) / math.log(b["n"] / a["n"]), 2)
         for a, b in itertools.pairwise(rows)
     ]
 

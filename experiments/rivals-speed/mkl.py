@@ -6,7 +6,7 @@ from kernel_timing import N_CLASSES, WIDTHS, growth, save, time_fit
 
 from raysel.baselines.classifiers.mkl import MKL
 
-#: The hinge loss with norm "inf" takes ten times the passes of norm 2, which is too long for 6000 samples here.
+#: Loss, norm, numbers of samples: fewer where a fit takes minutes.
 CASES = [
     ("squared", 2, [500, 1500, 3000, 6000]),
     ("squared", "inf", [500, 1500, 3000]),
