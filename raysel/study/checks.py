@@ -243,9 +243,10 @@ def check_configurations(
     dataset: Dataset,
     solvers: Sequence[tuple[str, Estimator]],
     train: IntArray,
+    largest: IntArray,
     scaler: TransformerMixin,
 ) -> Findings:
-    """Check configurations against the data and the smallest training set, and determine properties of the method.
+    """Check configurations against the data and the extreme training sets, and determine properties of the method.
 
     Parameters
     ----------
@@ -257,6 +258,8 @@ def check_configurations(
         Names and unfitted solvers of representative configurations.
     train : ndarray of int
         Indices of the smallest training set.
+    largest : ndarray of int
+        Indices of the largest training set, which must not be too large for the method.
     scaler : transformer
         Unfitted scaler.
 
@@ -279,7 +282,8 @@ def check_configurations(
     for name, solver in solvers:
         try:
             solver.check(dataset.n_features)
-            solver.check_training(dataset.y[train], None if dataset.tasks is None else dataset.tasks[train])
+            for rows in (train, largest):
+                solver.check_training(dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows])
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
     _check_scores(config, solvers)

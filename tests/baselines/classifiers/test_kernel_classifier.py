@@ -1,0 +1,182 @@
+"""What the kernel classifiers share: training rows only, the layout, the size they refuse; and real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_references import draw, kernels_of
+from scipy.spatial.distance import pdist
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+
+from raysel.base.registry import build_solver
+from raysel.baselines.classifiers.gaussian_process import GaussianProcess
+from raysel.baselines.classifiers.kernel_classifier import kernel_matrix, pairs_of, squared_distances
+from raysel.baselines.classifiers.kernel_svm import KernelSVM
+from raysel.baselines.classifiers.lp_boost import LPBoost
+from raysel.baselines.classifiers.mkl import MKL
+from raysel.cv.prepared import make_fold_data
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Modalities
+from raysel.data.loading import load_dataset
+from raysel.data.scaling import make_scaler
+from raysel.errors import ConfigError
+from raysel.testing.studies import prepare_study
+
+NAMES = {"kernel_svm": {}, "mkl": {"norm": 2}, "lp_boost": {"C": 1.0}, "gaussian_process": {}}
+
+
+def fitted_state(model):
+    return {key: value for key, value in vars(model).items() if key.endswith("_")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_held_out_samples_have_no_part_in_a_fit(name):
+    X, y, modalities = draw(n=50)
+    layout, train, held_out = Modalities(modalities), np.arange(35), np.arange(35, 50)
+    scrambled = X.copy()
+    scrambled[held_out] = 1e3 * np.random.default_rng(1).standard_normal((15, X.shape[1]))
+    states = []
+    for samples in (X, scrambled):
+        model = build_solver(name, layout, NAMES[name], 0)
+        scaler = make_scaler("zscore", layout)
+        data = make_fold_data(samples, y, train, held_out, scaler=scaler, solver=model)
+        for _ in model.iterate(data.X_train, data.y_train, data.prepared):
+            pass
+        states.append(fitted_state(model))
+    assert states[0].keys() == states[1].keys()
+    for key, value in states[0].items():
+        np.testing.assert_array_equal(value, states[1][key])
+    widths = [X.shape[1]] if name == "kernel_svm" else list(modalities.values())
+    stops = np.cumsum(widths)
+    expected = [1 / pdist(data.X_train[:, b - w : b], "sqeuclidean").mean() for w, b in zip(widths, stops, strict=True)]
+    np.testing.assert_allclose(states[0]["kernel_gammas_"], expected)
+    np.testing.assert_array_equal(states[0]["support_vectors_"], data.X_train[states[0]["support_"]])
+
+
+@pytest.mark.parametrize("model", [KernelSVM(tol=1e-7), MKL(norm=1, tol=1e-6), MKL(loss="squared", norm=1)])
+def test_one_label_a_sample_scores_as_its_indicator(model):
+    X, y, _ = draw(n=40)
+    single = model.fit(X, y).decision_function(X)
+    indicator = model.fit(X, (y[:, None] == np.arange(3)).astype(int)).decision_function(X)
+    np.testing.assert_allclose(single, indicator, atol=1e-4)
+
+
+def test_the_gaussian_process_scores_classes_as_their_indicator():
+    X, y, modalities = draw(n=40)
+    single = GaussianProcess(modalities).fit(X, y)
+    indicator = GaussianProcess(modalities).fit(X, (y[:, None] == np.arange(3)).astype(int))
+    np.testing.assert_array_equal(single.decision_function(X), indicator.decision_function(X))
+
+
+def test_permuted_samples_give_the_same_scores():
+    X, y, modalities = draw(n=45)
+    order = np.random.default_rng(0).permutation(45)
+    for model in (KernelSVM(tol=1e-8), MKL(modalities, norm=2, tol=1e-7), GaussianProcess(modalities, tol=1e-13)):
+        straight = model.fit(X, y).decision_function(X)
+        turned = model.fit(X[order], y[order]).decision_function(X)
+        np.testing.assert_allclose(turned, straight, atol=2e-3)
+
+
+def test_predictions_in_batches_are_those_of_one(monkeypatch):
+    X, y, modalities = draw(n=45)
+    model = MKL(modalities, norm=1).fit(X, y)
+    whole = model.decision_function(X)
+    monkeypatch.setattr("raysel.baselines.classifiers.kernel_classifier._BATCH_ENTRIES", 100)
+    np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-12)
+
+
+def test_pairs_and_their_matrix():
+    X, _, _ = draw()
+    kernel = kernels_of(X, [X.shape[1]])[0]
+    np.testing.assert_array_equal(kernel_matrix(pairs_of(kernel)), kernel)
+    np.testing.assert_allclose(squared_distances(X, X[:3]), squared_distances(X)[:, :3], atol=1e-12)
+    np.testing.assert_allclose(pairs_of(squared_distances(X)), pdist(X, "sqeuclidean"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_training_set_that_is_too_large_is_refused_with_its_size(name):
+    model = build_solver(name, Modalities({"a": 4, "b": 6}), NAMES[name])
+    with pytest.raises(ConfigError, match=r"needs about \d+\.\d GiB for the [12] kernel\(s\) of 24000 training"):
+        model.check_training(np.zeros(24000))
+    with pytest.raises(ConfigError, match="at most 6000 samples"):
+        model.prepare(np.zeros((6001, 10)), np.arange(6001) % 2)
+    model.check_training(np.zeros(6000))
+
+
+def test_a_study_is_refused_for_its_largest_training_set(tmp_path, monkeypatch):
+    X, y, modalities = draw(n=60)
+    save_dataset(Dataset(X, y, Modalities(modalities), "few"), tmp_path / "few.arrow")
+    config = {
+        "name": "few",
+        "solver": {"name": "mkl", "space": {"C": [1.0, 10.0]}},
+        "evaluation": {"classifier": "native"},
+        "cv": {"outer": 3, "inner": 2},
+    }
+    prepare_study(tmp_path / "few.arrow", config)
+    monkeypatch.setattr("raysel.baselines.classifiers.kernel_classifier.MAX_SAMPLES", 50)
+    with pytest.raises(ConfigError, match=r"configuration .*: MKL needs about 0.0 GiB for the 3 kernel\(s\) of 60"):
+        prepare_study(tmp_path / "few.arrow", config)
+
+
+def test_modalities_must_cover_the_columns():
+    X, y, _ = draw()
+    with pytest.raises(ConfigError, match="have 5 columns in total, but X has 9"):
+        MKL({"a": 2, "b": 3}).fit(X, y)
+    with pytest.raises(ConfigError, match="modality 'a' has 0 columns"):
+        MKL({"a": 0, "b": 9}).fit(X, y)
+
+
+def test_the_modalities_of_a_data_set_are_named():
+    X, y, modalities = draw()
+    for name, params in NAMES.items():
+        model = build_solver(name, Modalities(modalities), params, 0).fit(X, y)
+        assert model.modality_names_ == (["all"] if name == "kernel_svm" else list(modalities))
+
+
+def msrc(real_data, name, **options):
+    dataset = load_dataset(str(real_data(name)), **options)
+    return dataset.X, dataset.y, dict(dataset.layout.modalities), make_scaler("zscore", dataset.layout)
+
+
+@pytest.mark.parametrize(
+    ("make", "least"),
+    [
+        (lambda _: KernelSVM(C=10.0), 0.95),
+        (lambda m: MKL(m, norm=2, C=10.0), 0.98),
+        (lambda m: MKL(m, loss="squared"), 0.98),
+        (GaussianProcess, 0.98),
+        pytest.param(lambda m: MKL(m, C=10.0), 0.98, marks=pytest.mark.slow),
+        pytest.param(lambda m: LPBoost(m, C=10.0, random_state=0), 0.98, marks=pytest.mark.slow),
+    ],
+)
+def test_photographs_are_classified_as_others_found(real_data, make, least):
+    X, y, modalities, scaler = msrc(real_data, "MSRCv1_6v.npz")
+    scores = []
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+        model = make(modalities).fit(scaler.fit_transform(X[train]), y[train])
+        scores.append(model.score(scaler.transform(X[test]), y[test]))
+    assert np.mean(scores) >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda _: KernelSVM(C=10.0),
+        lambda m: MKL(m, C=10.0, norm=2),
+        lambda m: MKL(m, loss="squared", norm=2),
+        GaussianProcess,
+        lambda m: LPBoost(m, C=10.0, random_state=0),
+    ],
+)
+def test_photographs_of_several_labels(real_data, make):
+    X, Y, modalities, scaler = msrc(real_data, "MSRCv2_6v_multilabel.npz", exclude_labels=["horse"])
+    train = np.arange(len(X)) % 5 > 0
+    model = make(modalities).fit(scaler.fit_transform(X[train]), Y[train])
+    found = model.predict(scaler.transform(X[~train]))
+    assert f1_score(Y[~train], found, average="micro") > 0.7
+    if isinstance(model, MKL):
+        assert model.modality_scores_.shape == (6, 22)
+        assert model.dual_gap_ <= 1e-3
