@@ -364,7 +364,7 @@ CONFIGURATION = [
         2,
         "task a is named twice",
     ),
-    Fault("no file", "no-such.yaml", 2, "no configuration at no-such.yaml. Built-in studies: digits-smr"),
+    Fault("no file", "no-such.yaml", 2, "no configuration at no-such.yaml. Built-in studies: ...digits-smr"),
     Fault("nearly a built-in study", "digit-smr", 2, "no configuration at digit-smr. Did you mean `digits-smr`?"),
     Fault("a directory", ".", 2, "no configuration at ., which is a directory"),
     Fault("an empty file", "bad.yaml", 2, "bad.yaml holds no configuration; give keys such as name", study("")),
