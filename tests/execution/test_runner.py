@@ -124,6 +124,7 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
     )
 
 
+@pytest.mark.slow
 def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
     # Two images whose sum overflows: only training sets with both fail, and outer0 trains on them in its refit but in
     # none of its inner fits.

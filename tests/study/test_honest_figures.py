@@ -225,6 +225,7 @@ def test_what_a_winners_fit_warned_of_stands_beside_the_result(here, capsys):
         assert "rank 3 of 4 directions that vary" in text
 
 
+@pytest.mark.slow
 def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monkeypatch):
     def after_four(limits):
         limits.out_of_time = len(limits._plan.records) >= 4

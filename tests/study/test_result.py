@@ -112,6 +112,7 @@ def test_its_pictures_are_drawn_on_given_axes(finished):
     assert len(coloured) == 1
 
 
+@pytest.mark.slow
 def test_an_unfinished_study_opens_and_says_what_it_lacks(finished, tmp_path):
     shutil.copytree(finished.path, tmp_path / "cut")
     journal = tmp_path / "cut" / "journal.jsonl"

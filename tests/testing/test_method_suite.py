@@ -22,10 +22,14 @@ def test_conformance(check):
     check()
 
 
+#: The number of workers matters to no method by itself: one of each kind is tried on one worker too.
+WORKERS = [("linear_svm", 2), *((name, 1) for name in ("smr", "smml", "mtda")), *((name, 2) for name in BY_NAME)]
+
+
 @pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
-    "name", [name if name == "linear_svm" else pytest.param(name, marks=pytest.mark.slow) for name in BY_NAME]
+    ("name", "workers"),
+    [pytest.param(*case, marks=[] if i == 0 else [pytest.mark.slow]) for i, case in enumerate(dict.fromkeys(WORKERS))],
 )
 def test_ray_gives_the_numbers_of_the_serial_executor(name, workers):
     executors_agree(BY_NAME[name], lambda study: RayExecutor(study, None), max_concurrent=workers)

@@ -237,6 +237,7 @@ def test_studies_that_make_the_same_store_at_once_all_get_it(tmp_path, journal_o
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["mlflow.db"]
 
 
+@pytest.mark.slow
 def test_it_does_not_outlive_its_driver(tmp_path, journal_of, finished_study):
     records = journal_of(next(read_records(finished_study.study / "journal.jsonl")).uri, "orphan")
     directory = StudyDirectory(tmp_path / "study")
