@@ -3,78 +3,23 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-import yaml
 from pydantic import ValidationError
 
 from raysel.config.explaining import explain
 from raysel.config.schema import StudyConfig
+from raysel.config.yaml_text import dump_yaml, parse_yaml
 from raysel.errors import ConfigError
 
-if TYPE_CHECKING:
-    from raysel.config.comparison import ComparisonConfig
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+class PlainData(Protocol):
+    """Configuration that `dump_config` writes."""
 
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML loader that reads 1e-3 as a number and a date as a string; its errors give the line."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):  # nested aliases can expand to more than the memory
-            raise ConfigError(f"line {line}: aliases are not allowed; write out the value.")
-        if getattr(event, "tag", None):
-            raise ConfigError(f"line {line}: tags are not allowed; leave out {event.tag}.")
-        return super().compose_node(parent, index)
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        try:
-            value = super().construct_object(node, deep)
-        except ConfigError:
-            raise
-        except ValueError as error:
-            shown = str(node.value)[:50]
-            raise ConfigError(f"line {node.start_mark.line + 1}: `{shown}` cannot be read as a value.") from error
-        if isinstance(value, int) and abs(value) >= 2**63:
-            raise ConfigError(f"line {node.start_mark.line + 1}: whole numbers must lie between -2^63 and 2^63.")
-        if isinstance(value, str) and _UNPRINTABLE.search(value):
-            raise ConfigError(f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line break.")
-        return value
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise ConfigError(
-                    f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word; put it in quotes."
-                )
-            if key in seen:
-                raise ConfigError(f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one.")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Safe YAML dumper that quotes strings which `_Loader` would read as numbers, e.g. "1e5"."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-for _class in (_Loader, _Dumper):
-    _class.add_implicit_resolver(
-        "tag:yaml.org,2002:float",
-        re.compile(r"^[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
-        list("-+.0123456789"),
-    )
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as plain data."""
 
 
 def builtin_configs() -> dict[str, Path]:
@@ -159,7 +104,7 @@ def read_raw(
     if isinstance(source, Mapping):
         raw, origin = _plain(source), "configuration"
     elif isinstance(source, str | Path):
-        raw, origin = _parse(_read(Path(source)), str(source)), str(source)
+        raw, origin = parse_yaml(_read(Path(source)), str(source)), str(source)
     else:
         raise ConfigError(f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping.")
     if not isinstance(raw, dict):
@@ -202,7 +147,7 @@ def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> S
         raise ConfigError("\n  ".join([f"{origin}:", *explain(error)])) from error
 
 
-def dump_config(config: StudyConfig | ComparisonConfig) -> str:
+def dump_config(config: PlainData) -> str:
     """Return a configuration as YAML that `load_config` or `load_comparison` reads back.
 
     Parameters
@@ -215,9 +160,7 @@ def dump_config(config: StudyConfig | ComparisonConfig) -> str:
     str
         YAML text.
     """
-    return yaml.dump(
-        config.to_dict(), Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120
-    )
+    return dump_yaml(config.to_dict())
 
 
 def _read(path: Path) -> str:
@@ -238,20 +181,6 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
-def _parse(text: str, origin: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise ConfigError(f"{origin}{line}: this is not valid YAML: {what}.") from error
-    except ConfigError as error:
-        raise ConfigError(f"{origin}, {error}") from None
-    except RecursionError as error:
-        raise ConfigError(f"{origin}: the YAML is nested too deeply; a configuration has a few levels.") from error
-
-
 def _plain(value: Any) -> Any:
     """Turn arrays, tuples, ranges, numbers of NumPy and paths into the lists, numbers and strings of YAML."""
     if isinstance(value, Mapping):
@@ -267,7 +196,7 @@ def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"override {text}: an override must have the form key=value, e.g. cv.outer=5")
-    return key, _parse(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
+    return key, parse_yaml(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
 
 
 def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
