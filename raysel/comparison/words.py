@@ -36,8 +36,9 @@ class TextTable:
 
     def is_number(self, column: int) -> bool:
         """Return whether the cells of a column start with figures, so that they are aligned on the right."""
-        cells = [row[column] for row in self.rows if row[column]]
-        return column > 0 and all(cell[0] in "0123456789+-<" or cell.startswith(_NO_RESULT) for cell in cells)
+        cells = [row[column] for row in self.rows if row[column] not in ("", _NONE)]
+        figures = [cell for cell in cells if cell[0] in "0123456789+-<"]
+        return column > 0 and bool(figures) and all(c in figures or c.startswith((_NO_RESULT, _NONE)) for c in cells)
 
     def markdown(self) -> str:
         """Return the table in Markdown, its title above it."""
