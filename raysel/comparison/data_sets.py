@@ -144,7 +144,8 @@ class JoinedComparison:
             )
             if found.p_value > found.alpha:
                 lines.append(
-                    f"Friedman's test finds no difference at {found.alpha:g}; Nemenyi's is meant to follow one that does."
+                    f"Friedman's test finds no difference at {found.alpha:g}, so pairs of methods should not be told "
+                    "apart by Nemenyi's test."
                 )
             groups = [", ".join(self.labels[j] for j in group) for group in found.groups]
             lines += [f"No significant difference among {group}." for group in groups]

@@ -86,9 +86,7 @@ class OuterFolds:
 
     def count_in_words(self) -> str:
         """Return number and kind of the folds, e.g. ``"20 draws of the training set"``."""
-        n = len(self.names)
-        kind = ("draw" if n == 1 else "draws") + " of the training set" if self.are_draws else "outer folds"
-        return f"{n} {kind}"
+        return f"{len(self.names)} {'draws of the training set' if self.are_draws else 'outer folds'}"
 
     @property
     def are_repeated(self) -> bool:

@@ -171,8 +171,7 @@ def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -
         found, test = pair.compared, pair.test
         runs = f"{found.won}/{found.tied}/{found.lost}"
         if test is None:
-            sd = f"{found.sd:.3f}" if np.isfinite(found.sd) else _NONE
-            lines.append([label, f"{found.mean:+.3f} (no test: {found.reason})", sd, _NONE, _NONE, runs])
+            lines.append([label, f"{found.mean:+.3f} (no test: {found.reason})", f"{found.sd:.3f}", _NONE, _NONE, runs])
             continue
         interval = f"{found.mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]"
         p = {"plain": pair.p_plain, "corrected": pair.p_corrected}
