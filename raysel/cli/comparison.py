@@ -76,10 +76,17 @@ def _print_table(table: TextTable, out: Console) -> None:
             justify: JustifyMethod = "right" if table.is_number(i) else "left"
             shown.add_column(Text(header[i]), justify=justify, width=columns, overflow="fold")
         for row in table.rows:
-            shown.add_row(*[Text(row[i]) for i in widths])
+            if not number or any(row[i] for i in list(widths)[1:]):
+                shown.add_row(*[Text(row[i]) for i in widths])
         if number:
             out.print()
-        out.print(shown, width=width)
+        if out.is_terminal:
+            out.print(shown)
+            continue
+        # The width that print takes cannot exceed the console's, which is 80 without a terminal.
+        before, out.width = out.width, width
+        out.print(shown)
+        out.width = before
 
 
 def _blocks(table: TextTable, header: Sequence[str], width: int) -> Iterator[dict[int, int]]:

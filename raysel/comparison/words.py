@@ -234,7 +234,7 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
             f"Interval and main p value: plain paired t-test over {folds.count_in_words()}. It speaks of "
             "these samples only: it takes them as the whole population."
         )
-        power = ": above 1, it has next to no power" if folds.ratio > 1 else ""
+        power = ": at 1 and above, it has next to no power" if folds.ratio >= 1 else ""
         yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
     else:
         yield (

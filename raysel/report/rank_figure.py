@@ -54,7 +54,8 @@ def rank_figure(
     k = len(labels)
     order = np.argsort(mean_ranks, kind="stable").tolist()
     on_left = (k + 1) // 2
-    lines = textwrap.wrap(subtitle.replace(" = ", "\u00a0=\u00a0"), 72)  # no line ends within "p = 0.01"
+    unbroken = subtitle.replace(" = ", "\u00a0=\u00a0").replace(" <", "\u00a0<")  # no line ends within "p = 0.01"
+    lines = textwrap.wrap(unbroken, 72)
     top = 0.95 + 0.18 * len(lines)  # from the upper edge to the axis
     bars = 0.15 + _BAR * len(groups)
     height = top + bars + _STEP * on_left + 0.3

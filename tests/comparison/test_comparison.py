@@ -246,6 +246,26 @@ def test_every_cell_is_printed_whole_on_a_narrow_terminal(folder, width):
     assert max(len(line.rstrip()) for line in printed.splitlines()) <= width
 
 
+def test_tables_are_100_columns_wide_where_the_output_is_no_terminal(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    raw = read_members(folder)
+    raw["reference"] = raw["members"][0]["label"] = "MKL (least squares, inf)"
+    raw["members"].append({**raw["members"][0], "label": "GP", "folder": "gp"})
+    write_members(folder, raw)
+    console = Console(file=io.StringIO(), soft_wrap=True, highlight=False)
+    print_comparison(ComparisonResult.open(folder), console)
+    table = console.file.getvalue().split("\n\n")[1].splitlines()
+    assert max(len(line.rstrip()) for line in table) in range(81, 101)
+    assert console.width == 80
+
+    # Where columns follow below, a member without a result has no empty row there.
+    narrow = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
+    print_comparison(ComparisonResult.open(folder), narrow)
+    scores = narrow.file.getvalue().split("Difference")[0].splitlines()
+    assert sum(line.startswith("method ") for line in scores) > 1
+    assert sum(line.startswith("GP ") for line in scores) == 1
+
+
 def test_the_plain_test_is_cautioned_against_only_where_folds_are_repeated(original, folder):
     assert "far too small" not in text_of(original)
     for i in range(3):
