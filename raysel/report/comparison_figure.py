@@ -244,7 +244,7 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str, 
         mean, lower, upper = member.difference
         if np.isfinite(lower):
             ax.plot([lower, upper], [y, y], color=_INTERVAL, linewidth=5, solid_capstyle="butt")
-        ax.plot([mean], [y], marker="D", color="#0072b2", markersize=3.5, linestyle="")
+        ax.plot([mean], [y], marker="D", color="#0072b2", markersize=2.5, linestyle="")
     if not any(member.difference for member in ordered):
         ax.text(0.5, 0.5, "no differences", fontsize=_SMALL, color="0.4", ha="center", transform=ax.transAxes)
     ax.set_yticks([])
