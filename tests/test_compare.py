@@ -75,6 +75,8 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     assert (tmp_path / "out" / "ranks.png").read_bytes().startswith(b"\x89PNG")
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".md", ".json", ".svg", ".png"}
 
+    assert "Friedman's test finds no difference" not in out
+
     # A label that one comparison lacks is left out of all.
     raw = read_members(folders[0])
     raw["members"][2]["label"] = "all cells"
@@ -83,6 +85,8 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     out = capsys.readouterr().out
     assert "all pixels is left out: it has no result in set0." in out
     assert "all cells is left out: it has no result in set1, set2, set3, set4, set5." in out
+
+    assert "Friedman's test finds no difference at 0.05, so pairs" in out
 
     # Below five data sets there are ranks and no test, and no diagram.
     assert main([*map(str, folders[1:5]), "--output", str(tmp_path / "four")]) == 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -14,8 +14,10 @@ from raysel.comparison.words import TextTable, comparison_text
 
 #: Width of the tables where the output is no terminal.
 _WIDTH = 100
-#: Width up to which a column is kept from breaking.
+#: Width up to which a cell is kept from breaking.
 _WIDEST = 26
+#: Blanks between two columns.
+_GAP = 2
 
 
 def print_comparison(comparison: ComparisonResult, out: Console) -> None:
@@ -63,16 +65,49 @@ def _print_lines(lines: Iterable[str], out: Console, style: str = "") -> None:
 
 
 def _print_table(table: TextTable, out: Console) -> None:
-    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, name in enumerate(table.header):
-        header = Text(name.replace("_", " "))
-        # No figure and no word of a header is broken where the terminal is narrow; names and settings may be.
-        cells = [row[i] for row in table.rows] if table.is_number(i) or not i else []
-        least = min(max(len(part) for part in [*header.plain.split(), *cells]), _WIDEST)
-        width = least if table.is_number(i) else None
-        shown.add_column(header, justify="right" if width else "left", min_width=least, width=width, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*[Text(cell) for cell in row])
+    """Print a table; columns that do not fit beside the others follow below, with the names of the rows again."""
+    width = out.width if out.is_terminal else _WIDTH
+    header = [name.replace("_", " ") for name in table.header]
     out.print()
     _print(table.title, out, style="dim")
-    out.print(shown, width=None if out.is_terminal else _WIDTH)
+    for number, widths in enumerate(_blocks(table, header, width)):
+        shown = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        for i, columns in widths.items():
+            justify: JustifyMethod = "right" if table.is_number(i) else "left"
+            shown.add_column(Text(header[i]), justify=justify, width=columns, overflow="fold")
+        for row in table.rows:
+            if not number or any(row[i] for i in list(widths)[1:]):
+                shown.add_row(*[Text(row[i]) for i in widths])
+        if number:
+            out.print()
+        if out.is_terminal:
+            out.print(shown)
+            continue
+        # The width that print takes cannot exceed the console's, which is 80 without a terminal.
+        before, out.width = out.width, width
+        out.print(shown)
+        out.width = before
+
+
+def _blocks(table: TextTable, header: Sequence[str], width: int) -> Iterator[dict[int, int]]:
+    """Columns that fit side by side, each with its width; the first column is in every block."""
+    least, whole = [], []
+    for i, name in enumerate(header):
+        cells = [row[i] for row in table.rows]
+        # No figure, no name of a row and no word of a header is broken; settings and long remarks may be.
+        kept = cells if table.is_number(i) or not i else [word for cell in cells for word in cell.split()]
+        least.append(max([min(max(map(len, kept), default=1), _WIDEST), *map(len, name.split())]))
+        whole.append(max(len(name), *map(len, cells)))
+    start = 1
+    while start < len(header):
+        block, used = [0, start], least[0] + _GAP + least[start]
+        while block[-1] + 1 < len(header) and used + _GAP + least[block[-1] + 1] <= width:
+            block.append(block[-1] + 1)
+            used += _GAP + least[block[-1]]
+        start = block[-1] + 1
+        widths = {i: least[i] for i in block}
+        spare = max(width - used, 0)
+        for i in sorted(block, key=lambda i: whole[i] - least[i]):
+            added = min(max(whole[i] - least[i], 0), spare)
+            widths[i], spare = widths[i] + added, spare - added
+        yield widths

@@ -142,6 +142,11 @@ class JoinedComparison:
                 f"Nemenyi's test at {found.alpha:g}: mean ranks differ if they lie {found.critical_difference:.2f} or "
                 f"more apart (q = {found.q:.3f})."
             )
+            if found.p_value > found.alpha:
+                lines.append(
+                    f"Friedman's test finds no difference at {found.alpha:g}, so pairs of methods should not be told "
+                    "apart by Nemenyi's test."
+                )
             groups = [", ".join(self.labels[j] for j in group) for group in found.groups]
             lines += [f"No significant difference among {group}." for group in groups]
         if len(set(self.metrics)) > 1:

@@ -82,8 +82,16 @@ class OuterFolds:
             f"{_range([len(rows) for rows in sets])} {what}"
             for sets, what in ((self.train, "training"), (self.test, "test"))
         )
-        kind = "draws of the training set" if self.are_draws else "outer folds"
-        return f"{len(self.names)} {kind} ({sizes} samples)"
+        return f"{self.count_in_words()} ({sizes} samples)"
+
+    def count_in_words(self) -> str:
+        """Return number and kind of the folds, e.g. ``"20 draws of the training set"``."""
+        return f"{len(self.names)} {'draws of the training set' if self.are_draws else 'outer folds'}"
+
+    @property
+    def are_repeated(self) -> bool:
+        """Whether every sample is tested more than once, in several repeats of a cross-validation."""
+        return not self.are_draws and len(set(self.repeats)) > 1
 
 
 def _range(sizes: list[int]) -> str:

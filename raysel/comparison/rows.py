@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raysel.arrays import BoolArray, FloatArray
+from raysel.arrays import FloatArray
 from raysel.comparison.result import ComparisonResult, Member
-from raysel.metrics.ranks import selection_ranks
-from raysel.metrics.stability import Stability, nogueira_stability
+from raysel.metrics.stability import Stability
 from raysel.study.remarks import search_remarks
 from raysel.study.result import StudyResult
 
@@ -39,7 +38,7 @@ class MemberRow:
     stability : Stability or None
         Agreement of the top features over the outer folds; None if the method does not rank features.
     redundancy : float or None
-        Redundancy of the top features, mean over the outer folds; None if it was not recorded.
+        Redundancy of the top features, mean over the outer folds; None if it was not recorded or is undefined.
     n_tried : tuple of int
         Smallest and largest number of configurations that were tried for an outer fold.
     cpu_seconds : float or None
@@ -98,7 +97,8 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
     report = {name: np.array([refit.reported(name) for refit in outer], dtype=np.float64) for name in metrics}
     evaluation = study.config["evaluation"]
     n_features = () if evaluation["classifier"] == "native" else tuple(evaluation["n_features"])
-    selected = _selected(study)
+    top = study.default_top if study.ranks_features else None
+    redundancy = study.redundancy.get(top, float("nan")) if top else float("nan")
     cpu = [refit.cpu_seconds for refit in outer if refit.cpu_seconds is not None]
     winners = Counter(refit.name for refit in outer)
     return MemberRow(
@@ -107,42 +107,14 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
         {name: tests[:, i] for i, name in enumerate(labels)},
         report,
         n_features,
-        None if selected is None else study.default_top,
-        None if selected is None else nogueira_stability(selected),
-        _redundancy(study, n_features),
+        top,
+        None if top is None else study.stability(top),
+        redundancy if np.isfinite(redundancy) else None,
         _n_tried(study),
         float(np.median(cpu)) if cpu else None,
         tuple(winners.most_common()),
         {**_notes(member, study, n_features), **_undefined(report)},
     )
-
-
-def _scored(study: StudyResult) -> FloatArray | None:
-    """Feature scores of each outer fold's winner, 0 for constant features; None if a winner gives none."""
-    if any(refit.feature_scores is None for refit in study.outer):
-        return None
-    scores = np.array([refit.feature_scores for refit in study.outer], dtype=np.float64)
-    scores[:, study.constant] = 0.0
-    return scores
-
-
-def _selected(study: StudyResult) -> BoolArray | None:
-    """Whether each outer fold's winner selects each feature, shape (n_folds, d), as `FeatureRanking` has it."""
-    scores = _scored(study)
-    if scores is None:
-        return None
-    ranks = np.array([selection_ranks(row) for row in scores])
-    selected: BoolArray = (ranks <= study.default_top) & (scores > 0)
-    return selected
-
-
-def _redundancy(study: StudyResult, n_features: tuple[int, ...]) -> float | None:
-    """Mean redundancy of the top features over the outer folds on which it is defined."""
-    sizes = n_features or (study.default_top,)
-    place = sizes.index(study.default_top)
-    values = [refit.redundancy[place] for refit in study.outer if len(refit.redundancy) == len(sizes)]
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
 
 
 def _n_tried(study: StudyResult) -> tuple[int, int]:
@@ -177,9 +149,8 @@ def _winner_notes(study: StudyResult, n_features: tuple[int, ...]) -> Iterator[s
     missed = sum(refit.converged is False for refit in outer)
     if missed:
         yield f"{missed} of {n_folds} winners did not reach tol in max_iter iterations"
-    scores = _scored(study)
-    if scores is not None:
-        n_scored = (scores > 0).sum(axis=1)
+    if study.ranks_features:
+        n_scored = np.array([study.n_scored[refit.fold] for refit in outer])
         empty = int((n_scored == 0).sum())
         if empty:
             yield f"{empty} of {n_folds} winners select no feature"

@@ -36,8 +36,9 @@ class TextTable:
 
     def is_number(self, column: int) -> bool:
         """Return whether the cells of a column start with figures, so that they are aligned on the right."""
-        cells = [row[column] for row in self.rows if row[column]]
-        return column > 0 and all(cell[0] in "0123456789+-<" or cell.startswith(_NO_RESULT) for cell in cells)
+        cells = [row[column] for row in self.rows if row[column] not in ("", _NONE)]
+        figures = [cell for cell in cells if cell[0] in "0123456789+-<"]
+        return column > 0 and bool(figures) and all(c in figures or c.startswith((_NO_RESULT, _NONE)) for c in cells)
 
     def markdown(self) -> str:
         """Return the table in Markdown, its title above it."""
@@ -175,20 +176,26 @@ def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -
         interval = f"{found.mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]"
         p = {"plain": pair.p_plain, "corrected": pair.p_corrected}
         lines.append([label, interval, f"{found.sd:.3f}", p_in_words(p[main]), p_in_words(p[beside]), runs])
-    return TextTable(f"Difference to the reference, {comparison.reference}", header, lines)
+    return TextTable(f"Difference to the reference, {comparison.reference}: mean, SD and runs won", header, lines)
 
 
 def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow]) -> TextTable:
+    data = {label: comparison.studies[label].config["dataset"] for label in rows}
+    scalings = {own.get("scaling", _NONE) for own in data.values()}
+    has_only = any(own.get("only") for own in data.values())
+    header = ["method", "solver", "fixed parameters", *(["modalities"] if has_only else [])]
+    header += [*(["scaling"] if len(scalings) > 1 else []), "most frequent winner (folds)"]
     lines = []
     for member in comparison.finished:
-        config, row = comparison.studies[member.label].config, rows[member.label]
+        config, row, own = comparison.studies[member.label].config, rows[member.label], data[member.label]
         fixed = ", ".join(f"{name}={value}" for name, value in config["solver"].get("params", {}).items())
         name, count = row.winners[0]
-        most = f"{name or 'its only configuration'} ({count} of {len(row.scores)})"
-        lines.append([member.label, member.solver, fixed or _NONE, config["dataset"].get("scaling", _NONE), most])
-    return TextTable(
-        "Settings", ["method", "solver", "fixed parameters", "scaling", "most frequent winner (folds)"], lines
-    )
+        cells = [member.label, member.solver, fixed or _NONE]
+        cells += [", ".join(own.get("only") or ["all"])] if has_only else []
+        cells += [own.get("scaling", _NONE)] if len(scalings) > 1 else []
+        lines.append([*cells, f"{name} ({count} of {len(row.scores)})"])
+    title = "Settings" if len(scalings) > 1 else f"Settings; scaling of all methods: {scalings.pop()}"
+    return TextTable(title, header, lines)
 
 
 def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
@@ -198,11 +205,16 @@ def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs:
     tops = [(row.top, label) for label, row in rows.items() if row.top is not None]
     if tops:
         has_red = any(row.redundancy is not None for row in rows.values())
-        what = "RED (redundancy) and stability" if has_red else "Stability"
+        what = "Stability (Nogueira: 1 for the same features on all outer folds, 0 for random ones)"
+        if has_red:
+            what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
         parts = [f"of the top {top} features ({_listed(own, rows)})" for top, own in _grouped(tops).items()]
         yield f"{what}: {'; '.join(parts)}."
     if any(row.cpu_seconds is not None for row in rows.values()):
-        yield "CPU s a fit: median over the outer folds of the CPU time in which the winner is fitted."
+        yield (
+            "CPU s a fit: CPU seconds of the winner's fit on the outer training set, without its search; median over "
+            "the outer folds."
+        )
     if pairs:
         yield from _test_remarks(comparison, pairs)
     elif comparison.reference not in rows and rows:
@@ -213,27 +225,28 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
     folds = comparison.folds
     if folds is None:
         return
-    n_runs, n_tests = len(folds.names), sum(pair.test is not None for pair in pairs.values())
+    n_tests = sum(pair.test is not None for pair in pairs.values())
+    if not n_tests:
+        return
     ratio = f"n_test/n_train = {folds.ratio:.3g}"
     if folds.are_draws:
         yield (
-            f"Interval and main p value: plain paired t-test over {n_runs} draws of the training set. It speaks of "
+            f"Interval and main p value: plain paired t-test over {folds.count_in_words()}. It speaks of "
             "these samples only: it takes them as the whole population."
         )
-        power = ": above 1, it has next to no power" if folds.ratio > 1 else ""
+        power = ": at 1 and above, it has next to no power" if folds.ratio >= 1 else ""
         yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
     else:
         yield (
-            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {n_runs} outer folds, "
+            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.count_in_words()}, "
             f"{ratio}, because their training sets overlap."
         )
+        caution = "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
+        yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
+    if n_tests > 1:
         yield (
-            "Beside it: plain paired t-test, which takes the folds as independent; with repeats its p is far too small."
-        )
-    if n_tests:
-        yield (
-            f"All p values are after Holm's correction for {n_tests} {'tests' if n_tests > 1 else 'test'}; "
-            "tests.csv has them without it too. The intervals are not adjusted."
+            f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too. The "
+            "intervals are not adjusted."
         )
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from raysel.arrays import FloatArray
-from raysel.report.style import WARNING, short
+from raysel.report.style import WARNING, short, short_middle
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -26,7 +26,7 @@ _ROW = 0.27  # height of a member's row
 _LABEL = 0.19  # height of a label beside the curves
 _SMALL = 9.5  # points: size of all text but the title
 _LETTER = 0.08  # width of a letter of a label
-_LONGEST = 20  # letters of a label
+_LONGEST = 24  # letters of a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[f
             ax.plot([text], [at], color=colour, marker=marker, markersize=5, clip_on=False)
         else:
             ax.plot([edge, text + 0.015 * width], [at, at], color=colour, linestyle=dashes, clip_on=False)
-        label = short(member.label, _LONGEST)
+        label = short_middle(member.label, _LONGEST)
         ax.text(text + 0.03 * width, at, label, fontsize=_SMALL, va="center", parse_math=False, clip_on=False)
 
 
@@ -229,8 +229,10 @@ def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], score: str) -> None:
         values = member.scores
         ax.plot(values, np.full(len(values), y), "o", color="0.45", alpha=0.35, markersize=3.5, markeredgewidth=0)
         ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", color="0", markersize=4.5, elinewidth=1.2, capsize=2.5)
-    ax.set_yticks(range(len(ordered)), [short(m.label, _LONGEST) for m in ordered], fontsize=_SMALL, parse_math=False)
-    ax.set_xlabel(f"test {score}", fontsize=_SMALL)
+    labels = [short_middle(member.label, _LONGEST) for member in ordered]
+    ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
+    by_n = any(len(member.by_n) > 1 for member in ordered)
+    ax.set_xlabel(f"test {score}" + ("\nmean over the curve" if by_n else ""), fontsize=_SMALL)
     _finish_rows(ax, len(ordered))
 
 
@@ -242,7 +244,7 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str, 
         mean, lower, upper = member.difference
         if np.isfinite(lower):
             ax.plot([lower, upper], [y, y], color=_INTERVAL, linewidth=5, solid_capstyle="butt")
-        ax.plot([mean], [y], marker="D", color="#0072b2", markersize=3.5, linestyle="")
+        ax.plot([mean], [y], marker="D", color="#0072b2", markersize=2.5, linestyle="")
     if not any(member.difference for member in ordered):
         ax.text(0.5, 0.5, "no differences", fontsize=_SMALL, color="0.4", ha="center", transform=ax.transAxes)
     ax.set_yticks([])
@@ -254,7 +256,7 @@ def _finish_rows(ax: Axes, n_rows: int) -> None:
     ax.set_ylim(n_rows - 0.5, -0.5)
     ax.yaxis.set_minor_locator(NullLocator())
     ax.tick_params(axis="y", length=0)
-    ax.xaxis.set_major_locator(MaxNLocator(3))
+    ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     ax.grid(axis="x", color="0.9", linewidth=0.7)
     for y in range(1, n_rows, 2):
         ax.axhspan(y - 0.5, y + 0.5, color="0.96", zorder=0)

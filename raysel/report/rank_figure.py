@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from raysel.arrays import FloatArray
-from raysel.report.style import short
+from raysel.report.style import short, short_middle
 
 _WIDTH = 5.6  # inches, as all sizes here
 _LONGEST = 20  # letters of a label
@@ -54,7 +54,8 @@ def rank_figure(
     k = len(labels)
     order = np.argsort(mean_ranks, kind="stable").tolist()
     on_left = (k + 1) // 2
-    lines = textwrap.wrap(subtitle, 72)
+    unbroken = subtitle.replace(" = ", "\u00a0=\u00a0").replace(" <", "\u00a0<")  # no line ends within "p = 0.01"
+    lines = textwrap.wrap(unbroken, 72)
     top = 0.95 + 0.18 * len(lines)  # from the upper edge to the axis
     bars = 0.15 + _BAR * len(groups)
     height = top + bars + _STEP * on_left + 0.3
@@ -67,7 +68,7 @@ def rank_figure(
     ax.set_axis_off()
     ax.set_xlim(0, _WIDTH)
     ax.set_ylim(height, 0)
-    names = [short(label, _LONGEST) for label in labels]
+    names = [short_middle(label, _LONGEST) for label in labels]
     first, last = _axis(names, mean_ranks, order, on_left)
 
     def place(rank: float) -> float:

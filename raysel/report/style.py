@@ -36,6 +36,13 @@ def short(name: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
+def short_middle(name: str, longest: int) -> str:
+    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end."""
+    line = " ".join(name.split())
+    end = (longest - 1) // 2
+    return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
+
+
 def mean_and_sd(scores: Sequence[float]) -> str:
     """Return the mean of the folds' scores as text, with the standard deviation if there are several."""
     spread = f" ± {np.std(scores, ddof=1):.3f} (SD)" if len(scores) > 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import stats
 from small_comparisons import (
     MEMBERS,
@@ -22,6 +24,7 @@ from small_comparisons import (
 )
 
 import raysel
+from raysel.cli.comparison import print_comparison
 from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison.rows import RECONSTRUCTED, member_rows
@@ -208,6 +211,79 @@ def test_limitations_stand_where_the_figures_do(folder):
     assert f"| 6 {tried} |" in said
     undefined = "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."
     assert undefined in numbered
+
+
+def test_a_native_member_has_its_redundancy_where_numbers_of_features_are_common_to_all(folder):
+    def at_two_numbers(refit, _):
+        refit["redundancy"] = [0.25, 0.5]
+
+    change_refits(folder / "member2", at_two_numbers)
+    lines = list(read_journal(folder / "member2" / "journal.jsonl"))
+    lines[0]["config"]["evaluation"]["n_features"] = [4, 8]
+    write_lines(folder / "member2", lines)
+    row = member_rows(ComparisonResult.open(folder))["all pixels"]
+    assert (row.top, row.redundancy) == (8, 0.5)
+    assert row.n_features == ()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_every_cell_is_printed_whole_on_a_narrow_terminal(folder, width):
+    raw = read_members(folder)
+    raw["reference"] = raw["members"][0]["label"] = "MKL (least squares, inf)"
+    write_members(folder, raw)
+    found = ComparisonResult.open(folder)
+    console = Console(width=width, file=io.StringIO(), force_terminal=True, no_color=True, color_system=None)
+    print_comparison(found, console)
+    printed = console.file.getvalue()
+    text = comparison_text(found)
+    for table in text.tables[:2]:
+        cells = [cell.replace("_", " ") for line in [table.header, *table.rows] for cell in line]
+        words = {word for cell in cells for word in cell.split()}
+        assert not words - set(printed.split()), width
+        for row in table.rows:
+            assert f"\n{row[0]} " in printed
+            assert all(cell in printed for i, cell in enumerate(row) if table.is_number(i) and "no test" not in cell)
+    assert max(len(line.rstrip()) for line in printed.splitlines()) <= width
+
+
+def test_tables_are_100_columns_wide_where_the_output_is_no_terminal(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    raw = read_members(folder)
+    raw["reference"] = raw["members"][0]["label"] = "MKL (least squares, inf)"
+    raw["members"].append({**raw["members"][0], "label": "GP", "folder": "gp"})
+    write_members(folder, raw)
+    console = Console(file=io.StringIO(), soft_wrap=True, highlight=False)
+    print_comparison(ComparisonResult.open(folder), console)
+    table = console.file.getvalue().split("\n\n")[1].splitlines()
+    assert max(len(line.rstrip()) for line in table) in range(81, 101)
+    assert console.width == 80
+
+    # Where columns follow below, a member without a result has no empty row there.
+    narrow = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
+    print_comparison(ComparisonResult.open(folder), narrow)
+    scores = narrow.file.getvalue().split("Difference")[0].splitlines()
+    assert sum(line.startswith("method ") for line in scores) > 1
+    assert sum(line.startswith("GP ") for line in scores) == 1
+
+
+def test_the_plain_test_is_cautioned_against_only_where_folds_are_repeated(original, folder):
+    assert "far too small" not in text_of(original)
+    for i in range(3):
+        plan = json.loads((folder / f"member{i}" / "plan.json").read_text())
+        plan["folds"][2]["repeat"] = 1
+        (folder / f"member{i}" / "plan.json").write_text(json.dumps(plan))
+    assert "its p is far too small, because the folds are repeated" in text_of(folder)
+
+
+def test_settings_name_the_modalities_that_a_member_uses(folder):
+    assert "| solver | fixed parameters | most frequent winner" in text_of(folder)
+    assert "Settings; scaling of all methods: unit" in text_of(folder)
+    lines = list(read_journal(folder / "member2" / "journal.jsonl"))
+    lines[0]["config"]["dataset"] |= {"only": ["HOG"], "scaling": "zscore"}
+    write_lines(folder / "member2", lines)
+    said = text_of(folder)
+    assert "| all pixels | linear_svm | - | HOG | zscore |" in said
+    assert "| smr | max_iter=6 | all | unit |" in said
 
 
 def test_failed_and_unfinished_members_have_a_row_that_says_why(folder):

@@ -53,6 +53,14 @@ def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
         assert not (a.shrunk(1, 0.9).overlaps(b.shrunk(1, 0.9)))
 
 
+def test_long_labels_stay_distinct():
+    labels = [f"MKL (least squares of the kernels, {norm})" for norm in ("inf", "1", "2")]
+    members = [ShownMember(label, np.array([0.8, 0.9]), {}, None) for label in labels]
+    drawn = {tick.get_text() for tick in draw(members).axes[0].get_yticklabels()}
+    assert len(drawn) == 3
+    assert max(map(len, drawn)) <= 24
+
+
 def test_curves_and_rows_show_the_given_scores():
     members = shown(3, 1)
     figure = draw(members)
