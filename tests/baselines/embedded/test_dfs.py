@@ -140,6 +140,9 @@ def test_too_small_a_gamma_is_refused():
     dfs.check(30)
     with pytest.raises(ConfigError, match="20 samples of 30 features"):
         dfs.check_training(y)
+    dfs.check(20)
+    with pytest.raises(ConfigError, match="20 samples of 20 features"):
+        dfs.check_training(y)
     dfs.check(19)
     dfs.check_training(y)  # more samples than features
     DFS(gamma=5e-4).fit(X[:, :10], y)
