@@ -13,6 +13,7 @@ import scipy.linalg
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import Capabilities
 from raysel.base.iterative import IterativeEstimator
+from raysel.base.projections.components import warn_of_lost_directions
 from raysel.base.selector import Selector
 from raysel.errors import ConfigError
 from raysel.linalg.least_squares import centre_and_scale, expand, one_hot
@@ -98,6 +99,12 @@ class DFS(IterativeEstimator, Selector):
         Number of iterations.
     converged_ : bool
         Whether the last iteration met ``tol``.
+
+    Warns
+    -----
+    LinAlgWarning
+        If there are no more samples than features and some features have so much smaller a scale than others that their
+        scores are inaccurate.
 
     Raises
     ------
@@ -220,7 +227,13 @@ class DFS(IterativeEstimator, Selector):
         centred, _, constant, scale = centre_and_scale(X)
         centred = np.ascontiguousarray(centred[:, ~constant])
         gram = centred @ centred.T if len(X) <= centred.shape[1] else centred.T @ centred
-        rank = int(np.linalg.matrix_rank(gram, hermitian=True)) if centred.size else 0
+        rank = _rank(gram)
+        if rank < min(len(classes) - 1, *centred.shape):
+            # The rank does not depend on the scales of the features, but rounding of their squares may hide it.
+            scaled = centred / np.abs(centred).max(axis=0)
+            own, rank = rank, _rank(scaled @ scaled.T)
+            if len(X) <= centred.shape[1]:  # only the matrix of size n_samples mixes the scales
+                warn_of_lost_directions("the training set", own, rank)
         return PreparedDFS(centred, T / np.sqrt(T.sum(axis=0)), ~constant, scale, min(len(classes) - 1, rank))
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedDFS) -> Iterator[float]:
@@ -240,6 +253,11 @@ class DFS(IterativeEstimator, Selector):
         scale, varying = prepared.scale, prepared.varying
         self.components_ = expand(W.T / scale, varying)
         self.scores_ = expand(np.sqrt(energy) / scale, varying)
+
+
+def _rank(gram: FloatArray) -> int:
+    """Rank of samples or features, from the matrix of their inner products."""
+    return int(np.linalg.matrix_rank(gram, hermitian=True)) if gram.any() else 0
 
 
 def _dual_step(data: PreparedDFS, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -60,6 +60,11 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
     converged_ : bool
         Whether the last iteration met ``tol``.
 
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        From ``fit``: alpha vanishes in rounding beside the squares of the features.
+
     References
     ----------
     .. [1] Gabriel, "Generalised bilinear regression", Biometrika 85(3), 1998.
@@ -134,14 +139,18 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
         m, n = self._sides(prepared.X.shape[0])
         samples, sums, ones = prepared.X.reshape(m, n, -1), prepared.XY.reshape(c, m, n), np.ones((m, n))
         alpha = self.alpha / prepared.scale**2
+        turned, turned_sums = samples.transpose(1, 0, 2), sums.transpose(0, 2, 1)  # views: the samples are kept once
         V = np.linalg.svd(sums, full_matrices=False)[2][:, :1].transpose(0, 2, 1)
         while True:
-            # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.
-            U = left_factors(samples, orthonormal(V), ones, prepared.Y, sums, alpha)
-            U = orthonormal(U)
-            V = left_factors(
-                samples.transpose(1, 0, 2), U, ones.T, prepared.Y, sums.transpose(0, 2, 1), alpha
-            )  # views: the samples are kept once
+            try:
+                # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.
+                U = orthonormal(left_factors(samples, orthonormal(V), ones, prepared.Y, sums, alpha))
+                V = left_factors(turned, U, ones.T, prepared.Y, turned_sums, alpha)
+            except np.linalg.LinAlgError as error:
+                raise np.linalg.LinAlgError(
+                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
+                    f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
+                ) from error
             P = (U @ V.transpose(0, 2, 1)).reshape(c, -1)
             self._keep(P, prepared)
             yield float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -116,6 +117,16 @@ class GLSPFS(IterativeEstimator, LinearSelector):
     converged_ : bool
         Whether the last iteration met ``tol``.
 
+    Warns
+    -----
+    UserWarning
+        If no feature has a standard deviation of 1e-8 or more: all scores are 0.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        From ``fit``: sparsity vanishes in rounding beside the z-scores.
+
     References
     ----------
     .. [1] Liu, Wang, Zhang, Yin, Liu, "Global and local structure preservation for feature selection",
@@ -198,6 +209,13 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         mean, centred = centre(X)
         deviation = np.linalg.norm(centred, axis=0) / np.sqrt(len(X) - 1)
         used = deviation >= LEAST_DEVIATION
+        if deviation.any() and not used.any():
+            warnings.warn(
+                f"All features are left out, as their standard deviations are below {LEAST_DEVIATION:g}; the largest is"
+                f" {deviation.max():.1e}. Scale the features (e.g. to z-scores).",
+                UserWarning,
+                stacklevel=2,
+            )
         mean, deviation = mean[used], deviation[used]
         rows: FloatArray = centred[:, used] / deviation
         correlations = np.linalg.norm(rows.T @ T, axis=1)
@@ -248,7 +266,12 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         alpha = n * self.sparsity * unit
         weights = np.ones(len(features))  # the authors' start
         while True:
-            W, dual = weighted_ridge_with_dual(features, targets, weights, alpha)
+            try:
+                W, dual = weighted_ridge_with_dual(features, targets, weights, alpha)
+            except np.linalg.LinAlgError as error:
+                raise np.linalg.LinAlgError(
+                    f"sparsity={self.sparsity:g} vanishes in rounding beside the z-scores: raise sparsity."
+                ) from error
             energy = np.einsum("cj,cj->j", W, W)
             self._keep(W, energy, prepared)
             loss = alpha**2 * float((dual**2).sum()) + residual

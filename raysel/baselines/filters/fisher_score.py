@@ -195,14 +195,14 @@ def greedy_set(centred: FloatArray, between: FloatArray, gamma: float, n_ranked:
         Rise of J by each.
     """
     d = centred.shape[1]
-    n_ranked = min(n_ranked, d)
+    n_ranked, single = min(n_ranked, d), _single(centred, between, gamma)
     left, remaining = between.copy(), _energies(centred) + gamma
     open_, least = centred.any(axis=0), _EXPLAINED * remaining
     rows, order, gains = np.empty((n_ranked, d)), np.empty(n_ranked, dtype=np.int64), np.empty(n_ranked)
     for k in range(n_ranked):
         open_ &= remaining > least
         rise = np.divide(_energies(left), remaining, out=np.full(d, -np.inf), where=open_)
-        best = first_largest(rise)
+        best = first_largest(rise, single)
         if not rise[best] > 0.0:
             return order[:k], gains[:k]
         row = centred[:, best] @ centred - rows[:k, best] @ rows[:k]

@@ -6,17 +6,19 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray
 
-#: Values that differ by less than this share of the largest are equal: rounding must not decide between copies.
+#: Values that differ by less than this share of their size are equal: rounding must not decide between copies.
 _TIED = 1e-10
 
 
-def first_largest(values: FloatArray) -> int:
+def first_largest(values: FloatArray, sizes: FloatArray | float = 1.0) -> int:
     """Index of the largest value; of values that are equal up to rounding the first.
 
     Parameters
     ----------
     values : ndarray of shape (n_features,)
         Value of each candidate; -inf for features that are none.
+    sizes : ndarray of shape (n_features,) or float, default=1.0
+        Size of the terms whose difference each value is, in the same units: it bounds the value's rounding error.
 
     Returns
     -------
@@ -29,8 +31,9 @@ def first_largest(values: FloatArray) -> int:
     >>> first_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
     1
     """
-    largest = values.max()
-    return int(np.argmax(values >= largest - _TIED * max(1.0, abs(largest))))
+    best = int(values.argmax())
+    size = max(float(np.broadcast_to(sizes, values.shape)[best]), abs(float(values[best])))
+    return int(np.argmax(values >= values[best] - _TIED * size))
 
 
 def order_scores(order: IntArray, others: FloatArray) -> FloatArray:

@@ -94,9 +94,10 @@ class Aggregate(IterativeEstimator, TaskProjector):
     Warns
     -----
     LinAlgWarning
-        If ``criterion`` is "ratio_trace", ``shrinkage`` is 0 and S_w is singular: if ``intermediate_dim`` exceeds
-        n_i - 1 in every task of n_i samples, or the pooled samples have too few degrees of freedom within classes.
-        The classes of the training set are then separated without error, which says nothing of other samples.
+        If ``criterion`` is "ratio_trace", ``shrinkage`` is 0 and S_w is singular: the pooled samples have too few
+        degrees of freedom within classes, so that the classes of the training set are separated without error, which
+        says nothing of other samples; or ``intermediate_dim`` and the number of columns exceed n_i - 1 in every task of
+        n_i samples, so that the tasks are not reduced and S_w is singular in ``intermediate_dim`` dimensions.
 
     References
     ----------
@@ -186,23 +187,30 @@ class Aggregate(IterativeEstimator, TaskProjector):
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Check that ``n_components`` is at most the number of samples minus that of the tasks.
+        """Check that a training set of these labels has ``n_components`` directions.
 
         Parameters
         ----------
         y : ndarray of shape (n_samples,)
             Labels of the training set.
         tasks : ndarray of int, shape (n_samples,), default=None
-            Task of each sample; not used.
+            Task of each sample; None for data of one task.
 
         Raises
         ------
         ConfigError
-            If ``n_components`` is too large.
+            If ``n_components`` exceeds the number of samples minus that of the tasks or, for the ratio trace, the sum
+            over tasks of the number of classes minus 1.
         """
-        if self.n_components is not None:
-            n, m = len(y), len(self.tasks or [""])
-            component_numbers(self.n_components, [(f"the pooled training sets of {n} samples", n - m)])
+        if self.n_components is None:
+            return
+        n, m = len(y), len(self.tasks or [""])
+        component_numbers(self.n_components, [(f"the pooled training sets of {n} samples", n - m)])
+        if self.criterion == "ratio_trace":
+            owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
+            spanned = sum(len(np.unique(y[owners == i])) - 1 for i in np.unique(owners))
+            limited = f"the pooled training sets, whose class means span {spanned} directions"
+            component_numbers(self.n_components, [(limited, spanned)])
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
         widest = max(widths, key=lambda name: widths[name])
@@ -274,14 +282,19 @@ class Aggregate(IterativeEstimator, TaskProjector):
     def _warn_if_singular(self, samples: Sequence[TaskSamples], scatter: ScatterRange) -> None:
         dim = self.intermediate_dim
         freedom = sum(len(task.y) - len(task.classes) for task in samples)
-        if dim is not None and all(dim > len(task.y) - 1 for task in samples):
-            reason = f"intermediate_dim={dim} exceeds the number of samples minus 1 of every task"
-        elif freedom < scatter.rank:
+        if freedom < scatter.rank:
+            where = ""
             reason = f"the pooled data have rank {scatter.rank}, but only {freedom} degrees of freedom within classes"
+        elif dim is not None and all(min(dim, task.X.shape[1]) > len(task.y) - 1 for task in samples):
+            where = f" in {dim} dimensions"
+            reason = (
+                f"intermediate_dim={dim} exceeds the number of samples minus 1 of every task, so that no task is"
+                f" reduced and the pooled data have rank {scatter.rank}"
+            )
         else:
             return
         warnings.warn(
-            f"the within-class scatter is singular: {reason}. Reduce intermediate_dim or increase shrinkage.",
+            f"the within-class scatter is singular{where}: {reason}. Reduce intermediate_dim or increase shrinkage.",
             LinAlgWarning,
             stacklevel=2,
         )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.linalg
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import TENSOR, Capabilities
 from raysel.base.one_shot import OneShotEstimator
 from raysel.base.projections.fitted import FittedProjection
@@ -189,6 +189,36 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
                     f"n_components=({k}, {l}) does not fit samples of shape ({a}, {b}): give at most ({a}, {b})."
                 )
 
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
+        """Check that a training set of this size can span ``n_components`` directions.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Labels of the training set.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            Not used.
+
+        Raises
+        ------
+        ConfigError
+            If ``n_components`` is too large; `check` finds what exceeds a side.
+        """
+        if self.n_components is None:
+            return
+        n, wanted = len(y), self._components(vectors=self.shape is None or self.shape[1] == 1)
+        if self.shape is None:
+            most = (n, 1)  # n - 1 if there are more features than samples, which is not known here
+        else:
+            a, b = self._sides(0)
+            most = ((n - 1) * b if a > n * b else a), ((n - 1) * a if b > n * a else b)
+        if wanted[0] > most[0] or wanted[1] > most[1]:
+            raise ConfigError(
+                f"n_components=({wanted[0]}, {wanted[1]}) does not fit a training set of {n} samples, which vary in no"
+                f" more than {most[0]} directions of the rows and {most[1]} of the columns: give at most"
+                f" ({most[0]}, {most[1]})."
+            )
+
     def _sides(self, n_features: int) -> tuple[int, int]:
         return (n_features, 1) if self.shape is None else _pair("shape", self.shape)
 
@@ -315,7 +345,7 @@ def _range(matrices: FloatArray, axis: int) -> FloatArray | None:
 
 def _pair(name: str, given: Sequence[int] | None) -> tuple[int, int]:
     """Convert a parameter to a pair of positive integers."""
-    sides = tuple(given or ())
+    sides = () if given is None else tuple(given)
     if len(sides) != 2 or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides):
         raise ConfigError(f"{name}={given!r} must be two positive whole numbers, e.g. (4, 3).")
     return int(sides[0]), int(sides[1])

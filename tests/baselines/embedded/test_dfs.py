@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import eigh, subspace_angles
+from scipy.linalg import LinAlgWarning, eigh, subspace_angles
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from raysel.baselines.embedded.dfs import DFS
@@ -110,6 +110,21 @@ def test_where_no_feature_varies_all_scores_are_zero():
     assert dfs.components_.shape == (0, 4)
 
 
+@pytest.mark.parametrize("factor", [1e8, 1e12])
+def test_a_feature_of_huge_scale_does_not_hide_the_others(factor):
+    X, y = samples(5, 60, 10, 4)
+    X -= X.mean(axis=0)
+    huge = X * np.r_[factor, np.ones(9)]
+    dfs = DFS(tol=1e-10, max_iter=500).fit(huge, y)
+    assert dfs.components_.shape == (3, 10)
+    # The penalty of the huge feature vanishes: it scores as it does for any other large factor.
+    large = DFS(tol=1e-10, max_iter=500).fit(X * np.r_[1e5, np.ones(9)], y)
+    np.testing.assert_allclose(dfs.scores_[1:], large.scores_[1:], rtol=1e-3)
+    X, y = samples(5, 20, 30, 4)
+    with pytest.warns(LinAlgWarning, match="Scale the features"):
+        assert DFS().fit(X * np.r_[factor, np.ones(29)], y).components_.shape == (3, 30)
+
+
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_gamma_belongs_to_the_units_of_the_features(p):
     X, y = samples(3, 20, 30)
@@ -124,6 +139,9 @@ def test_too_small_a_gamma_is_refused():
     dfs = DFS(gamma=5e-4)
     dfs.check(30)
     with pytest.raises(ConfigError, match="20 samples of 30 features"):
+        dfs.check_training(y)
+    dfs.check(20)
+    with pytest.raises(ConfigError, match="20 samples of 20 features"):
         dfs.check_training(y)
     dfs.check(19)
     dfs.check_training(y)  # more samples than features

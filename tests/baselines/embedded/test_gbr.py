@@ -86,6 +86,12 @@ def test_features_that_do_not_vary_with_the_classes():
     assert len(np.unique(constant.predict(np.ones((6, 4))))) == 1
 
 
+def test_an_alpha_that_rounding_swallows_is_named():
+    X, y = samples(2, 4, (5, 4))
+    with pytest.raises(np.linalg.LinAlgError, match=r"alpha=1e-25 vanishes .* raise alpha, or divide the features by"):
+        BilinearRegression((5, 4), alpha=1e-25).fit(X, y)
+
+
 @pytest.mark.parametrize(("data", "accuracy"), [("orl", 0.9), ("usps", 0.8)])
 def test_real_images(request, data, accuracy):
     X, y, shape = request.getfixturevalue(data)

@@ -114,6 +114,12 @@ def test_features_that_hardly_vary_are_left_out():
     assert len(np.unique(constant.predict(X))) == 1
 
 
+def test_leaving_out_all_features_is_warned_of():
+    X, y = samples(6, 20, 6)
+    with pytest.warns(UserWarning, match=r"standard deviations are below 1e-08; the largest is .*Scale the features"):
+        assert not GLSPFS().fit(1e-12 * X, y).scores_.any()
+
+
 @pytest.mark.parametrize(("data", "accuracy"), [("orl", 0.95), ("usps", 0.85)])
 def test_real_images(request, data, accuracy):
     X, y, _ = request.getfixturevalue(data)

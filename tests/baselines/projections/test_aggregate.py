@@ -119,7 +119,7 @@ def test_the_defaults_are_those_without_the_new_parameters():
 def test_a_singular_within_class_scatter_is_warned_of():
     tasks = [make_task(9, n=12, D=30), make_task(10, n=9, D=40, c=3)]
     exceeds = "intermediate_dim=12 exceeds the number of samples minus 1 of every task"
-    with pytest.warns(LinAlgWarning, match=f"within-class scatter is singular: {exceeds}"):
+    with pytest.warns(LinAlgWarning, match=f"within-class scatter is singular in 12 dimensions: {exceeds}"):
         Aggregate(intermediate_dim=12, criterion="ratio_trace").fit_tasks(tasks)
     few = [make_task(11, n=8, D=30), make_task(12, n=40, D=40, c=20)]
     freedom = "the pooled data have rank 30, but only 24 degrees of freedom within classes"
@@ -130,6 +130,8 @@ def test_a_singular_within_class_scatter_is_warned_of():
         Aggregate(intermediate_dim=5, criterion="ratio_trace").fit_tasks(tasks)
         Aggregate(intermediate_dim=12, criterion="ratio_trace", shrinkage=0.1).fit_tasks(tasks)
         Aggregate(intermediate_dim=12).fit_tasks(tasks)
+        # Nothing is singular where the tasks have fewer columns than samples, whatever dimension they are reduced to.
+        Aggregate(intermediate_dim=300, criterion="ratio_trace").fit_tasks([make_task(9), make_task(10, n=40, D=7)])
 
 
 def test_the_singular_scatter_separates_the_training_set_without_error():
@@ -150,6 +152,14 @@ def test_bad_parameters_are_named():
         Aggregate(criterion="trace").check(10)
     with pytest.raises(ConfigError, match=r"whose class means span 3 directions: give at most 3"):
         Aggregate(n_components=5, criterion="ratio_trace").fit(X, y)
+    with pytest.raises(ConfigError, match=r"whose class means span 3 directions: give at most 3"):
+        Aggregate(n_components=5, criterion="ratio_trace").check_training(y)
+    Aggregate(n_components=5).check_training(y)
+    two = Aggregate({"a": 5, "b": 5}, n_components=4, criterion="ratio_trace")
+    codes, tasks = np.array([0, 1, 2] * 2 + [0, 1, 2] * 2), np.repeat([0, 1], 6)
+    two.check_training(codes, tasks)
+    with pytest.raises(ConfigError, match="class means span 4 directions"):
+        two.set_params(n_components=5).check_training(codes, tasks)
 
 
 def test_real_faces_of_two_data_sets(real_data):

@@ -115,6 +115,28 @@ def test_too_many_components_and_wrong_shapes_are_refused():
         TwoDimensionalLDA(n_components=7).fit(wide, [0, 1, 2, 0, 1, 2])
 
 
+def test_more_components_than_few_samples_span_are_refused_before_the_fit():
+    y = np.arange(6) % 3
+    wide = np.random.default_rng(0).standard_normal((6, 60))
+    for shape, most in [((30, 2), (10, 2)), ((2, 30), (2, 10)), ((6, 10), (6, 10)), ((60, 1), (5, 1))]:
+        model = TwoDimensionalLDA(shape, most)
+        model.check_training(y)
+        assert model.fit(wide, y).ranks_.tolist() == [list(most)]
+        for extra in [(1, 0), (0, 1)]:
+            with pytest.raises(ConfigError, match=rf"6 samples.*give at most \({most[0]}, {most[1]}\)"):
+                TwoDimensionalLDA(shape, np.add(most, extra)).check_training(y)
+    with pytest.raises(ConfigError, match=r"n_components=\(7, 1\) does not fit a training set of 6 samples"):
+        TwoDimensionalLDA(n_components=7).check_training(y)
+    TwoDimensionalLDA().check_training(y)
+
+
+def test_shapes_and_components_may_be_arrays():
+    X, y = draw(3)
+    pairs = TwoDimensionalLDA((5, 4), (2, 3)).fit(X, y)
+    arrays = TwoDimensionalLDA(np.array([5, 4]), np.array([2, 3])).fit(X, y)
+    np.testing.assert_array_equal(arrays.projections_[0], pairs.projections_[0])
+
+
 def test_degenerate_classes_and_features():
     X, y = draw(4)
     with pytest.raises(DataError, match="all features are constant"):
