@@ -14,6 +14,7 @@ from raysel.launch import check_resources, make_executor, make_listeners, output
 from raysel.study.definition import Study
 from raysel.study.result import StudyResult
 from raysel.study.stored import StoredStudy
+from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
 
@@ -142,6 +143,13 @@ def open_study(path: str | Path) -> StudyResult:
     DirectoryError
         If the directory holds no study, or its journal is damaged.
     """
+    comparison = ComparisonDirectory(Path(path))
+    if comparison.members.exists():
+        folders = ", ".join(entry.folder for entry in comparison.read().members)
+        raise DirectoryError(
+            f"{path} holds a comparison of several studies; give the folder of one of its members ({folders}), or open "
+            "it with open_comparison."
+        )
     return StudyResult.open(path)
 
 

@@ -20,7 +20,7 @@ from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, S
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import check_resources, output_directory
-from raysel.report.progress import ProgressLine
+from raysel.report.progress import ProgressLine, counted
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -67,6 +67,11 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         directory = _directory_to_resume(arguments)
         if asks_for_comparison(arguments):
             return compare(arguments, console, out)
+        if directory and ComparisonDirectory(directory.path).members.exists():
+            raise DirectoryError(
+                f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
+                "one with `compare`, or none to resume with that in the directory."
+            )
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         if arguments.dry_run:
             for line in describe(study):
@@ -123,7 +128,9 @@ def _directory_to_resume(arguments: argparse.Namespace) -> StudyDirectory | None
         return None
     directory = StudyDirectory(Path(arguments.resume))
     if not arguments.config and not directory.config.exists():
-        raise DirectoryError(f"{directory.path} holds no study; give --resume the directory of a study.")
+        raise DirectoryError(
+            f"{directory.path} holds no study; give --resume the directory of a study or of a comparison."
+        )
     return directory
 
 
@@ -174,7 +181,7 @@ def _progress_kept(path: Path | None) -> str:
         return "No study was started."
     n = StoredStudy.read(StudyDirectory(path)).n_trials
     return (
-        f"{n} trial{'' if n == 1 else 's'} had ended and {'is' if n == 1 else 'are'} kept; "
+        f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; "
         f"resume with: python -m raysel.tune --resume {shlex.quote(str(path))}"
     )
 

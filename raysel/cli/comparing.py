@@ -18,7 +18,7 @@ from raysel.comparison.result import ComparisonResult
 from raysel.config import is_comparison
 from raysel.errors import DirectoryError
 from raysel.execution.signals import was_terminated
-from raysel.report.progress import ProgressLine, duration
+from raysel.report.progress import ProgressLine, counted, duration
 from raysel.study.cost import estimate_cost
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import comparison_status
@@ -120,8 +120,8 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
     yield f"memory    {n_bytes / 2**20:.0f} MiB shared by all workers, at most"
     slots = max(map(n_slots, comparison.studies.values()))
     yield (
-        f"cost      {'at most about' if at_most else 'about'} {duration(seconds)} on the {slots} "
-        f"slot{'s' if slots > 1 else ''} of this machine: {n_fits} fits, from pilot fits"
+        f"cost      {'at most about' if at_most else 'about'} {duration(seconds)} on the "
+        f"{counted(slots, 'slot')} of this machine: {n_fits} fits, from pilot fits"
     )
     for note, labels in notes.items():
         whose = "" if len(labels) == len(comparison.studies) else f" ({', '.join(labels)})"
@@ -157,6 +157,7 @@ def _progress_kept(path: Path | None) -> str:
         n_finished += stored is not None and stored.status == "finished"
         n_trials += stored.n_trials if stored else 0
     return (
-        f"{n_finished} of {len(entries)} members have finished, and {n_trials} trials are kept; resume with: "
+        f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')} "
+        f"{'is' if n_trials == 1 else 'are'} kept; resume with: "
         f"python -m raysel.tune --resume {shlex.quote(str(path))}"
     )

@@ -11,7 +11,7 @@ import numpy as np
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.registry import solver_capabilities
 from raysel.data.layouts import Modalities, Tensor
-from raysel.report.progress import duration
+from raysel.report.progress import counted, duration
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
 from raysel.study.remarks import storage_remedy
@@ -105,7 +105,7 @@ def method_in_words(study: Study) -> str:
     config = study.config
     each = " on each outer fold" if config.search.adaptive else ""
     stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
-    number = f"{study.n_configurations} configurations"
+    number = counted(study.n_configurations, "configuration")
     origin = (
         "; reconstructed, the authors' code was not found"
         if solver_capabilities(config.solver.name).reconstructed
@@ -148,10 +148,10 @@ def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[s
     size = f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features})"
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
-    tried = f"{study.n_configurations} configurations{where} x {inner} inner fits"
+    tried = f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
     yield f"{study.config.name}: {tried} on {size} -> {path}"
     if stored:
-        yield f"{stored.n_trials} of {study.n_trials} trials are done"
+        yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     yield from warnings(study)
     yield _in_words(study, estimate_cost(study, stored.n_trials if stored else 0))
 
@@ -160,7 +160,7 @@ def _in_words(study: Study, cost: CostEstimate) -> str:
     slots = n_slots(study)
     about = "at most about" if cost.at_most else "about"
     return (
-        f"{about} {duration(cost.seconds / slots)} on the {slots} slot{'s' if slots > 1 else ''} of this machine: "
+        f"{about} {duration(cost.seconds / slots)} on the {counted(slots, 'slot')} of this machine: "
         f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit"
     )
 

@@ -19,6 +19,7 @@ from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
 from raysel.launch import check_resources, make_executor
+from raysel.report.progress import counted
 from raysel.study.definition import Study
 from raysel.study.recording import mlflow_uri, resumed_record
 from raysel.study.stored import StoredStudy
@@ -61,7 +62,7 @@ def run(
     directory = ComparisonDirectory(path)
     uri = mlflow_uri(comparison.first.config)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=time.time())
-    with directory.create():
+    with directory.create(comparison.folders.values()):
         _write_first_files(comparison, directory, record)
         return _Course(comparison, directory, address, listeners).run(record)
 
@@ -188,7 +189,7 @@ class _Course:
                 uploader.follow(member)
             return record
         self._start_ray(study)
-        self._say(f"{head}: {study.config.solver.name}, {_counted(study.n_configurations, 'configuration')}")
+        self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
             executor = make_executor(study, self._address)
             if stored is None:
@@ -198,7 +199,7 @@ class _Course:
             self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
         except RayselError as failure:
             error = str(failure)
-        except Exception as failure:  # a defect of one method must not end the others  # noqa: BLE001
+        except (Exception, SystemExit) as failure:  # a method that fails must not end the others  # noqa: BLE001
             error = f"{type(failure).__name__}: {failure}"
         if error is not None:
             self._say(f"{head} failed: {error}")
@@ -226,10 +227,6 @@ class _Course:
     def _say(self, text: str) -> None:
         for listener in self._listeners:
             listener.message(text)
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _named_uri(config: ComparisonConfig) -> str | None:

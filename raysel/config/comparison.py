@@ -25,6 +25,18 @@ MemberKeys: TypeAlias = dict[str, Any]
 _SECTIONS = ("dataset", "evaluation", "search")
 #: What a member may change: sections and keys.
 _ALLOWED = ("solver", "evaluation", "search", "dataset.scaling", "dataset.only")
+_OF_ALL = "a member cannot change this key, which is for the whole comparison; set it beside `compare`"
+#: Why a member cannot change a key or a section that has no influence on samples, labels, folds and seed.
+_REASONS = {
+    "evaluation.metric": (
+        "a member cannot change this key, because the members are compared by one metric; set it beside `compare`"
+    ),
+    "name": (
+        "a member cannot change this key, because its label names it; the name of its solver belongs below `solver`, "
+        "e.g. solver: {name: smr}"
+    ),
+    **dict.fromkeys(["output", "tracking"], f"{_OF_ALL}, for all members"),
+}
 #: Folders of a comparison that are not a member's.
 _RESERVED = frozenset({"comparison"})
 _LONGEST_LABEL, _LONGEST_NAME = 60, 100
@@ -148,12 +160,20 @@ def load_comparison(
     ConfigError
         If the file cannot be read, or keys or values are invalid; lists all of them, with the member.
     """
-    raw, origin = read_raw(source.to_dict() if isinstance(source, ComparisonConfig) else source, overrides)
+    source = source.to_dict() if isinstance(source, ComparisonConfig) else source
+    raw, origin = read_raw(source, overrides)
     if raw.get("compare") is None:
         raise ConfigError(f"{origin}: `compare`, which names the members of a comparison, is missing; use run_study.")
     members = raw.pop("compare")
     raw = without_null(raw)
-    if isinstance(members, dict):  # a member set to None is left out; a None within a member unsets a common key
+    if isinstance(members, dict):  # an override sets a member to None to leave it out
+        written = read_raw(source)[0].get("compare")
+        for label, keys in members.items():
+            if keys is None and isinstance(written, dict) and label in written and written[label] is None:
+                raise ConfigError(
+                    f"{origin}:\n  compare.{label}: there are no keys below this label; indent its keys below it, give "
+                    "it at least `solver`, or remove it"
+                )
         members = {label: keys for label, keys in members.items() if keys is not None}
         raw.setdefault("reference", next(iter(members), None))
     try:
@@ -231,6 +251,11 @@ def _refusals(config: ComparisonConfig) -> Iterator[str]:
                 "at its ends"
             )
         for key, value in keys.items():
+            if key == "evaluation" and value is None:
+                yield (
+                    f"compare.{label}.evaluation: null would unset `metric` too, by which the members are compared; "
+                    "unset single keys, e.g. evaluation: {n_features: null}"
+                )
             dotted = [f"{key}.{name}" for name in value] if _is_section(key, value) else [key]
             yield from (f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name)))
     if config.reference not in config.compare:
@@ -245,10 +270,8 @@ def _refused(key: str) -> str:
     if section not in StudyConfig.model_fields:
         near = difflib.get_close_matches(section, (*_SECTIONS, "solver"), 1)
         return f"unknown key; did you mean `{near[0]}`?" if near else f"unknown key; a member has {allowed}"
-    if key == "evaluation.metric":
-        return (
-            "a member cannot change this key, because the members are compared by one metric; set it beside `compare`"
-        )
+    if reason := _REASONS.get(key) or _REASONS.get(section):
+        return reason
     if section in ("solver", "evaluation", "search") or key in _ALLOWED:
         return ""
     if section == "dataset" and name and name.partition(".")[0] not in DatasetConfig.model_fields:

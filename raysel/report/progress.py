@@ -97,6 +97,29 @@ def progress_line(progress: Progress) -> str:
     return " · ".join(parts)
 
 
+def counted(n: int, what: str) -> str:
+    """Return a number with what is counted, in the plural unless it is 1.
+
+    Parameters
+    ----------
+    n : int
+        Number.
+    what : str
+        Word in the singular whose plural ends in s.
+
+    Returns
+    -------
+    str
+        Text such as ``"2 trials"``.
+
+    Examples
+    --------
+    >>> counted(1, "trial"), counted(0, "trial")
+    ('1 trial', '0 trials')
+    """
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """Return a duration as text in a suitable unit.
 

@@ -12,6 +12,7 @@ from small_studies import ENDLESS, write_yaml
 
 from raysel.comparing import course
 from raysel.comparing.api import prepare_comparison
+from raysel.select import main as select_main
 from raysel.solvers.smr.smr import SMR
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import replay_comparison
@@ -27,10 +28,11 @@ def test_the_dry_run_lists_every_member_and_the_sum(here, capsys):
     assert out.startswith("data      few: 80 samples x 64 features\n")
     assert "members   3, tested against SMR, small" in out
     rows = re.findall(
-        r"^  (\S.*?) +(\w+), (\d+) configurations \(grid\): (\d+) fits of up to .*, about ", out, re.MULTILINE
+        r"^  (\S.*?) +(\w+), (\d+) configurations? \(grid\): (\d+) fits of up to .*, about ", out, re.MULTILINE
     )
     assert rows == [("SMR, small", "smr", "4", "27"), ("SVM", "linear_svm", "1", "9"), ("z", "smr", "4", "27")]
     assert "on the 1 slot of this machine: 63 fits" in out
+    assert " 1 configuration (grid)" in out
     assert {path.name for path in here.iterdir()} == {"few.npz", "few.yaml"}
 
 
@@ -57,6 +59,18 @@ def test_the_command_says_what_was_found_and_where(finished):
         assert re.search(rf"{label} \({number} of 3\): test accuracy {mean:.3f} ± \d\.\d\d\d \(SD\)\n", finished.out)
     assert "comparison compared/comparison/ (comparison.md, " in finished.out
     assert "not all runs are uploaded" not in finished.out
+
+
+def test_what_is_for_a_study_says_that_the_directory_holds_a_comparison(finished, here, capsys):
+    write_yaml(here / "study.yaml")
+    assert main(["study.yaml", "--resume", str(finished.study)]) == 2
+    assert "holds a comparison, and study.yaml is the configuration of one study" in capsys.readouterr().err
+    assert select_main([str(finished.study)]) == 2
+    said = capsys.readouterr().err
+    assert "holds a comparison of several studies; give the folder of one of its members" in said
+    assert "(smr-small, svm, z)" in said
+    assert main(["few.yaml", "--output", str(finished.study)]) == 2
+    assert "already holds a comparison" in capsys.readouterr().err
 
 
 def client_of(uri: str):

@@ -123,6 +123,31 @@ def test_a_member_that_fails_says_why_and_the_others_run(here):
     assert sum(r["kind"] == "study" for r in records) == n_starts + 1
 
 
+@pytest.mark.usefixtures("offline")
+def test_a_method_that_ends_python_does_not_end_the_other_members(here, monkeypatch):
+    (here / "leaving.py").write_text(
+        "from sklearn.svm import LinearSVC\n"
+        "class Leaving(LinearSVC):\n"
+        "    def fit(self, X, y):\n"
+        "        if len(X) > 35:\n"
+        "            raise SystemExit(3)\n"
+        "        return super().fit(X, y)\n"
+    )
+    monkeypatch.syspath_prepend(here)
+    source = raw_comparison()
+    source["compare"] = {"leaves": {"solver": {"name": "leaving.Leaving"}}, "SVM": source["compare"]["SVM"]}
+    result = run_comparison(source, output="compared", progress=False)
+    assert [member.label for member in result.finished] == ["SVM"]
+    assert members(here / "compared")["leaves"]["error"]
+
+
+def test_a_study_in_the_folder_of_a_member_is_not_taken_for_it(finished, here):
+    shutil.copytree(finished.study / "svm", here / "compared" / "svm")
+    with pytest.raises(DirectoryError, match="compared/svm already holds a study; nothing was overwritten"):
+        run_comparison("few.yaml", output="compared", progress=False)
+    assert not (here / "compared" / "members.json").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_every_member_failing_is_a_failure(here):

@@ -117,7 +117,7 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name(overr
     said = refusal(raw(), f"compare.SMR.{override}")
     shown = key if key.startswith("dataset") else key.partition(".")[0]
     assert f"compare.SMR.{shown}: a member cannot change this key" in said
-    assert "set it beside `compare`, for all members" in said
+    assert "beside `compare`, for all members" in said or "name=" in override
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,23 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name(overr
         ("compare.SMR.search.method=path ways", "compare.SMR.search.method: "),
         ("compare.SMR=3", "compare.SMR: input should be a mapping of keys to values, not 3"),
         ("compare={a: {solver: {name: smr}}}", "compare: mapping should have at least 2 items, not 1"),
+        ("compare.SMR.evaluation=null", "compare.SMR.evaluation: null would unset `metric` too"),
+        ("compare.SMR.name=smr", "because its label names it; the name of its solver belongs below `solver`"),
+        ("compare.SMR.output=here", "compare.SMR.output: a member cannot change this key, which is for the whole"),
         ("referense=SMR", "referense: unknown key; did you mean `reference`?"),
     ],
 )
 def test_an_error_names_the_member_the_key_and_a_remedy(override, said):
     assert said in refusal(raw(), override)
+
+
+def test_a_label_without_keys_is_not_left_out_silently():
+    source = raw()
+    source["compare"]["forgotten"] = None
+    assert "compare.forgotten: there are no keys below this label; indent" in refusal(source)
+    assert "forgotten" in load_comparison(source, {"compare.forgotten.solver.name": "smr"}).members
+    source["compare"]["forgotten"] = {"solver": SMR}  # an override leaves a member out
+    assert "forgotten" not in load_comparison(source, {"compare.forgotten": None}).members
 
 
 @pytest.mark.parametrize("label", ["", " SMR", "two\nlines", "x" * 61])

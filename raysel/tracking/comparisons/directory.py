@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -137,21 +137,32 @@ class ComparisonDirectory:
         """Return the directory of a member's study."""
         return StudyDirectory(self.path / folder)
 
-    def create(self) -> IO[str]:
+    def create(self, folders: Iterable[str] = ()) -> IO[str]:
         """Create the directory of a new comparison and lock it; closing the returned file releases the lock.
+
+        Parameters
+        ----------
+        folders : iterable of str, default=()
+            Folders of the members, in which there must be no studies.
 
         Raises
         ------
         DirectoryError
-            If a study or a comparison is running there or its files exist, or nothing can be written.
+            If a study or a comparison is running there or its files exist, a member's folder holds a study, or nothing
+            can be written.
         """
-        lock = StudyDirectory.create(self.path, _NEEDED_BYTES)[1]
-        if self.members.exists() and not self.incomplete.exists():
-            lock.close()
+        if self.members.exists() and not self.incomplete.exists() and not self._as_study.is_running():
             raise DirectoryError(
                 f"{self.path} already holds a comparison; nothing was overwritten. Resume it, or choose another "
                 "output directory."
             )
+        lock = StudyDirectory.create(self.path, _NEEDED_BYTES)[1]
+        for member in map(self.member, folders):  # its numbers would be taken for those of the new comparison
+            if member.journal.exists():
+                lock.close()
+                raise DirectoryError(
+                    f"{member.path} already holds a study; nothing was overwritten. Choose another output directory."
+                )
         return lock
 
     def open(self) -> IO[str]:
