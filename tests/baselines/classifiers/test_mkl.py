@@ -161,7 +161,7 @@ def test_large_c_and_small_widths_are_solved_to_the_gap():
             assert MKL(modalities, norm=2, C=1e5, gamma=gamma).fit(X, y).dual_gap_ <= 1e-3
 
 
-def test_a_C_that_the_squared_loss_does_not_use_is_refused():
+def test_a_loss_weight_that_the_squared_loss_does_not_use_is_refused():
     """Not fitted in vain: all configurations of a grid over C would be one model."""
     X, y, modalities = draw()
     with pytest.raises(ConfigError, match=r"C=10 has no effect with loss='squared'.*leave C out"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import time
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -25,6 +26,15 @@ from raysel.data.layouts import Tensor
 from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError
 from raysel.testing.studies import prepare_study
+
+
+class SlowDict(OrderedDict):
+    """A dictionary that lets other threads run after a look-up."""
+
+    def __contains__(self, key):
+        found = super().__contains__(key)
+        time.sleep(1e-3)
+        return found
 
 
 def draw(seed, n=40, d=5, c=4):
@@ -202,15 +212,11 @@ def test_threads_share_the_decompositions_and_changed_samples_do_not(monkeypatch
     sets = [draw(seed, 30) for seed in range(6)]
     models = [MCGF(n_neighbors=5).fit(X[:20], Y[:20]) for X, Y in sets]
     alone = [model.decision_function(X[20:]) for model, (X, _) in zip(models, sets, strict=True)]
-    monkeypatch.setattr(neighbour_graph, "MOST_SAMPLES", 45)  # two spectra of 30
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            order = [i % 6 for i in range(600)]
-            found = list(pool.map(lambda i: models[i].decision_function(sets[i][0][20:]), order))
-    finally:
-        sys.setswitchinterval(interval)
+    monkeypatch.setattr(neighbour_graph, "MOST_SAMPLES", 45)  # two spectra of 30 samples
+    monkeypatch.setattr(neighbour_graph, "_latest", SlowDict())
+    order = [i % 6 for i in range(120)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: models[i].decision_function(sets[i][0][20:]), order))
     for i, values in zip(order, found, strict=True):
         np.testing.assert_array_equal(values, alone[i])
     X = sets[0][0][20:].copy()
