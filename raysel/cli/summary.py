@@ -11,7 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.study.export import redundancy_in_words, report_in_words, stability_in_words, tasks_in_words
+from raysel.study.export import (
+    modalities_in_words,
+    redundancy_in_words,
+    report_in_words,
+    stability_in_words,
+    tasks_in_words,
+)
 from raysel.study.result import StudyResult
 
 
@@ -43,6 +49,8 @@ def print_summary(result: StudyResult, out: Console) -> None:
         line(f"\nreported   test {report_in_words(result)}")
     for text in _model_in_words(result):
         line(text)
+    if modalities := modalities_in_words(result):
+        line(f"modalities {modalities} (mean of modality_scores of the outer winners; all are in manifest.json)")
     line(f"study      {result.path}")
     for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
         line(label + text)

@@ -136,7 +136,10 @@ def scalar_from_yaml(raw: Any) -> Scalar:
         return raw
     if isinstance(raw, list | tuple) and raw and all(map(_is_number, raw)):
         return tuple(raw)
-    raise ValueError(f"{raw!r} is not a valid value: give a finite number, a word, true or false, or a list of numbers")
+    hint = " (infinity is the word inf, for a parameter that takes it)" if raw == float("inf") else ""
+    raise ValueError(
+        f"{raw!r} is not a valid value: give a finite number, a word, true or false, or a list of numbers{hint}"
+    )
 
 
 def _numbers(kind: str, raw: Any, count: int) -> list[float]:

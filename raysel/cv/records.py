@@ -310,6 +310,9 @@ class RefitRecord:
         are several tasks.
     cpu_seconds : float, optional
         CPU seconds of all threads of the process for the solver's fit; None if it was not recorded.
+    modality_scores : list, optional
+        Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a list with one for
+        each class or label; None if the solver has none or it was not recorded.
     """
 
     fold: str
@@ -328,6 +331,7 @@ class RefitRecord:
     report: dict[str, list[float | None]] = field(default_factory=dict)
     redundancy: list[float | None] = field(default_factory=list)
     cpu_seconds: float | None = None
+    modality_scores: list[float] | list[list[float]] | None = None
 
     @property
     def test_score(self) -> float | None:

@@ -106,6 +106,7 @@ def refit_winner(
         report=report,
         redundancy=redundant,
         cpu_seconds=cpu_seconds,
+        modality_scores=np.asarray(solver.modality_scores_).tolist() if hasattr(solver, "modality_scores_") else None,
     )
     return record, model
 

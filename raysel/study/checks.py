@@ -259,7 +259,8 @@ def check_configurations(
     train : ndarray of int
         Indices of the smallest training set.
     largest : ndarray of int
-        Indices of the largest training set, which must not be too large for the method.
+        Indices of the largest training set, for a transductive method with its test set, which must not be too large
+        for the method.
     scaler : transformer
         Unfitted scaler.
 

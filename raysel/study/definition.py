@@ -91,7 +91,11 @@ class Study:
         folds = like.plan if like else _draw_folds(config, dataset, plan)
         study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
-        largest = max((fold.train for fold in folds.folds), key=len)
+        # A transductive method holds the test samples as well.
+        transductive = solver_capabilities(config.solver.name).transductive
+        largest = max(
+            (np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds.folds), key=len
+        )
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
         return replace(study, findings=findings)

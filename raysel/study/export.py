@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from raysel.cv.records import TrialRecord
+from raysel.data.layouts import Modalities
 from raysel.errors import StudyError
 from raysel.ranking.export import write_manifest, write_ranking
 from raysel.study.result import StudyResult
@@ -275,6 +276,8 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
                 "undefined_because": stability.reason or None,
             },
         }
+    if modalities := modality_scores(result):
+        described["modality_scores"] = modalities
     if result.fold_redundancy:
         described["redundancy"] = {
             "of": "mean absolute correlation of the pairs among each outer fold's top features",
@@ -283,6 +286,50 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
             "by_fold_of_the_top": result.fold_redundancy,
         }
     return described
+
+
+def modality_scores(result: StudyResult) -> dict[str, dict[str, Any]]:
+    """Return the scores or kernel weights of the modalities in the winner of each fold.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    dict
+        By fold, then by modality: a number, or a list with one for each class or label in their order. Empty if the
+        method weighs no modalities or the data have none.
+    """
+    layout = result.layout
+    if not isinstance(layout, Modalities):
+        return {}
+    return {
+        refit.fold: dict(zip(layout.modalities, refit.modality_scores, strict=True))
+        for refit in result.refits
+        if refit.modality_scores is not None and len(refit.modality_scores) == len(layout.modalities)
+    }
+
+
+def modalities_in_words(result: StudyResult) -> str:
+    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"HOG 0.412, LBP 0.588"``; if there is a number for each class or label, their mean. Empty if the method
+        weighs no modalities or the data have none.
+    """
+    found = modality_scores(result)
+    outer = [found[refit.fold] for refit in result.outer if refit.fold in found]
+    names = outer[0] if outer else ()
+    return ", ".join(f"{name} {np.mean([np.mean(own[name]) for own in outer]):.3g}" for name in names)
 
 
 def figures(result: StudyResult) -> dict[str, Any]:

@@ -237,7 +237,7 @@ class KernelClassifier(OneAgainstRestClassifier):
             raise ConfigError(
                 f"{type(self).__name__} needs about {needed:.1f} GiB for the {n_kernels} kernel(s) of {n} training"
                 f" samples; at most {MAX_SAMPLES} samples are accepted. Draw fewer training samples"
-                " (cv.train_per_class), or use a linear method such as linear_svm or smml."
+                " (cv.train_per_class, with cv.final: false), or use a linear method such as linear_svm or smml."
             )
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedKernels:

@@ -23,6 +23,7 @@ from raysel.baselines.classifiers.kernel_classifier import (
     kernel_matrix,
 )
 from raysel.baselines.classifiers.margin_programs import shared_weights, solve_program
+from raysel.errors import DataError
 from raysel.validation import Interval, StrOptions
 
 #: The authors' values of C, from which it is chosen if it is not given.
@@ -218,6 +219,11 @@ def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
     counts = np.unique(codes, return_counts=True)[1]
     if len(counts) < 2:
         return []
+    if counts.max() < 2:
+        raise DataError(
+            f"LPBoost scores each training sample by SVMs of the others, and each of the {len(counts)} classes has one"
+            " training sample only: give at least two samples of a class."
+        )
     splitter = StratifiedKFold(int(np.clip(counts.min(), 2, _FOLDS)), shuffle=True, random_state=generator)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")  # a class of one sample

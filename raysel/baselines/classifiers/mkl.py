@@ -15,6 +15,8 @@ from raysel.baselines.classifiers.kernel_weights import KernelWeights
 from raysel.errors import ConfigError
 from raysel.validation import Interval, StrOptions
 
+#: Default of C, the only value that the squared loss accepts because it does not use C.
+_DEFAULT_C = 1.0
 #: A weight below this share of the largest one is set to 0 in the fitted model.
 _NEGLIGIBLE = 1e-4
 
@@ -42,10 +44,11 @@ class MKL(IterativeEstimator, KernelClassifier):
         Loss. "hinge": SVMs, with 0 <= y_ij a_ij <= C in the dual. "squared": least-squares SVMs (Ye et al. 2008); the
         identity matrix is one more kernel, whose weight 1 / lambda is learnt as well, or is 1 for ``norm=1``.
     norm : {"inf", 1, 2}, default="inf"
-        Norm of the **dual**. "inf": sparse weights of sum 1. 2: weights of Euclidean norm 1. 1: all weights are 1, the
+        Norm of the **dual**. "inf": sparse weights of sum 1; a weight of 0 is reached only up to ``tol``, with 1e-3 to
+        about 0.01. 2: weights of Euclidean norm 1. 1: all weights are 1, the
         plain sum of the kernels.
     C : float, default=1.0
-        Weight of the hinge loss, above 0; not used by the squared loss.
+        Weight of the hinge loss, above 0. The squared loss has none: only the default is accepted with it.
     gamma : float, default=1.0
         Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all modalities.
     gamma_scale : {"mean_distance", "absolute"}, default="mean_distance"
@@ -114,7 +117,7 @@ class MKL(IterativeEstimator, KernelClassifier):
         modalities: Mapping[str, int] | None = None,
         loss: Literal["hinge", "squared"] = "hinge",
         norm: Literal["inf"] | float = "inf",
-        C: float = 1.0,
+        C: float = _DEFAULT_C,
         gamma: float = 1.0,
         gamma_scale: Literal["mean_distance", "absolute"] = "mean_distance",
         tol: float = 1e-3,
@@ -140,11 +143,17 @@ class MKL(IterativeEstimator, KernelClassifier):
         Raises
         ------
         ConfigError
-            If a parameter is invalid; the message names the parameter, its value and the valid values.
+            If a parameter is invalid, or C is set for the squared loss, which does not use it; the message names the
+            parameter, its value and the valid values.
         """
         super().check(n_features)
         if float(self.norm) not in (1.0, 2.0, np.inf):
             raise ConfigError(f"norm={self.norm} is not supported: use inf, 1 or 2, the norm of the dual.")
+        if self.loss == "squared" and self.C != _DEFAULT_C:
+            raise ConfigError(
+                f"C={self.C:g} has no effect with loss='squared', whose models for all C are equal: leave C out, or use"
+                " loss='hinge'."
+            )
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which a smaller C, then a smaller gamma, comes first.

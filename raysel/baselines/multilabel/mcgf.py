@@ -127,12 +127,13 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Check that the training set is not too large.
+        """Check that the graph is not too large.
 
         Parameters
         ----------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels of the training set.
+            Labels of the training set; a study also gives those of a training set and its test set together, because
+            ``predict`` makes one graph of both.
         tasks : ndarray of int, shape (n_samples,), default=None
             Task of each sample; not used.
 
@@ -141,7 +142,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         ConfigError
             If there are more than 6000 samples.
         """
-        _check_size(len(y), f"{len(y)} training samples")
+        _check_size(len(y), f"{len(y)} samples")
 
     def prepare(self, X: FloatArray, y: LabelArray) -> SignedTarget:
         """Encode the labels.
@@ -251,6 +252,7 @@ def correlated_scores(
 def _check_size(n: int, what: str) -> None:
     if n > MOST_SAMPLES:
         raise ConfigError(
-            f"{what} are too many for MCGF, whose graph of n samples takes {17e-9 * n**2:.1f} GB and a time that grows"
-            f" with n^3: use at most {MOST_SAMPLES} in total."
+            f"{what} are too many for MCGF, whose graph of all training samples and samples to predict together takes"
+            f" {17e-9 * n**2:.1f} GB here and a time that grows with the cube of their number: use at most"
+            f" {MOST_SAMPLES} in total."
         )

@@ -9,16 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.neighbors import NearestNeighbors
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.one_against_rest import OneAgainstRestClassifier, SignedTarget, signed_target
 from raysel.base.one_shot import OneShotEstimator
+from raysel.baselines.multilabel.neighbour_graph import ROUNDING
 from raysel.validation import Interval
 
 #: Number of neighbours that are prepared; configurations with more search for theirs.
 PREPARED_NEIGHBORS = 64
+#: Entries of the matrix of distances that is computed at a time.
+_BATCH_ENTRIES = 2**22
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,8 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
 
     Notes
     -----
-    Of samples at the same distance the choice of neighbours is that of scikit-learn's ``NearestNeighbors``. The
-    implementations in scikit-multilearn differ: they count a training sample as its own neighbour.
+    Of training samples at the same distance the first ones are the neighbours. The implementations in scikit-multilearn
+    differ: they count a training sample as its own neighbour.
 
     References
     ----------
@@ -160,8 +164,7 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         check_is_fitted(self)
         features = validate_data(self, X, dtype=np.float64, reset=False)
         k = self.likelihoods_.shape[1] - 1
-        found = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.samples_)
-        counts = label_counts(self.labelled_, found.kneighbors(features, return_distance=False))
+        counts = label_counts(self.labelled_, nearest(features, self.samples_, k))
         without, having = np.take_along_axis(self.likelihoods_, counts[None], axis=1)
         having, without = self.priors_ * having, (1 - self.priors_) * without
         # P - 1/2, without the rounding of P: its sign is exactly that of the difference.
@@ -210,9 +213,46 @@ def nearest_others(X: FloatArray, most: int) -> IntArray:
     >>> nearest_others(np.array([[0.0], [1.0], [3.0]]), 1).ravel().tolist()
     [1, 0, 1]
     """
-    found = NearestNeighbors(n_neighbors=min(most, len(X) - 1), algorithm="brute").fit(X)
-    neighbours: IntArray = found.kneighbors(return_distance=False)
-    return neighbours
+    return nearest(X, X, min(most, len(X) - 1), leave_out_own=True)
+
+
+def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = False) -> IntArray:
+    """Find the nearest of some samples, the first ones of those at the same distance.
+
+    scikit-learn's ``NearestNeighbors`` chooses among samples at the same distance by the number of threads.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Samples whose neighbours are searched for.
+    others : ndarray of shape (n_others, d)
+        Samples among which they are searched for.
+    k : int
+        Number of neighbours.
+    leave_out_own : bool, default=False
+        Whether sample i of ``others`` is no neighbour of sample i of X.
+
+    Returns
+    -------
+    ndarray of int, shape (n, k)
+        Indices of the neighbours in ``others``, nearest first.
+    """
+    found = np.empty((len(X), k), dtype=np.int64)
+    centre = others.mean(axis=0)
+    X, others = X - centre, others - centre
+    largest = float((others**2).sum(axis=1).max())
+    for rows in gen_batches(len(X), max(1, _BATCH_ENTRIES // len(others))):
+        squared = euclidean_distances(X[rows], others, squared=True)
+        if leave_out_own:
+            squared[np.arange(len(squared)), np.arange(rows.start, rows.stop)] = np.inf
+        # The matrix product rounds, so that the nearest ones are compared again by their differences.
+        slack = 2 * ROUNDING * ((X[rows] ** 2).sum(axis=1) + largest)
+        bounds = np.partition(squared, k - 1, axis=1)[:, k - 1] + slack
+        for row, sample, distances, bound in zip(found[rows], X[rows], squared, bounds, strict=True):
+            near = np.flatnonzero(distances <= bound)
+            exact = ((others[near] - sample) ** 2).sum(axis=1)
+            row[:] = near[np.argsort(exact, kind="stable")[:k]]
+    return found
 
 
 def label_counts(labelled: LabelArray, neighbours: IntArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -37,6 +38,8 @@ class GraphSpectrum:
 #: Latest spectra by a digest of their samples, so that configurations on one fold share them; in total they hold at
 #: most MOST_SAMPLES^2 numbers.
 _latest: OrderedDict[bytes, GraphSpectrum] = OrderedDict()
+#: Held while `_latest` is read or changed, so that models can predict in several threads.
+_lock = threading.Lock()
 
 
 def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
@@ -61,17 +64,19 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
     digest = hashlib.blake2b(f"{X.shape} {n_neighbors}".encode())
     digest.update(np.ascontiguousarray(X).data)
     key = digest.digest()
-    if key in _latest:
-        _latest.move_to_end(key)
-        return _latest[key]
+    with _lock:
+        if key in _latest:
+            _latest.move_to_end(key)
+            return _latest[key]
     # Transposed, i.e. in LAPACK's order, the matrix is overwritten and not copied.
     values, vectors = scipy.linalg.eigh(laplacian(X, n_neighbors).T, overwrite_a=True, check_finite=False)
     spectrum = GraphSpectrum(values, vectors)
     for array in (values, vectors):
         array.flags.writeable = False
-    _latest[key] = spectrum
-    while sum(kept.vectors.size for kept in _latest.values()) > MOST_SAMPLES**2:
-        _latest.popitem(last=False)
+    with _lock:
+        _latest[key] = spectrum
+        while sum(kept.vectors.size for kept in _latest.values()) > MOST_SAMPLES**2:
+            _latest.popitem(last=False)
     return spectrum
 
 

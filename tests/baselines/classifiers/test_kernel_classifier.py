@@ -9,6 +9,8 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
+from raysel.api import run_study
+from raysel.base.models import load_model
 from raysel.base.registry import build_solver
 from raysel.baselines.classifiers.gaussian_process import GaussianProcess
 from raysel.baselines.classifiers.kernel_classifier import kernel_matrix, pairs_of, squared_distances
@@ -22,6 +24,7 @@ from raysel.data.layouts import Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError
+from raysel.study.export import manifest, modalities_in_words
 from raysel.testing.studies import prepare_study
 
 NAMES = {"kernel_svm": {}, "mkl": {"norm": 2}, "lp_boost": {"C": 1.0}, "gaussian_process": {}}
@@ -118,6 +121,28 @@ def test_a_study_is_refused_for_its_largest_training_set(tmp_path, monkeypatch):
     monkeypatch.setattr("raysel.baselines.classifiers.kernel_classifier.MAX_SAMPLES", 50)
     with pytest.raises(ConfigError, match=r"configuration .*: MKL needs about 0.0 GiB for the 3 kernel\(s\) of 60"):
         prepare_study(tmp_path / "few.arrow", config)
+
+
+def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    X, y, modalities = draw(n=60)
+    save_dataset(Dataset(X, y, Modalities(modalities), "few"), tmp_path / "few.arrow")
+    config = {
+        "name": "few",
+        "dataset": {"path": str(tmp_path / "few.arrow")},
+        "solver": {"name": "mkl", "params": {"norm": 2}},
+        "evaluation": {"classifier": "native"},
+        "cv": {"outer": 3, "inner": 2},
+        "search": {"executor": "serial"},
+        "output": str(tmp_path / "out"),
+    }
+    result = run_study(config)
+    described = manifest(result)["modality_scores"]
+    assert list(described) == ["outer0", "outer1", "outer2", "final"]
+    model = load_model(tmp_path / "out" / "model.skops")[-1]
+    assert described["final"] == dict(zip(modalities, model.modality_scores_.tolist(), strict=True))
+    first = np.mean([described[f"outer{i}"][next(iter(modalities))] for i in range(3)])
+    assert modalities_in_words(result).startswith(f"{next(iter(modalities))} {first:.3g}, ")
 
 
 def test_modalities_must_cover_the_columns():

@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from raysel.baselines.classifiers import margin_programs
 from raysel.baselines.classifiers.lp_boost import C_GRID, LPBoost
 from raysel.baselines.classifiers.margin_programs import shared_weights, solve_program
+from raysel.errors import DataError
 
 
 def random_scores(seed, n_classifiers=4, n_classes=3, n=30):
@@ -164,3 +165,10 @@ def test_classes_of_few_samples_have_fewer_folds(size):
         for target in (y, Y):
             model = LPBoost(modalities, C=1.0, random_state=0).fit(X, target)
             assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_classes_of_one_sample_only_are_refused():
+    X, _, modalities = draw(n=12)
+    with pytest.raises(DataError, match="each of the 12 classes has one training sample only"):
+        LPBoost(modalities, C=1.0).fit(X, np.arange(12))
+    LPBoost(modalities, C=1.0, random_state=0).fit(X, np.minimum(np.arange(12), 10))

@@ -34,7 +34,7 @@ def test_optimum_and_weights_are_those_of_the_dual(loss, norm):
     X, y, modalities = draw()
     kernels = kernels_of(X, list(modalities.values()))
     optimum, weights = yu_dual(kernels, signs_of(y), NORMS[norm], 5.0 if loss == "hinge" else None)
-    model = MKL(modalities, loss, norm, C=5.0, **TIGHT[loss]).fit(X, y)
+    model = MKL(modalities, loss, norm, C=5.0 if loss == "hinge" else 1.0, **TIGHT[loss]).fit(X, y)
     np.testing.assert_allclose(model.objective_path_[-1], optimum, rtol=1e-6)
     np.testing.assert_allclose(model.modality_scores_, weights[: len(kernels)], atol=1e-4)
     if loss == "squared":
@@ -50,6 +50,7 @@ def test_the_gap_is_never_below_the_true_one(seed, norm, loss, C, gamma):
     X, y, modalities = draw(n=15, widths=(2, 2, 3), n_classes=2 + seed % 2, seed=seed)
     kernels = kernels_of(X, list(modalities.values()), gamma)
     optimum, _ = yu_dual(kernels, signs_of(y), NORMS[norm], C if loss == "hinge" else None)
+    C = C if loss == "hinge" else 1.0
     model = MKL(modalities, loss, norm, C=C, gamma=gamma, tol=1e-6, max_iter=30)
     slack = 1e-5  # of the conic solver and its jitter
     for objective in model.iterate(X, y):
@@ -158,3 +159,10 @@ def test_large_c_and_small_widths_are_solved_to_the_gap():
         warnings.simplefilter("error", ConvergenceWarning)
         for gamma in (1e-5, 1.0, 10.0):
             assert MKL(modalities, norm=2, C=1e5, gamma=gamma).fit(X, y).dual_gap_ <= 1e-3
+
+
+def test_a_loss_weight_that_the_squared_loss_does_not_use_is_refused():
+    """Not fitted in vain: all configurations of a grid over C would be one model."""
+    X, y, modalities = draw()
+    with pytest.raises(ConfigError, match=r"C=10 has no effect with loss='squared'.*leave C out"):
+        MKL(modalities, "squared", C=10.0).fit(X, y)

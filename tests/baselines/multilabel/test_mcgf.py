@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -16,9 +20,21 @@ from raysel.baselines.multilabel import neighbour_graph
 from raysel.baselines.multilabel.mcgf import MCGF, correlated_scores
 from raysel.baselines.multilabel.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
 from raysel.cv.prepared import make_fold_data
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
 from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError
+from raysel.testing.studies import prepare_study
+
+
+class SlowDict(OrderedDict):
+    """A dictionary that lets other threads run after a look-up."""
+
+    def __contains__(self, key):
+        found = super().__contains__(key)
+        time.sleep(1e-3)
+        return found
 
 
 def draw(seed, n=40, d=5, c=4):
@@ -191,12 +207,48 @@ def test_configurations_share_the_decomposition(monkeypatch):
     np.testing.assert_array_equal(again, found[3])
 
 
+def test_threads_share_the_decompositions_and_changed_samples_do_not(monkeypatch):
+    """Many threads, more samples than are kept: every answer is that of a lone call."""
+    sets = [draw(seed, 30) for seed in range(6)]
+    models = [MCGF(n_neighbors=5).fit(X[:20], Y[:20]) for X, Y in sets]
+    alone = [model.decision_function(X[20:]) for model, (X, _) in zip(models, sets, strict=True)]
+    monkeypatch.setattr(neighbour_graph, "MOST_SAMPLES", 45)  # two spectra of 30 samples
+    monkeypatch.setattr(neighbour_graph, "_latest", SlowDict())
+    order = [i % 6 for i in range(120)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: models[i].decision_function(sets[i][0][20:]), order))
+    for i, values in zip(order, found, strict=True):
+        np.testing.assert_array_equal(values, alone[i])
+    X = sets[0][0][20:].copy()
+    X[3] += 1.0  # the same array, changed after a call
+    before = models[0].decision_function(X)
+    X[3] -= 1.0
+    assert not np.allclose(models[0].decision_function(X), before)
+    np.testing.assert_allclose(models[0].decision_function(X), alone[0], atol=1e-9)
+
+
+def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(tmp_path, monkeypatch):
+    """Without a final fold no training set is too large, but the graph of an outer fold is."""
+    X, y = np.random.default_rng(0).standard_normal((60, 4)), np.arange(60) % 2
+    save_dataset(Dataset(X, y, Tensor((4,)), "few"), tmp_path / "few.arrow")
+    config = {
+        "name": "few",
+        "solver": {"name": "mcgf", "space": {"beta": [0.1, 1.0]}},
+        "evaluation": {"classifier": "native"},
+        "cv": {"outer": 3, "inner": 2, "final": False},
+    }
+    prepare_study(tmp_path / "few.arrow", config)
+    monkeypatch.setattr("raysel.baselines.multilabel.mcgf.MOST_SAMPLES", 50)
+    with pytest.raises(ConfigError, match=r"60 samples are too many for MCGF, .* at most 50 in total"):
+        prepare_study(tmp_path / "few.arrow", config)
+
+
 def test_what_is_not_convex_or_too_large_is_refused():
     X, Y = draw(6)
     for alpha in (1.0, 2.5):
         with pytest.raises(ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"):
             MCGF(alpha=alpha).fit(X, Y)
-    with pytest.raises(ConfigError, match=r"6001 training samples are too many for MCGF, .* 0\.6 GB"):
+    with pytest.raises(ConfigError, match=r"6001 samples are too many for MCGF, .* 0\.6 GB"):
         MCGF().check_training(np.zeros(6001, dtype=int))
     large = np.zeros((5981, 5))
     with pytest.raises(ConfigError, match="40 training samples and 5981 samples to predict are too many"):

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
+from threadpoolctl import threadpool_limits
 
-from raysel.baselines.multilabel.ml_knn import PREPARED_NEIGHBORS, MLkNN
+from raysel.baselines.multilabel.ml_knn import PREPARED_NEIGHBORS, MLkNN, nearest_others
 from raysel.errors import ConfigError, DataError
 
 
@@ -130,3 +132,22 @@ def test_bad_input_is_named():
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
     """Macro precision and F1, micro precision and F1 over five folds; the spread of other folds is about .02."""
     np.testing.assert_allclose(figures(MLkNN(), msrcv2), [0.712, 0.555, 0.841, 0.691], atol=0.02)
+
+
+def test_of_equally_near_samples_the_first_are_neighbours_whatever_the_number_of_threads():
+    """Binary features have many ties, also with the neighbours that are prepared for all configurations."""
+    rng = np.random.default_rng(0)
+    X, Y = (rng.random((700, 8)) < 0.5).astype(float), (rng.random((700, 3)) < 0.4).astype(int)
+    squared = cdist(X, X, "sqeuclidean") + np.diag(np.full(700, np.inf))
+    expected = np.argsort(squared, axis=1, kind="stable")
+    np.testing.assert_array_equal(nearest_others(X, 64), expected[:, :64])
+    np.testing.assert_array_equal(nearest_others(X, 10), expected[:, :10])
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(MLkNN().fit(X[:600], Y[:600]).decision_function(X[600:]))
+    np.testing.assert_array_equal(*found)
+    alone = [MLkNN().fit(X[:600], Y[:600]).decision_function(X[i : i + 1])[0] for i in (600, 650)]
+    np.testing.assert_array_equal(found[0][[0, 50]], alone)
+    offset = X[:100] + 1e7  # squared norms lose these digits
+    np.testing.assert_array_equal(nearest_others(offset, 5), nearest_others(X[:100], 5))
