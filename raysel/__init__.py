@@ -22,8 +22,8 @@ _HOME = {
     "open_study": "raysel.api",
     "resume_study": "raysel.api",
     "run_study": "raysel.api",
-    "resume_comparison": "raysel.comparing.api",
-    "run_comparison": "raysel.comparing.api",
+    "resume_comparison": "raysel.comparison_run.api",
+    "run_comparison": "raysel.comparison_run.api",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }

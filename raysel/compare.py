@@ -13,8 +13,8 @@ from raysel.api import open_comparison
 from raysel.cli.comparison import print_comparison, print_joined
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
-from raysel.comparison.result import OUTPUT
 from raysel.errors import RayselError
+from raysel.tracking.comparisons.record import RESULTS
 
 _JOINED = "raysel-comparison"
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         found = [open_comparison(path) for path in arguments.comparison]
         if len(found) == 1:
-            written = export_comparison(found[0], arguments.output or Path(arguments.comparison[0], OUTPUT))
+            written = export_comparison(found[0], arguments.output or Path(arguments.comparison[0], RESULTS))
             print_comparison(found[0], out)
         else:
             joined = JoinedComparison.join(found)
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output",
         metavar="DIR",
-        help=f"folder to write to (default: the comparison's folder `{OUTPUT}`; `{_JOINED}` for several)",
+        help=f"folder to write to (default: the comparison's folder `{RESULTS}`; `{_JOINED}` for several)",
     )
     return parser
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.prompt import Confirm
 
 from raysel.api import prepare_study, resume_study, run_study
-from raysel.cli.comparing import asks_for_comparison, compare
+from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
 from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary

@@ -46,7 +46,8 @@ def write_comparison(
         listed.append(
             {"label": label, "folder": own, "solver": config.solver.name, "reconstructed": False, "error": None}
         )
-    write_members(folder, {"schema": 1, "name": name, "reference": next(iter(members)), "members": listed})
+    run = {"id": "0", "experiment": name, "uri": "", "started": 0.0}
+    write_members(folder, {"schema": 1, **run, "name": name, "reference": next(iter(members)), "members": listed})
     return folder
 
 

@@ -31,7 +31,7 @@ LAYERS = {
     "execution": 10,
     "distributed": 11,
     **dict.fromkeys(["testing", "launch"], 12),
-    **dict.fromkeys(["api", "comparing"], 13),
+    **dict.fromkeys(["api", "comparison_run"], 13),
     "raysel": 14,  # the public names
     "cli": 15,
     **dict.fromkeys(["tune", "select", "compare"], 16),

@@ -12,7 +12,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.comparison.export import make_folder
-from raysel.comparison.result import ComparisonResult
+from raysel.comparison.stored import StoredComparison
 from raysel.comparison.words import TextTable, p_in_words
 from raysel.errors import ConfigError
 from raysel.files import write_result
@@ -50,12 +50,12 @@ class JoinedComparison:
     scores: FloatArray
 
     @classmethod
-    def join(cls, comparisons: Sequence[ComparisonResult]) -> JoinedComparison:
+    def join(cls, comparisons: Sequence[StoredComparison]) -> JoinedComparison:
         """Join comparisons by the labels of their members.
 
         Parameters
         ----------
-        comparisons : sequence of ComparisonResult
+        comparisons : sequence of StoredComparison
             Comparisons, each on another data set.
 
         Returns
@@ -217,13 +217,13 @@ class JoinedComparison:
         )
 
 
-def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
+def _names(comparisons: Sequence[StoredComparison]) -> tuple[str, ...]:
     """Names of the comparisons; those of the directories where two have the same name."""
     names = [found.name for found in comparisons]
     return tuple(n if names.count(n) == 1 else str(found.path) for n, found in zip(names, comparisons, strict=True))
 
 
-def _check_data_differ(comparisons: Sequence[ComparisonResult]) -> None:
+def _check_data_differ(comparisons: Sequence[StoredComparison]) -> None:
     seen: dict[str, Path] = {}
     for found in comparisons:
         own = {study.stored.study.data_hash for study in found.studies.values()}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from raysel.comparison.pairs import pairs_with_reference
-from raysel.comparison.result import ComparisonResult
 from raysel.comparison.rows import MemberRow, member_rows
+from raysel.comparison.stored import StoredComparison
 from raysel.comparison.tables import comparison_table, pair_table, score_table
 from raysel.comparison.words import comparison_text
 from raysel.errors import StudyError
@@ -16,12 +16,12 @@ from raysel.files import write_result
 from raysel.ranking.export import write_manifest
 
 
-def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[Path]:
+def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[Path]:
     """Write the tables, the text and the figure of a comparison into a folder.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison, finished or not.
     folder : str or Path
         Folder to write to; created if it does not exist. Files of an earlier export are replaced.
@@ -75,7 +75,7 @@ def make_folder(folder: str | Path) -> Path:
     return folder
 
 
-def _write_figure(comparison: ComparisonResult, folder: Path) -> list[Path]:
+def _write_figure(comparison: StoredComparison, folder: Path) -> list[Path]:
     from raysel.report.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
     from raysel.report.ranking_figure import write_figure  # noqa: PLC0415
 
@@ -102,12 +102,12 @@ def _write_figure(comparison: ComparisonResult, folder: Path) -> list[Path]:
     return [write_figure(figure, folder / f"comparison.{kind}") for kind in ("svg", "png")]
 
 
-def manifest(comparison: ComparisonResult) -> dict[str, Any]:
+def manifest(comparison: StoredComparison) -> dict[str, Any]:
     """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison.
 
     Returns
@@ -147,7 +147,7 @@ def manifest(comparison: ComparisonResult) -> dict[str, Any]:
     }
 
 
-def _study_manifest(comparison: ComparisonResult, row: MemberRow) -> Mapping[str, Any]:
+def _study_manifest(comparison: StoredComparison, row: MemberRow) -> Mapping[str, Any]:
     study = comparison.studies[row.label]
     record = study.stored.study
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raysel.arrays import FloatArray
-from raysel.comparison.result import ComparisonResult, Member
+from raysel.comparison.stored import Member, StoredComparison
 from raysel.metrics.stability import Stability
 from raysel.study.remarks import search_remarks
 from raysel.study.result import StudyResult
@@ -74,12 +74,12 @@ class MemberRow:
         return float(self.scores.std(ddof=1))
 
 
-def member_rows(comparison: ComparisonResult) -> dict[str, MemberRow]:
+def member_rows(comparison: StoredComparison) -> dict[str, MemberRow]:
     """Return the figures of each member that has a result.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison.
 
     Returns

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raysel.comparison.pairs import Pair, pairs_with_reference
-from raysel.comparison.result import ComparisonResult
 from raysel.comparison.rows import member_rows
+from raysel.comparison.stored import StoredComparison
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def comparison_table(comparison: ComparisonResult) -> pd.DataFrame:
+def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
     """Return the figures of a comparison as a table with one row a member.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison.
 
     Returns
@@ -68,12 +68,12 @@ def comparison_table(comparison: ComparisonResult) -> pd.DataFrame:
     return pd.DataFrame(listed, columns=columns).astype(whole | dict.fromkeys(real, "float64"))
 
 
-def score_table(comparison: ComparisonResult) -> pd.DataFrame:
+def score_table(comparison: StoredComparison) -> pd.DataFrame:
     """Return every test score of the winners as a table with one row a score.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison.
 
     Returns
@@ -106,12 +106,12 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
     return pd.DataFrame(listed, columns=columns).astype({"n_features": "Int64", "score": "float64"})
 
 
-def pair_table(comparison: ComparisonResult) -> pd.DataFrame:
+def pair_table(comparison: StoredComparison) -> pd.DataFrame:
     """Return the paired tests against the reference as a table with one row a pair.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison.
 
     Returns

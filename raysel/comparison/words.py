@@ -9,8 +9,8 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.comparison.pairs import Pair, pairs_with_reference
-from raysel.comparison.result import ComparisonResult
 from raysel.comparison.rows import MemberRow, member_rows
+from raysel.comparison.stored import StoredComparison
 
 _NONE = "-"
 _NO_RESULT = "no result"
@@ -95,12 +95,12 @@ class _Notes:
         return [f"[{number}] {note}." for note, number in self.numbers.items()]
 
 
-def comparison_text(comparison: ComparisonResult) -> ComparisonText:
+def comparison_text(comparison: StoredComparison) -> ComparisonText:
     """Return the tables of a comparison as strings, with their footnotes and remarks.
 
     Parameters
     ----------
-    comparison : ComparisonResult
+    comparison : StoredComparison
         Comparison.
 
     Returns
@@ -121,7 +121,7 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
     return ComparisonText(title, tables, notes.lines(), list(_remarks(comparison, rows, pairs)))
 
 
-def _score_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow], notes: _Notes) -> TextTable:
+def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], notes: _Notes) -> TextTable:
     reported = list(dict.fromkeys(name for row in rows.values() for name in row.report))
     shows_red = any(row.redundancy is not None for row in rows.values())
     shows_stability = any(row.stability is not None for row in rows.values())
@@ -162,7 +162,7 @@ def _stability(row: MemberRow, notes: _Notes) -> str:
     return f"{row.stability.value:.2f}"
 
 
-def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> TextTable:
+def _difference_table(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> TextTable:
     main = next(iter(pairs.values())).main
     beside = "corrected" if main == "plain" else "plain"
     header = ["method", "difference [95 % interval]", "SD", f"p ({main})", f"p ({beside})", "won/tied/lost"]
@@ -179,7 +179,7 @@ def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -
     return TextTable(f"Difference to the reference, {comparison.reference}: mean, SD and runs won", header, lines)
 
 
-def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow]) -> TextTable:
+def _settings_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> TextTable:
     data = {label: comparison.studies[label].config["dataset"] for label in rows}
     scalings = {own.get("scaling", _NONE) for own in data.values()}
     has_only = any(own.get("only") for own in data.values())
@@ -198,7 +198,7 @@ def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow])
     return TextTable(title, header, lines)
 
 
-def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
+def _remarks(comparison: StoredComparison, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
     """Sentences on how the figures are to be read."""
     for text, labels in _grouped((_scoring(comparison, label), label) for label in rows).items():
         yield f"Scores of {_listed(labels, rows)}: {text}."
@@ -221,7 +221,7 @@ def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs:
         yield f"There are no differences and no tests: the reference, {comparison.reference}, has no result."
 
 
-def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> Iterator[str]:
+def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> Iterator[str]:
     folds = comparison.folds
     if folds is None:
         return
@@ -250,7 +250,7 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
         )
 
 
-def _scoring(comparison: ComparisonResult, label: str) -> str:
+def _scoring(comparison: StoredComparison, label: str) -> str:
     study = comparison.studies[label]
     evaluation = study.config["evaluation"]
     if evaluation["classifier"] == "native":

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from raysel.errors import DirectoryError
-from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord, MemberEntry
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 
 RECORD = ComparisonRecord(
     id="a",
@@ -45,10 +46,10 @@ def test_a_directory_is_locked_and_never_overwritten(tmp_path):
     ("text", "said"),
     [
         ("{", "is damaged"),
-        ("[]", "another version"),
+        ("[]", "its schema is not 1"),
         ('{"schema": 2}', "its schema is not 1"),
-        ('{"schema": 1}', "is damaged: 'id'"),
-        (json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}), "is damaged"),
+        ('{"schema": 1}', "no valid 'id'"),
+        (json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}), "no valid 'folder'"),
     ],
 )
 def test_a_damaged_list_is_named(tmp_path, text, said):

@@ -3,82 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from raysel.errors import DirectoryError
+from raysel.errors import DataError, DirectoryError
 from raysel.files import write_text_atomically
+from raysel.tracking.comparisons.record import RESULTS, ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
-
-SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class MemberEntry:
-    """Entry of a member in ``members.json``.
-
-    Parameters
-    ----------
-    label : str
-        Label of the member.
-    folder : str
-        Name of the member's folder.
-    solver : str
-        ``solver.name`` of the member.
-    reconstructed : bool
-        Whether the method is a reconstruction from its paper, because the authors' code was not found.
-    error : str, default=None
-        Why the member failed; None if it did not, or has not run.
-    """
-
-    label: str
-    folder: str
-    solver: str
-    reconstructed: bool
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class ComparisonRecord:
-    """Content of ``members.json``.
-
-    Parameters
-    ----------
-    id : str
-        Id of the comparison's run in MLflow.
-    name : str
-        Name of the comparison.
-    reference : str
-        Label of the member that the others are tested against.
-    experiment : str
-        Name of the MLflow experiment.
-    uri : str
-        Tracking URI of MLflow.
-    started : float
-        Time of the first start, in seconds since the epoch.
-    members : tuple of MemberEntry
-        Members in the order of the configuration.
-    """
-
-    id: str
-    name: str
-    reference: str
-    experiment: str
-    uri: str
-    started: float
-    members: tuple[MemberEntry, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data that `from_json` reads back."""
-        return {"schema": SCHEMA, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> ComparisonRecord:
-        """Restore the record from the data of `to_json`."""
-        fields = {key: raw[key] for key in ("id", "name", "reference", "experiment", "uri", "started")}
-        return cls(**fields, members=tuple(MemberEntry(**entry) for entry in raw["members"]))
 
 
 @dataclass(frozen=True)
@@ -116,7 +49,7 @@ class ComparisonDirectory:
     @property
     def results(self) -> Path:
         """Folder of the tables and figures."""
-        return self.path / "comparison"
+        return self.path / RESULTS
 
     @property
     def tracking(self) -> Path:
@@ -183,19 +116,14 @@ class ComparisonDirectory:
             If the directory holds no comparison, or the file is damaged.
         """
         try:
-            raw = json.loads(self.members.read_text(encoding="utf-8"))
+            return ComparisonRecord.from_json(json.loads(self.members.read_text(encoding="utf-8")))
         except OSError as error:
             raise DirectoryError(
-                f"{self.path} holds no comparison ({self.members.name}: {error.strerror}); give the directory of one."
+                f"{self.path} holds no comparison: {self.members.name} cannot be read ({error.strerror}). Give the "
+                "directory of a study with the key `compare`."
             ) from error
-        except ValueError as error:
-            raise DirectoryError(f"{self.members} is damaged: {error}; restore the file from a copy.") from error
-        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-            raise DirectoryError(f"{self.members} is of another version of raysel: its schema is not {SCHEMA}.")
-        try:
-            return ComparisonRecord.from_json(raw)
-        except (KeyError, TypeError) as error:
-            raise DirectoryError(f"{self.members} is damaged: {error}; restore the file from a copy.") from error
+        except (ValueError, DataError) as error:
+            raise DirectoryError(f"{self.members} is damaged: {error}. Restore it from a copy.") from error
 
     def write(self, record: ComparisonRecord) -> None:
         """Write the list of members.

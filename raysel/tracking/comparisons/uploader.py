@@ -17,7 +17,8 @@ from raysel.config import load_comparison
 from raysel.config.flatten import flat
 from raysel.errors import RayselError
 from raysel.files import write_json_atomically
-from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import take_lock
 from raysel.tracking.mlflow_view import RunView

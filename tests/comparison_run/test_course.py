@@ -18,7 +18,7 @@ from small_compare import found, members, raw_comparison, write_comparison
 from small_studies import ENDLESS, write_digits
 
 from raysel.api import prepare_study
-from raysel.comparing.api import resume_comparison, run_comparison
+from raysel.comparison_run.api import resume_comparison, run_comparison
 from raysel.config import load_comparison
 from raysel.errors import DirectoryError, StudyError
 from raysel.execution import runner

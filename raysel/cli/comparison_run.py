@@ -11,10 +11,10 @@ from rich.console import Console
 
 from raysel.cli.comparison import print_comparison
 from raysel.cli.plan import describe_folds, describe_samples, method_in_words, n_slots, warnings
-from raysel.comparing.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
-from raysel.comparing.course import state_of
-from raysel.comparing.definition import Comparison
 from raysel.comparison.result import ComparisonResult
+from raysel.comparison_run.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
+from raysel.comparison_run.course import state_of
+from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.errors import DirectoryError
 from raysel.execution.signals import was_terminated

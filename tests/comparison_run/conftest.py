@@ -10,7 +10,7 @@ import pytest
 from small_compare import write_comparison
 from small_studies import CommandRun, write_digits
 
-from raysel.comparing import course
+from raysel.comparison_run import course
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import MemberUpload
 from raysel.tracking.directory import StudyDirectory

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from raysel.comparing.definition import Comparison
 from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
+from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, dump_config, load_comparison
 from raysel.errors import ConfigError, DirectoryError, RayselError, StudyError
 from raysel.execution import runner
@@ -23,7 +23,8 @@ from raysel.report.progress import counted
 from raysel.study.definition import Study
 from raysel.study.recording import mlflow_uri, resumed_record
 from raysel.study.stored import StoredStudy
-from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord, MemberEntry
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 from raysel.tracking.comparisons.uploader import ComparisonUploader
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener

@@ -10,8 +10,8 @@ import pytest
 from small_compare import raw_comparison
 from small_studies import ENDLESS, write_yaml
 
-from raysel.comparing import course
-from raysel.comparing.api import prepare_comparison
+from raysel.comparison_run import course
+from raysel.comparison_run.api import prepare_comparison
 from raysel.select import main as select_main
 from raysel.solvers.smr.smr import SMR
 from raysel.tracking.comparisons.directory import ComparisonDirectory

@@ -10,7 +10,8 @@ from raysel.base.registry import solver_capabilities
 from raysel.config import ComparisonConfig, StudyConfig, member_folders
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.study.definition import Study
-from raysel.tracking.comparisons.directory import ComparisonDirectory, ComparisonRecord, MemberEntry
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 
 
 @dataclass(frozen=True)

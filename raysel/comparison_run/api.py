@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from raysel.comparing import course
-from raysel.comparing.definition import Comparison
 from raysel.comparison.result import ComparisonResult
+from raysel.comparison_run import course
+from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison
 from raysel.errors import ConfigError
 from raysel.launch import make_listeners, refuse_foreign_code

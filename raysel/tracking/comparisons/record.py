@@ -1,0 +1,132 @@
+"""List of the members of a comparison, as ``members.json`` holds it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
+from types import UnionType
+from typing import Any
+
+from raysel.errors import DataError
+
+SCHEMA = 1
+
+#: Keys of ``members.json`` with their types, and those of a member.
+_COMPARISON: dict[str, type | UnionType] = {
+    "id": str,
+    "name": str,
+    "reference": str,
+    "experiment": str,
+    "uri": str,
+    "started": int | float,
+}
+_MEMBER: dict[str, type | UnionType] = {
+    "label": str,
+    "folder": str,
+    "solver": str,
+    "reconstructed": bool,
+    "error": str | None,
+}
+#: Folder of the tables and figures, which no member can have.
+RESULTS = "comparison"
+
+
+@dataclass(frozen=True)
+class MemberEntry:
+    """Entry of a member in ``members.json``.
+
+    Parameters
+    ----------
+    label : str
+        Label of the member.
+    folder : str
+        Name of the member's folder.
+    solver : str
+        ``solver.name`` of the member.
+    reconstructed : bool
+        Whether the method is a reconstruction from its paper, because the authors' code was not found.
+    error : str, default=None
+        Why the member failed; None if it did not, or has not run.
+    """
+
+    label: str
+    folder: str
+    solver: str
+    reconstructed: bool
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ComparisonRecord:
+    """Content of ``members.json``.
+
+    Parameters
+    ----------
+    id : str
+        Id of the comparison's run in MLflow.
+    name : str
+        Name of the comparison.
+    reference : str
+        Label of the member that the others are tested against.
+    experiment : str
+        Name of the MLflow experiment.
+    uri : str
+        Tracking URI of MLflow.
+    started : float
+        Time of the first start, in seconds since the epoch.
+    members : tuple of MemberEntry
+        Members in the order of the configuration.
+    """
+
+    id: str
+    name: str
+    reference: str
+    experiment: str
+    uri: str
+    started: float
+    members: tuple[MemberEntry, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, raw: Any) -> ComparisonRecord:
+        """Restore the record from the data of `to_json`; unknown keys are ignored.
+
+        Raises
+        ------
+        DataError
+            If the data are not those of a comparison; describes the first error.
+        """
+        if fault := _fault(raw):
+            raise DataError(fault)
+        members = tuple(MemberEntry(**{key: entry[key] for key in _MEMBER}) for entry in raw["members"])
+        return cls(**{key: raw[key] for key in _COMPARISON}, members=members)
+
+
+def _fault(raw: Any) -> str:
+    """Describe the first error of the content of ``members.json``; empty if there is none."""
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        return f"its schema is not {SCHEMA}"
+    for key, types in _COMPARISON.items():
+        if not isinstance(raw.get(key), types):
+            return f"it has no valid '{key}'"
+    entries = raw.get("members")
+    if not isinstance(entries, list) or not entries:
+        return "it has no members"
+    if fault := next(filter(None, map(_fault_of_member, entries)), ""):
+        return fault
+    labels = [entry["label"] for entry in entries]
+    if len(set(labels)) < len(labels):
+        return "two members have the same label"
+    return "" if raw["reference"] in labels else "its reference is not one of the members"
+
+
+def _fault_of_member(entry: Any) -> str:
+    for key, types in _MEMBER.items():
+        if not isinstance(entry, dict) or not isinstance(entry.get(key, 0), types):
+            return f"a member has no valid '{key}'"
+    folder = entry["folder"]
+    usable = PurePosixPath(folder).name == folder and folder not in ("", ".", "..", RESULTS)
+    return "" if usable else f"'{folder}' is not the name of a member's folder"
