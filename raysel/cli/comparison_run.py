@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.cli.comparison import print_comparison
-from raysel.cli.plan import describe_folds, describe_samples, method_in_words, n_slots, warnings
+from raysel.cli.plan import describe_folds, describe_samples, memory_in_words, method_in_words, n_slots, warnings
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
 from raysel.comparison_run.course import state_of
@@ -102,6 +102,7 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
     yield from describe_samples(first)
     yield from describe_folds(first)
     yield f"members   {len(comparison.studies)}, tested against {comparison.config.reference}"
+    fit_bytes: int | None = None
     notes: dict[str, list[str]] = {}
     width = max(map(len, comparison.studies))
     for label, study in comparison.studies.items():
@@ -115,9 +116,11 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
         )
         n_fits, seconds, at_most = n_fits + cost.n_fits, seconds + cost.seconds / slots, at_most or cost.at_most
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
+        if cost.fit_bytes is not None:
+            fit_bytes = max(fit_bytes or 0, cost.fit_bytes)
         for note in warnings(study):
             notes.setdefault(note, []).append(label)
-    yield f"memory    {n_bytes / 2**20:.0f} MiB shared by all workers, at most"
+    yield f"memory    at most {memory_in_words(n_bytes, fit_bytes)}"
     slots = max(map(n_slots, comparison.studies.values()))
     yield (
         f"cost      {'at most about' if at_most else 'about'} {duration(seconds)} on the "

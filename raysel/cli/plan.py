@@ -41,7 +41,7 @@ def describe(study: Study) -> Iterator[str]:
     yield f"scores    {scores_in_words(study)}"
     cost = estimate_cost(study)
     yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
-    yield f"memory    {(data.X.nbytes + cost.prepared_bytes) / 2**20:.0f} MiB shared by all workers"
+    yield f"memory    {memory_in_words(data.X.nbytes + cost.prepared_bytes, cost.fit_bytes)}"
     yield f"cost      {_in_words(study, cost)}"
     yield from warnings(study)
 
@@ -119,6 +119,12 @@ def scores_in_words(study: Study) -> str:
     scored = study.config.evaluation
     report = f"; reported on the test samples: {', '.join(scored.report)}" if scored.report else ""
     return f"{scored.metric} by {scored.classifier}{report}"
+
+
+def memory_in_words(shared: int, fit: int | None) -> str:
+    """Return the bytes that all workers share, and those of a fit beside them, if they are known, as text."""
+    each = "" if fit is None else f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
+    return f"{shared / 2**20:.0f} MiB shared by all workers{each}"
 
 
 def n_slots(study: Study) -> int:

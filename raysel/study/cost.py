@@ -6,6 +6,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
@@ -36,6 +37,9 @@ class CostEstimate:
         Bytes of all prepared folds.
     n_fits : int
         Number of fits of the study, including the refits.
+    fit_bytes : int or None
+        Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold; each trial that runs
+        at once needs them. None where the system does not tell.
     """
 
     seconds: float
@@ -43,6 +47,7 @@ class CostEstimate:
     at_most: bool
     prepared_bytes: int
     n_fits: int
+    fit_bytes: int | None
 
 
 def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
@@ -66,7 +71,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     fold, number = study.largest
     examples = [study.examples[0], study.examples[-1]]
     at_most = study.config.search.early_stopping is not None or study.config.search.method == "path"
-    spent = []
+    spent: list[float] = []
+    peaks: list[int] = []
     with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
         started = time.perf_counter()
         prepared = {
@@ -80,6 +86,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
             solver = study.solver(example.params, state)
             shared = prepared.get(study.prepare_key(example.params))
             data = shared or study.fold_data(fold.inner[number], example.params)
+            before = _restart_peak()
             started = time.perf_counter()
             try:
                 for iteration in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
@@ -92,10 +99,28 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
                     spent.append(time.perf_counter() - started)
             except (ArithmeticError, ValueError, MemoryError, RayselError):
                 spent.append(time.perf_counter() - started)  # the trial itself will record the error
+            if before is not None:
+                peaks.append(_peak() - before)
     share = max(0, study.n_trials - n_done) / study.n_trials
     fit_seconds, n_refits = sum(spent) / len(spent), len(study.plan.folds)
     n_tried = study.n_configurations * share
     seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds
     n_fits = round(n_tried * study.n_inner) + n_refits
     n_bytes = sum(data.nbytes for data in prepared.values()) * n_keys / len(prepared)
-    return CostEstimate(seconds, fit_seconds, at_most, round(study.n_largest * n_bytes), n_fits)
+    fit_bytes = max(peaks) if peaks else None
+    return CostEstimate(seconds, fit_seconds, at_most, round(study.n_largest * n_bytes), n_fits, fit_bytes)
+
+
+def _restart_peak() -> int | None:
+    """Restart the measurement of this process's peak memory and return its memory; None where that is not allowed."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return None
+    return _peak()
+
+
+def _peak() -> int:
+    """Return the peak of this process's resident memory in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024

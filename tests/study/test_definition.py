@@ -96,3 +96,16 @@ def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monk
     solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
     found = cost.estimate_cost(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
     assert not found.at_most
+
+
+def test_the_memory_of_a_fit_is_told_beside_what_is_shared(tmp_path):
+    """A Gaussian kernel of all pairs of training samples must fit beside the distances that are shared."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "many.npz", X=rng.standard_normal((3000, 5)), y=np.arange(3000) % 2)
+    found = {}
+    for name in ("kernel_svm", "linear_svm"):
+        study = make_study(tmp_path / "many.npz", solver={"name": name}, evaluation={"classifier": "native"})
+        found[name] = cost.estimate_cost(study).fit_bytes
+        n = len(study.largest[0].inner[study.largest[1]].train)
+    kernel = 8 * n**2
+    assert found["linear_svm"] < kernel < found["kernel_svm"]
