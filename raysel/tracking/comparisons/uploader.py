@@ -233,7 +233,8 @@ def comparison_view(directory: ComparisonDirectory) -> RunView:
     table = directory.results / "comparison.md"
     tags = {"raysel.reference": record.reference}
     if table.exists():
-        tags["mlflow.note.content"] = table.read_text(encoding="utf-8")[:_LONGEST_NOTE]
+        # The lines of a long heading overlap on MLflow's page.
+        tags["mlflow.note.content"] = table.read_text(encoding="utf-8").removeprefix("# ")[:_LONGEST_NOTE]
     results = sorted(path for path in directory.results.glob("*") if path.is_file())
     return RunView(
         key="comparison",
