@@ -77,7 +77,7 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
     for key, record in records.items():
         assert other_records[key]["folds"][fold.name] == record["folds"][fold.name]
     before, after = timeless(refits[0].record.to_json()), timeless(other_refits[0].record.to_json())
-    # There, and only there, they were looked at: the redundancy describes the features of all samples and chooses nothing.
+    # There, and only there, they were looked at: the redundancy is that of all samples, and chooses nothing.
     for name in ("test_scores", "redundancy"):
         assert after.pop(name) != before.pop(name)
     assert after == before
