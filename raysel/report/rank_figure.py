@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
 from raysel.arrays import FloatArray
 from raysel.report.style import short, short_middle
@@ -100,7 +101,9 @@ def _text(name: str, rank: float, left: bool) -> str:
 
 
 def _width(text: str) -> float:
-    return 0.08 * len(text) + 0.1
+    """Width of a text in inches, with a gap after it."""
+    path = TextPath((0, 0), text.replace("$", "S"), size=_SMALL)  # a dollar sign would start a formula
+    return float(path.get_extents().width) / 72 + 0.08
 
 
 def _axis(names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int) -> tuple[float, float]:
