@@ -48,7 +48,6 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
     """One comparison run by the command line, in a folder of its own with its MLflow store."""
-    pytest.importorskip("raysel.comparison.export")
     folder = tmp_path_factory.mktemp("compared")
     write_digits(folder / "few.npz")
     write_comparison(folder / "few.yaml")

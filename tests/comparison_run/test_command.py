@@ -118,7 +118,6 @@ def test_a_replay_goes_to_another_store(finished, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_failed_member_and_a_missing_mlflow_are_said_at_the_end(here, capsys):
-    pytest.importorskip("raysel.comparison.export")
     source = raw_comparison()
     bad = {"solver": ENDLESS | {"space": {"gamma1": [0.01, 0.02]}}, "search": {"trial_timeout": 0.01}}
     source["compare"] = {"SVM": source["compare"]["SVM"], "endless": bad}

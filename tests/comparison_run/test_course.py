@@ -27,8 +27,6 @@ from raysel.select import main as select_main
 from raysel.tracking.comparisons.uploader import MemberUpload
 from raysel.tracking.journal import read_journal
 
-pytest.importorskip("raysel.comparison.export")
-
 FOLDERS = ("smr-small", "svm", "z")
 
 
@@ -192,22 +190,23 @@ def test_a_directory_that_is_not_empty_is_left_alone(finished, here):
         resume_comparison(here, progress=False)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("offline")
-def test_ray_is_started_once_for_all_members(here, monkeypatch):
-    import ray  # noqa: PLC0415
+ON_RAY = """
+import ray
+from raysel import run_comparison
+started, init = [], ray.init
+ray.init = lambda *a, **k: started.append(1) or init(*a, **k)
+run_comparison("ray.yaml", output="ray", progress=False)
+print(len(started), ray.is_initialized())
+"""
 
-    if ray.is_initialized():
-        pytest.skip("Ray runs already, started by other tests")
-    started, init = [], ray.init
-    monkeypatch.setattr(ray, "init", lambda *a, **k: started.append(1) or init(*a, **k))
-    source = raw_comparison(search={"max_concurrent": 2})
-    run_comparison(source, output="ray", progress=False)
-    assert len(started) == 1
-    assert not ray.is_initialized()
-    run_comparison(source, {"search.executor": "serial"}, output="serial", progress=False)
+
+@pytest.mark.slow
+def test_ray_is_started_once_for_all_members(finished, here):
+    write_comparison(here / "ray.yaml", search={"max_concurrent": 2})
+    done = subprocess.run([sys.executable, "-c", ON_RAY], cwd=here, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "False"], done.stderr
     for folder in FOLDERS:
-        assert found(here / "ray" / folder) == found(here / "serial" / folder)
+        assert found(here / "ray" / folder) == found(finished.study / folder)
 
 
 @pytest.mark.slow
