@@ -48,7 +48,7 @@ def main():
         enough = "" if case[0] < 2400 else f" (at least {WANTED}: {'yes' if rows[-1]['ratio'] >= WANTED else 'NO'})"
         print(rows[-1], enough, flush=True)
     fits = []
-    for n in (500, 1500):
+    for n in (500, 1500, 3000, 6000):
         X, y = draw(n)
         seconds, _ = cpu_seconds(lambda X=X, y=y: LPBoost(WIDTHS, C=10.0, random_state=0).fit(X, y))
         fits.append({"n": n, "fit_seconds": round(seconds, 2)})
