@@ -35,6 +35,8 @@ from raysel.tracking.log import StudyLog
 _STORE_SHARE = 0.5
 #: Number of times that a trial is started again after its worker process died.
 _MAX_RETRIES = 2
+#: Number of times that tasks are cancelled, a second apart, if they do not end.
+_CANCELLATIONS = 10
 
 
 class RayExecutor(Executor):
@@ -57,10 +59,19 @@ class RayExecutor(Executor):
     def __exit__(self, kind: object, *_: object) -> None:
         with self._session:
             if kind is not None:
-                for task in self._tasks:
-                    ray.cancel(task, force=True)  # nothing happens to a task that has ended
+                self._cancel_tasks()
                 gc.collect()  # ends the actors of an interrupted search, which reference each other
             self._tasks.clear()
+
+    def _cancel_tasks(self) -> None:
+        """Cancel the tasks until all have ended, because one whose worker is just starting may miss it."""
+        left = list(self._tasks)
+        for _ in range(_CANCELLATIONS):
+            if not left:
+                return
+            for task in left:
+                ray.cancel(task, force=True)  # nothing happens to a task that has ended
+            _, left = ray.wait(left, num_returns=len(left), timeout=1, fetch_local=False)
 
     @cached_property
     def _study_ref(self) -> Any:
