@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 #: Kinds of layouts, as in the description by ``Layout.to_json``.
 TENSOR, MODALITIES, TASKS = "tensor", "modalities", "tasks"
+#: What is said of a method with ``Capabilities.reconstructed``.
+RECONSTRUCTED = "reconstructed, the authors' code was not found"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
+from raysel.base.capabilities import RECONSTRUCTED
 from raysel.base.registry import solver_capabilities
 from raysel.data.layouts import Modalities, Tensor
 from raysel.report.progress import counted, duration
@@ -106,11 +107,7 @@ def method_in_words(study: Study) -> str:
     each = " on each outer fold" if config.search.adaptive else ""
     stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
     number = counted(study.n_configurations, "configuration")
-    origin = (
-        "; reconstructed, the authors' code was not found"
-        if solver_capabilities(config.solver.name).reconstructed
-        else ""
-    )
+    origin = f"; {RECONSTRUCTED}" if solver_capabilities(config.solver.name).reconstructed else ""
     return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){origin}"
 
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from raysel.arrays import FloatArray
+from raysel.base.capabilities import RECONSTRUCTED
 from raysel.comparison.stored import Member, StoredComparison
 from raysel.metrics.stability import Stability
 from raysel.study.remarks import search_remarks
 from raysel.study.result import StudyResult
-
-RECONSTRUCTED = "reconstructed, the authors' code was not found"
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,11 @@ from small_comparisons import (
 )
 
 import raysel
+from raysel.base.capabilities import RECONSTRUCTED
 from raysel.cli.comparison import print_comparison
 from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
-from raysel.comparison.rows import RECONSTRUCTED, member_rows
+from raysel.comparison.rows import member_rows
 from raysel.comparison.tables import comparison_table, pair_table, score_table
 from raysel.comparison.words import comparison_text
 from raysel.errors import DirectoryError
