@@ -65,7 +65,7 @@ class RayExecutor(Executor):
 
     def _cancel_tasks(self) -> None:
         """Cancel the tasks until all have ended, because one whose worker is just starting may miss it."""
-        left = list(self._tasks)
+        left = list(dict.fromkeys(self._tasks))  # ray.wait refuses duplicates
         for _ in range(_CANCELLATIONS):
             if not left:
                 return

@@ -103,6 +103,10 @@ def test_the_memory_of_a_fit_is_told_beside_what_is_shared(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "many.npz", X=rng.standard_normal((3000, 5)), y=np.arange(3000) % 2)
     found = {}
+    held = [np.ones(2**20) for _ in range(30)]
+    del held[:-1]  # the process may keep what it has freed, which must not hide what a fit needs
+    if cost._restart_peak() is None:
+        pytest.skip("this system does not restart the measurement of a process's peak memory")
     for name in ("kernel_svm", "linear_svm"):
         study = make_study(tmp_path / "many.npz", solver={"name": name}, evaluation={"classifier": "native"})
         found[name] = cost.estimate_cost(study).fit_bytes
