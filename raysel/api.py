@@ -11,8 +11,8 @@ from raysel.config import StudyConfig, load_config
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.launch import check_resources, make_executor, make_listeners, output_directory, refuse_foreign_code
+from raysel.results.result import StudyResult
 from raysel.study.definition import Study
-from raysel.study.result import StudyResult
 from raysel.study.stored import StoredStudy
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory

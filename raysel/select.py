@@ -12,7 +12,7 @@ from rich.console import Console
 
 from raysel.api import open_study
 from raysel.errors import RayselError, UnfinishedStudyError
-from raysel.study.export import export_result, redundancy_in_words, report_in_words, stability_in_words
+from raysel.results.export import export_result, redundancy_in_words, report_in_words, stability_in_words
 from raysel.tracking.directory import newest_study
 
 

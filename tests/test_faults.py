@@ -28,8 +28,8 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.execution.runner import _new_journal
+from raysel.results.recording import study_record
 from raysel.study.definition import Study
-from raysel.study.recording import study_record
 from raysel.tracking.directory import StudyDirectory
 
 

@@ -27,14 +27,15 @@ LAYERS = {
     **dict.fromkeys(["search", "tracking"], 6),
     "report": 7,
     "study": 8,
-    "comparison": 9,
-    "execution": 10,
-    "distributed": 11,
-    **dict.fromkeys(["testing", "launch"], 12),
-    **dict.fromkeys(["api", "comparison_run"], 13),
-    "raysel": 14,  # the public names
-    "cli": 15,
-    **dict.fromkeys(["tune", "select", "compare"], 16),
+    "results": 9,
+    "comparison": 10,
+    "execution": 11,
+    "distributed": 12,
+    **dict.fromkeys(["testing", "launch"], 13),
+    **dict.fromkeys(["api", "comparison_run"], 14),
+    "raysel": 15,  # the public names
+    "cli": 16,
+    **dict.fromkeys(["tune", "select", "compare"], 17),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {

@@ -27,8 +27,8 @@ from raysel.config import load_config
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.data.loading import load_dataset
+from raysel.results.result import StudyResult
 from raysel.select import main as select_main
-from raysel.study.result import StudyResult
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 from raysel.tune import main

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel import run_study
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 
 ASHA = ["search.early_stopping=asha", "search.synchronous=true", "search.batch_size=4"]
 

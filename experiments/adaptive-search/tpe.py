@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel import run_study
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 
 
 def search(method: str, budget: int, seed: int, folder: Path) -> StudyResult:

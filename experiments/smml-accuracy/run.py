@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel import run_study
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 
 HERE = Path(__file__).parent
 ALONE = [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8]

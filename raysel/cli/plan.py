@@ -13,9 +13,9 @@ from raysel.base.capabilities import RECONSTRUCTED
 from raysel.base.registry import solver_capabilities
 from raysel.data.layouts import Modalities, Tensor
 from raysel.report.progress import counted, duration
+from raysel.results.remarks import storage_remedy
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
-from raysel.study.remarks import storage_remedy
 from raysel.study.stored import StoredStudy
 
 #: Columns whose standard deviations differ by more than this factor probably have different units.

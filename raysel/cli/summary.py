@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.study.export import (
+from raysel.results.export import (
     modalities_in_words,
     redundancy_in_words,
     report_in_words,
     stability_in_words,
     tasks_in_words,
 )
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 
 
 def print_summary(result: StudyResult, out: Console) -> None:

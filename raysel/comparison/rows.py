@@ -12,8 +12,8 @@ from raysel.arrays import FloatArray
 from raysel.base.capabilities import RECONSTRUCTED
 from raysel.comparison.stored import Member, StoredComparison
 from raysel.metrics.stability import Stability
-from raysel.study.remarks import search_remarks
-from raysel.study.result import StudyResult
+from raysel.results.remarks import search_remarks
+from raysel.results.result import StudyResult
 
 
 @dataclass(frozen=True)

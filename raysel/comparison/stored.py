@@ -9,7 +9,7 @@ from typing import Self
 
 from raysel.comparison.folds import OuterFolds
 from raysel.errors import DirectoryError, StudyError, UnfinishedStudyError
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import MemberEntry
 

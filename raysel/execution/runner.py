@@ -27,12 +27,12 @@ from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
+from raysel.results.export import export_result
+from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
+from raysel.results.result import StudyResult
+from raysel.results.traces import trace_table
 from raysel.study.definition import Study
-from raysel.study.export import export_result
-from raysel.study.recording import end_record, mlflow_uri, resumed_record, study_record
-from raysel.study.result import StudyResult
 from raysel.study.stored import StoredStudy
-from raysel.study.traces import trace_table
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import Listener, StudyLog

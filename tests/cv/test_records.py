@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from raysel.cv.convergence import Convergence
 from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
-from raysel.study.traces import trace_table
+from raysel.results.traces import trace_table
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -13,7 +13,7 @@ from small_studies import make_study, write_digits
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.cli.plan import warnings as plan_warnings
 from raysel.errors import ConfigError
-from raysel.study.remarks import model_remarks
+from raysel.results.remarks import model_remarks
 
 NATIVE = {"classifier": "native"}
 KNN = {"classifier": "knn", "n_features": [4]}

@@ -23,8 +23,8 @@ from raysel.config import config_from_dict
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.metrics.stability import nogueira_stability
+from raysel.results.export import markdown
 from raysel.study.definition import Study
-from raysel.study.export import markdown
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import replay
 

@@ -21,8 +21,8 @@ from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
-from raysel.study import tables
-from raysel.study.remarks import (
+from raysel.results import tables
+from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
     fit_remarks,

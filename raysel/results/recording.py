@@ -13,10 +13,10 @@ import numpy as np
 from raysel.base.registry import solver_class
 from raysel.config import StudyConfig
 from raysel.metrics.classification import classification_metric
+from raysel.results.export import figures, markdown
+from raysel.results.result import StudyResult
 from raysel.study.definition import Study
-from raysel.study.export import figures, markdown
 from raysel.study.identity import versions
-from raysel.study.result import StudyResult
 from raysel.tracking.records import EndRecord, StudyRecord
 from raysel.tracking.uri import absolute_uri
 

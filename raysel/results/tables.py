@@ -8,8 +8,8 @@ import numpy as np
 
 from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord
+from raysel.results.traces import trace_table
 from raysel.study.stored import StoredStudy
-from raysel.study.traces import trace_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from raysel.cv.records import TrialRecord
 from raysel.data.layouts import Modalities
 from raysel.errors import StudyError
 from raysel.ranking.export import write_manifest, write_ranking
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 
 
 def export_result(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:

@@ -20,8 +20,8 @@ from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher
 from raysel.execution import recorder
 from raysel.execution.limits import SearchLimits
 from raysel.execution.trial_plan import trial_plan
+from raysel.results.export import markdown
 from raysel.study.definition import Study
-from raysel.study.export import markdown
 from raysel.tracking.journal import read_journal
 
 pytestmark = pytest.mark.usefixtures("ray_here")

@@ -17,7 +17,7 @@ import raysel
 from raysel.cv.records import RefitRecord
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
-from raysel.study.result import StudyResult
+from raysel.results.result import StudyResult
 
 
 @pytest.fixture(scope="module")
