@@ -12,6 +12,7 @@ from raysel.arrays import FloatArray
 from raysel.base.capabilities import RECONSTRUCTED
 from raysel.comparison.stored import Member, StoredComparison
 from raysel.metrics.stability import Stability
+from raysel.ranking.feature_ranking import default_n_selected
 from raysel.results.remarks import search_remarks
 from raysel.results.result import StudyResult
 
@@ -25,7 +26,8 @@ class MemberRow:
     label : str
         Name of the member.
     scores : ndarray of shape (n_folds,)
-        Test score on each outer fold, the mean over the numbers of features or the tasks.
+        Test score on each outer fold, at the number of features that the inner scores choose there; the mean over the
+        numbers of features if ``evaluation.choose_n`` is ``mean``, or over the tasks.
     by_label : dict of str to ndarray of shape (n_folds,)
         Test scores for each number of features or each task, by its name; empty if there is one score.
     report : dict of str to ndarray of shape (n_folds,)
@@ -96,13 +98,14 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
     report = {name: np.array([refit.reported(name) for refit in outer], dtype=np.float64) for name in metrics}
     evaluation = study.config["evaluation"]
     n_features = () if evaluation["classifier"] == "native" else tuple(evaluation["n_features"])
-    top = study.default_top if study.ranks_features else None
+    # One number for all members: stabilities of different numbers of features are not comparable.
+    top = default_n_selected(n_features, len(study.feature_names)) if study.ranks_features else None
     redundancy = study.redundancy.get(top, float("nan")) if top else float("nan")
     cpu = [refit.cpu_seconds for refit in outer if refit.cpu_seconds is not None]
     winners = Counter(refit.name for refit in outer)
     return MemberRow(
         member.label,
-        tests.mean(axis=1),
+        np.array([refit.test_score for refit in outer], dtype=np.float64),
         {name: tests[:, i] for i, name in enumerate(labels)},
         report,
         n_features,

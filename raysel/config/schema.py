@@ -119,7 +119,11 @@ class EvaluationConfig(_Section):
     n_neighbors: Count = 1
     """Number of neighbours of classifier knn."""
     n_features: tuple[Count, ...] = ()
-    """Increasing numbers of features, each of which is scored; the score is their mean. Not used by native."""
+    """Increasing numbers of best features, each of which is scored. Not used by native."""
+    choose_n: Literal["one_se", "best", "mean"] = "one_se"
+    """Number of features that a configuration is scored at, chosen by its inner scores: one_se takes the smallest of
+    n_features within one standard error of the best inner mean, best that with the best inner mean; mean scores by the
+    mean over all of n_features instead, and its model has the best one. Not used by native."""
     metric: str = "accuracy"
     """Metric of the predictions, larger is better, e.g. accuracy, balanced_accuracy, macro_f1 or
     mean_average_precision."""
@@ -135,6 +139,11 @@ class EvaluationConfig(_Section):
         if twice := _repeated([self.metric, *self.report]):
             raise ValueError(f"`report` names {twice}, which is `metric` or named before; leave it out")
         return self
+
+    @property
+    def rule(self) -> Literal["one_se", "best", "mean"]:
+        """Rule that chooses the number of features; native has no numbers of features, and averages the tasks."""
+        return "mean" if self.classifier == "native" else self.choose_n
 
 
 class CVConfig(_Section):
@@ -271,6 +280,8 @@ class StudyConfig(_Section):
             del described["cv"]["final"]
         if not self.evaluation.report:
             del described["evaluation"]["report"]
+        if self.evaluation.classifier == "native":
+            del described["evaluation"]["choose_n"]
         return described
 
     @property

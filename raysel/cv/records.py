@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from raysel.arrays import FloatArray
 from raysel.cv.convergence import Convergence
+from raysel.cv.feature_count import ChooseN, FeatureCount, choose_n
 from raysel.cv.plan import FINAL
 
 
@@ -57,19 +59,35 @@ class FoldTrace:
     error: str = ""
 
     @property
-    def score(self) -> float | None:
-        """Mean over the inner folds of the mean score at the last iteration; None if a fit failed."""
+    def last_scores(self) -> FloatArray | None:
+        """Scores at the last iteration, shape (n_inner, n_sizes); None if a fit failed."""
         if self.error or not self.inner:
             return None
-        return float(np.mean([trace.scores[-1] for trace in self.inner]))
+        return np.array([trace.scores[-1] for trace in self.inner])
+
+    def choice(self, rule: ChooseN) -> FeatureCount | None:
+        """Return the number of features that a rule chooses at the last iteration; None if a fit failed."""
+        scores = self.last_scores
+        return None if scores is None else choose_n(scores, rule)
+
+    def score(self, rule: ChooseN) -> float | None:
+        """Return the score of the configuration at the last iteration by a rule; None if a fit failed."""
+        chosen = self.choice(rule)
+        return None if chosen is None else chosen.score
 
     def objective_curve(self) -> list[float]:
         """Return the mean objective over the inner folds by iteration."""
         return mean_curve([trace.objective for trace in self.inner])
 
-    def score_curve(self) -> list[float]:
-        """Return the mean score over inner folds and numbers of features by iteration; one value if scored once."""
-        return mean_curve([np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores])
+    def score_curve(self, rule: ChooseN) -> list[float]:
+        """Return the score of the configuration by iteration, by a rule; one value if scored once."""
+        if rule == "mean":
+            return mean_curve([np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores])
+        known = [trace.scores for trace in self.inner if trace.scores]
+        length = max((len(scores) for scores in known), default=0)
+        return [
+            choose_n(np.array([scores[min(i, len(scores) - 1)] for scores in known]), rule).score for i in range(length)
+        ]
 
     def score_curves(self) -> list[list[float]]:
         """Return the mean score over the inner folds by iteration, one curve for each number of features."""
@@ -136,10 +154,12 @@ class TrialRecord:
     ended: float = 0.0
     fold: str = ""
 
-    def curves(self, metric: str, labels: Sequence[str]) -> dict[str, list[float]]:
+    def curves(self, metric: str, labels: Sequence[str], rule: ChooseN) -> dict[str, list[float]]:
         """Return objective and scores by iteration, for each outer fold and averaged over them.
 
         The mean over the outer folds is for display only: winners are selected on each outer fold separately.
+        ``val_<metric>`` of an iteration is the score at the number of features that the rule chooses then, which may
+        differ between iterations and outer folds.
 
         Parameters
         ----------
@@ -147,6 +167,8 @@ class TrialRecord:
             Name of the score, e.g. ``"accuracy"``.
         labels : sequence of str
             Name of each score, e.g. ``["n10", "n20"]``; empty if there is one score.
+        rule : {"one_se", "best", "mean"}
+            Rule that chooses the number of features.
 
         Returns
         -------
@@ -158,13 +180,13 @@ class TrialRecord:
         looked_at = {n: t for n, t in alive.items() if n != FINAL} or alive
         found = {
             "objective": mean_curve([trace.objective_curve() for trace in looked_at.values()]),
-            f"val_{metric}": mean_curve([trace.score_curve() for trace in looked_at.values()]),
+            f"val_{metric}": mean_curve([trace.score_curve(rule) for trace in looked_at.values()]),
         }
         for i, label in enumerate(labels if looked_at else ()):
             found[f"val_{metric}_{label}"] = mean_curve([trace.score_curves()[i] for trace in looked_at.values()])
         for name, trace in alive.items():
             found[f"objective/{name}"] = trace.objective_curve()
-            found[f"val_{metric}/{name}"] = trace.score_curve()
+            found[f"val_{metric}/{name}"] = trace.score_curve(rule)
         return {name: curve for name, curve in found.items() if curve}
 
     @property
@@ -286,9 +308,11 @@ class RefitRecord:
     params : dict
         All parameters of the solver that the study sets.
     inner_score : float
-        Mean validation score of the winner on this outer fold.
+        Validation score of the winner on this outer fold, at the number of features that ``evaluation.choose_n``
+        chooses; the mean over the numbers of features, or the tasks, where that is ``mean`` or the classifier
+        ``native``.
     test_scores : list of float
-        Test score for each number of features; empty for the final fold.
+        Test score for each number of features, or each task; empty for the final fold.
     feature_scores : list of float or None
         Score of each feature; None if the method does not rank features.
     objective : list of float
@@ -313,6 +337,23 @@ class RefitRecord:
     modality_scores : list, optional
         Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a list with one for
         each class or label; None if the solver has none or it was not recorded.
+    n_features : int, optional
+        Number of best features that the inner scores choose, those of the fold's model; None for the classifier
+        ``native`` or if it was not recorded.
+    position : int, optional
+        Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if that is their mean.
+    inner_curve : list of float
+        Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
+    training_scores : list of float
+        Scores on the training set itself, as ``test_scores``; empty if they were not recorded.
+    references : dict of str to list of float
+        Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
+        the reference does not depend on it; empty for the final fold.
+    confusion : list of list of int
+        Number of test samples by true class (row) and predicted class (column), in the order of ``classes`` of the
+        study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; empty for the final fold.
+    n_train, n_test : int, default=0
+        Number of training and of test samples; 0 if it was not recorded.
     """
 
     fold: str
@@ -332,15 +373,38 @@ class RefitRecord:
     redundancy: list[float | None] = field(default_factory=list)
     cpu_seconds: float | None = None
     modality_scores: list[float] | list[list[float]] | None = None
+    n_features: int | None = None
+    position: int | None = None
+    inner_curve: list[float] = field(default_factory=list)
+    training_scores: list[float] = field(default_factory=list)
+    references: dict[str, list[float]] = field(default_factory=dict)
+    confusion: list[list[int]] = field(default_factory=list)
+    n_train: int = 0
+    n_test: int = 0
 
     @property
     def test_score(self) -> float | None:
-        """Mean test score over the numbers of features; None for the final fold."""
-        return float(np.mean(self.test_scores)) if self.test_scores else None
+        """Test score at ``n_features``, or the mean where ``position`` is None; None for the final fold."""
+        return self._figure(self.test_scores)
+
+    @property
+    def training_score(self) -> float | None:
+        """Score on the training set, at the same number of features as `test_score`; None if it was not recorded."""
+        return self._figure(self.training_scores)
 
     def reported(self, metric: str) -> float | None:
-        """Return the mean of a further metric over the numbers of features; None where it is undefined or missing."""
-        values = self.report.get(metric, [])
+        """Return a further metric as `test_score` is; None where it is undefined or missing."""
+        return self._figure(self.report.get(metric, []))
+
+    def reference(self, name: str) -> float | None:
+        """Return the test score of a reference as `test_score` is; None if it is missing."""
+        values = self.references.get(name, [])
+        return values[0] if len(values) == 1 else self._figure(values)
+
+    def _figure(self, values: Sequence[float | None]) -> float | None:
+        """The value at the chosen number of features, or the mean of all values if all are known."""
+        if self.position is not None:
+            return values[self.position] if values else None
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known and len(known) == len(values) else None
 

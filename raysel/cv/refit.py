@@ -86,15 +86,16 @@ def refit_winner(
         if redundancy_sizes and hasattr(solver, "scores_") and not isinstance(X, TaskBlocks):
             order = descending_order(solver.scores_)[: int((solver.scores_ > 0).sum())]
             redundant = _with_none(redundancy(X, order, redundancy_sizes))
-    inner_score = winner.folds[fold.name].score
-    assert inner_score is not None  # noqa: S101 - a winner has a score
+    trace = winner.folds[fold.name]
+    chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
+    assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     converged, gap = convergence_of(solver)
     record = RefitRecord(
         fold=fold.name,
         trial=winner.id,
         name=winner.name,
         params=winner.params,
-        inner_score=inner_score,
+        inner_score=chosen.score,
         test_scores=test_scores,
         feature_scores=solver.scores_.tolist() if hasattr(solver, "scores_") else None,
         objective=solver.objective_path_.tolist(),
@@ -107,6 +108,11 @@ def refit_winner(
         redundancy=redundant,
         cpu_seconds=cpu_seconds,
         modality_scores=np.asarray(solver.modality_scores_).tolist() if hasattr(solver, "modality_scores_") else None,
+        n_features=evaluation.n_features[chosen.position] if evaluation.n_features else None,
+        position=None if evaluation.choose_n == "mean" else chosen.position,
+        inner_curve=inner_scores.mean(axis=0).tolist(),
+        n_train=len(fold.train),
+        n_test=len(fold.test),
     )
     return record, model
 

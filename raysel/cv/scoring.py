@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
+from raysel.cv.feature_count import ChooseN
 from raysel.cv.knn import knn_path, knn_scores
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.errors import ConfigError
@@ -40,6 +41,9 @@ class Evaluation:
         Names of the tasks, which are scored separately; empty if the data are one task.
     report : tuple of str, default=()
         Names of further metrics, for `reporter`.
+    choose_n : {"one_se", "best", "mean"}, default="mean"
+        Rule that chooses the number of features by the inner scores; ``mean`` for ``native``, whose score is the mean
+        over the tasks.
     """
 
     classifier: str
@@ -48,6 +52,7 @@ class Evaluation:
     metric: str = "accuracy"
     tasks: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
+    choose_n: ChooseN = "mean"
 
     @property
     def every_iteration(self) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from raysel.cv.feature_count import DECIMALS, ChooseN
 from raysel.cv.records import TrialRecord
 from raysel.errors import StudyError
 
-#: Scores are rounded to this many decimals, because equal means can differ in their last bits.
-_DECIMALS = 12
-
 
 def select_winner(
-    records: Collection[TrialRecord], fold: str, complexity_key: Mapping[str, tuple[float, ...]]
+    records: Collection[TrialRecord], fold: str, complexity_key: Mapping[str, tuple[float, ...]], rule: ChooseN
 ) -> TrialRecord:
-    """Return the trial with the best score on an outer fold; ties go to the simpler configuration, then the lower id.
+    """Return the trial with the best score on an outer fold.
+
+    Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the lower id.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ def select_winner(
         Name of the outer fold.
     complexity_key : mapping of str to tuple
         Sort key of each trial's configuration by the trial's id; the smallest is the simplest.
+    rule : {"one_se", "best", "mean"}
+        Rule that chooses the number of features that a configuration is scored at.
 
     Returns
     -------
@@ -35,13 +37,14 @@ def select_winner(
     StudyError
         If no trial has a score on the outer fold.
     """
-    best: tuple[tuple[float, tuple[float, ...], str], TrialRecord] | None = None
+    best: tuple[tuple[float, int, tuple[float, ...], str], TrialRecord] | None = None
     for record in records:
         trace = record.folds.get(fold)
-        score = trace.score if trace is not None and record.status != "stopped" else None
-        if score is None:
+        chosen = trace.choice(rule) if trace is not None and record.status != "stopped" else None
+        if chosen is None:
             continue
-        key = (-round(score, _DECIMALS), complexity_key[record.id], record.id)
+        n_position = 0 if rule == "mean" else chosen.position
+        key = (-round(chosen.score, DECIMALS), n_position, complexity_key[record.id], record.id)
         if best is None or key < best[0]:
             best = (key, record)
     if best is None:

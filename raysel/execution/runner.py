@@ -251,7 +251,7 @@ class _Course:
         study, found = self._study, []
         complexity = study.complexity_key(records)
         for fold in study.plan.folds:
-            winner = select_winner(records, fold.name, complexity)
+            winner = select_winner(records, fold.name, complexity, study.evaluation.choose_n)
             refit = self._stored.refits.get(fold.name) if self._stored else None
             if refit is None or refit.trial != winner.id or not all(f.exists() for f in self._files_of(refit)):
                 found.append((fold, winner))

@@ -117,7 +117,7 @@ class ConfigurationPlan(TrialPlan):
     def score(self, record: TrialRecord) -> float | None:
         """Return the last mean validation score; None if every outer fold failed."""
         evaluation = self.study.evaluation
-        curve = record.curves(evaluation.metric, evaluation.labels).get(f"val_{evaluation.metric}")
+        curve = record.curves(evaluation.metric, evaluation.labels, evaluation.choose_n).get(f"val_{evaluation.metric}")
         return curve[-1] if curve else None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:

@@ -174,7 +174,7 @@ class FoldTrial(ConfigurationTrial):
         if iteration not in self._levels:
             return None
         (trace,) = self.record.folds.values()
-        return Rung(iteration, trace.score_curve()[-1])
+        return Rung(iteration, trace.score_curve(self._study.evaluation.choose_n)[-1])
 
 
 class PathTrial(Trial):

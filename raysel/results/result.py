@@ -173,8 +173,11 @@ class StudyResult:
 
     @property
     def test_scores(self) -> list[float]:
-        """Test score of each outer fold's winner."""
-        return [float(np.mean(refit.test_scores)) for refit in self.outer]
+        """Test score of each outer fold's winner, at the number of features that its inner scores choose.
+
+        The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the tasks.
+        """
+        return [score for refit in self.outer if (score := refit.test_score) is not None]
 
     @property
     def inner_scores(self) -> list[float]:
@@ -295,9 +298,21 @@ class StudyResult:
     def default_top(self) -> int:
         """Number of features that count as selected by default.
 
-        The middle value of ``evaluation.n_features``, else a tenth of all features.
+        That of the final model, or the median of the outer folds' where there is none yet; the middle value of
+        ``evaluation.n_features``, else a tenth of all features, where none was chosen.
         """
+        refits = self.stored.refits
+        chosen = {fold: refit.n_features for fold, refit in refits.items() if refit.n_features is not None}
+        if FINAL in chosen:
+            return chosen[FINAL]
+        if chosen:
+            return int(np.quantile(list(chosen.values()), 0.5, method="lower"))
         return default_n_selected(self.config["evaluation"].get("n_features") or (), len(self.feature_names))
+
+    @property
+    def n_features(self) -> dict[str, int]:
+        """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
+        return {refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None}
 
     def stability(self, top: int | None = None) -> Stability:
         """Return the stability of the features that the outer folds' winners select; it needs no final model.

@@ -82,7 +82,7 @@ def trial_frame(stored: StoredStudy) -> pd.DataFrame:
 
 def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
     metric = stored.study.metric
-    curves = record.curves(metric, stored.study.labels)
+    curves = record.curves(metric, stored.study.labels, stored.study.choose_n)
     last = {name: curve[-1] for name, curve in curves.items()}
     convergence = record.convergence()
     row: dict[str, Any] = {"trial": record.id}

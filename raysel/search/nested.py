@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from raysel.config import StudyConfig
+from raysel.cv.feature_count import ChooseN
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import TrialRecord
 from raysel.cv.seeds import derived_seed
@@ -48,12 +49,12 @@ class FoldSearch:
         self._config, self._fold, self._configurations, self._halving = config, fold, configurations, halving
         self._done = {record.id: record for record in done}
         search, space = config.search, config.solver.space
-        known = {self._configuration(record).id: last_score(record) for record in self._done.values()}
+        known = {self._configuration(record).id: self._score(record) for record in self._done.values()}
         sampler, total = self._sampler(), len(configurations) or search.num_samples or 0
         if search.method == "tpe" and not search.synchronous:
             # They may not be proposed in the same order again, so the sampler observes them before it proposes any.
             for record in self._done.values():
-                sampler.observe(record.params, last_score(record))
+                sampler.observe(record.params, self._score(record))
                 self._note(record, 0)
             total, self._done = max(0, total - len(self._done)), {}
         batch_size = search.batch_size if search.synchronous else None
@@ -108,14 +109,18 @@ class FoldSearch:
         """
         id_ = self._configuration(record).id
         self._note(record, self._proposals.numbers[id_])
-        self._proposals.tell(id_, last_score(record))
+        self._proposals.tell(id_, self._score(record))
 
     def _configuration(self, record: TrialRecord) -> Configuration:
         return Configuration(record.params, tuple(self._config.solver.space))
 
     def _note(self, record: TrialRecord, number: int) -> None:
-        curve = record.folds[self._fold.name].score_curve() if self._fold.name in record.folds else []
+        rule = self._config.evaluation.rule
+        curve = record.folds[self._fold.name].score_curve(rule) if self._fold.name in record.folds else []
         self._halving.note(record.id, number, curve, ended=record.status in ("finished", "null"))
+
+    def _score(self, record: TrialRecord) -> float:
+        return last_score(record, self._config.evaluation.rule)
 
     def _sampler(self) -> Sampler:
         config, place = self._config, (self._fold.repeat, self._fold.index)
@@ -150,18 +155,20 @@ def empty_record(configuration: Configuration, fold: str = "") -> TrialRecord:
     return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold)
 
 
-def last_score(record: TrialRecord) -> float:
+def last_score(record: TrialRecord, rule: ChooseN) -> float:
     """Return the last validation score of a trial on one outer fold.
 
     Parameters
     ----------
     record : TrialRecord
         Record of a trial on one outer fold.
+    rule : {"one_se", "best", "mean"}
+        Rule that chooses the number of features that the configuration is scored at.
 
     Returns
     -------
     float
         Last validation score; `WORST_SCORE` if the trial has none.
     """
-    scores = [trace.score for trace in record.folds.values()]
+    scores = [trace.score(rule) for trace in record.folds.values()]
     return WORST_SCORE if not scores or scores[0] is None else scores[0]

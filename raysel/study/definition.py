@@ -144,7 +144,13 @@ class Study:
         settings = self.config.evaluation
         tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
         return Evaluation(
-            settings.classifier, settings.n_features, settings.n_neighbors, settings.metric, tasks, settings.report
+            settings.classifier,
+            settings.n_features,
+            settings.n_neighbors,
+            settings.metric,
+            tasks,
+            settings.report,
+            settings.rule,
         )
 
     @property

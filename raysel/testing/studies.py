@@ -111,7 +111,10 @@ def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any]
         executor.run_trials(work, log)
         records = work.finish(log)
         complexity_key = study.complexity_key(records)
-        winners = [(fold, select_winner(records, fold.name, complexity_key)) for fold in study.plan.folds]
+        winners = [
+            (fold, select_winner(records, fold.name, complexity_key, study.evaluation.choose_n))
+            for fold in study.plan.folds
+        ]
         return records, [Refit(*refit) for refit in executor.run_refits(winners)]
 
 

@@ -111,7 +111,7 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         status="FAILED" if record.status == "failed" else "FINISHED",
         params=record.params,
         metrics=metrics,
-        curves=record.curves(study.metric, study.labels),
+        curves=record.curves(study.metric, study.labels, study.choose_n),
         tags=tags,
     )
 

@@ -8,6 +8,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
+from raysel.cv.feature_count import ChooseN
 from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
 from raysel.errors import DirectoryError
 
@@ -119,6 +120,12 @@ class StudyRecord(_PlainRecord):
     feature_names: Sequence[str]
     constant: Sequence[int]
     untrusted: Sequence[str] = field(default_factory=list)
+
+    @property
+    def choose_n(self) -> ChooseN:
+        """Rule that chooses the number of features; ``mean`` in studies of before there was a choice."""
+        rule: ChooseN = self.config["evaluation"].get("choose_n", "mean")
+        return rule
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,19 @@ def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping
         release = line["versions"]["raysel"].partition("+")[0]
         # The hash of all source files; `raysel.study.identity` lists the hashes whose numbers are still the same.
         versions = {**line["versions"], "raysel": release, "numbers": line["versions"]["raysel"]}
-        return {**line, "schema": SCHEMA, "versions": versions, "labels": _labels(line)}
+        return {**line, "schema": SCHEMA, "versions": versions, "labels": _labels(line), "config": _config(line)}
     if line.get("kind") == "end":
         result = _result(line.get("metrics") or {}, study["metric"], _tasks(study))
         return {**line, "result": result, "summary": line.get("note", "") if result else ""}
     return line
+
+
+def _config(study: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration, with the rule by which raysel 0.1 scored."""
+    config: Mapping[str, Any] = study["config"]
+    if config["evaluation"]["classifier"] == "native":
+        return config
+    return {**config, "evaluation": {**config["evaluation"], "choose_n": "mean"}}
 
 
 def _tasks(study: Mapping[str, Any]) -> list[str]:
