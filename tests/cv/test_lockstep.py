@@ -88,7 +88,11 @@ def test_every_trace_is_that_of_the_fit_run_alone(digits, plan, params):
         np.testing.assert_allclose(found.scores, scores, rtol=0, atol=1e-12)
         lengths.append(len(scores))
     assert iterations == list(range(1, max(lengths) + 1))
-    assert trace.score == pytest.approx(np.mean([t.scores[-1] for t in trace.inner]))
+    assert trace.score("mean") == pytest.approx(np.mean([t.scores[-1] for t in trace.inner]))
+    held_scores = np.array([[t.scores[min(i, len(t.scores) - 1)] for t in trace.inner] for i in range(max(lengths))])
+    best = held_scores.mean(axis=1).max(axis=1)
+    np.testing.assert_allclose(trace.score_curve("best"), best, rtol=1e-14)
+    assert trace.score_curve("one_se")[-1] == trace.score("one_se") <= best[-1]
     # A fit that has ended holds its last value in the mean curves.
     held = [[t.objective[min(i, len(t.objective) - 1)] for t in trace.inner] for i in range(max(lengths))]
     np.testing.assert_allclose(trace.objective_curve(), np.mean(held, axis=1), rtol=1e-14)

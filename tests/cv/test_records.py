@@ -91,7 +91,7 @@ def a_record() -> TrialRecord:
 
 
 def test_the_curves_of_a_trial_are_means_over_the_outer_folds_that_did_not_fail():
-    found = a_record().curves("accuracy", ["n5", "n9"])
+    found = a_record().curves("accuracy", ["n5", "n9"], "mean")
     expected = {
         "objective": [(5.0 + 1.0) / 2, (4.0 + 1.0) / 2],
         "val_accuracy": [(0.3 + 0.5) / 2, (0.45 + 0.5) / 2],
@@ -105,8 +105,10 @@ def test_the_curves_of_a_trial_are_means_over_the_outer_folds_that_did_not_fail(
         "val_accuracy/final": [0.9],
     }
     assert found == {name: pytest.approx(curve) for name, curve in expected.items()}
-    assert TrialRecord("i", "n", {}, "failed", {"outer0": FoldTrace(error="x")}).curves("accuracy", ["n5"]) == {}
-    assert TrialRecord("i", "n", {}, "failed").curves("accuracy", ["n5"]) == {}
+    assert (
+        TrialRecord("i", "n", {}, "failed", {"outer0": FoldTrace(error="x")}).curves("accuracy", ["n5"], "mean") == {}
+    )
+    assert TrialRecord("i", "n", {}, "failed").curves("accuracy", ["n5"], "mean") == {}
 
 
 def test_a_failure_names_its_outer_folds():
@@ -131,7 +133,7 @@ def test_records_of_version_0_1_are_read():
     inner = {"objective": [2.0], "scores": [[0.5]], "source": "solved"}
     raw = {"id": "i", "name": "n", "params": {}, "status": "finished", "error": "", "started": 0.0, "ended": 1.0}
     raw |= {"fold": "", "folds": {"outer0": {"null": False, "inner": [inner]}}}
-    assert TrialRecord.from_json(raw).folds["outer0"].score == 0.5
+    assert TrialRecord.from_json(raw).folds["outer0"].score("mean") == 0.5
     refit = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0], [1.0]).to_json()
     del refit["converged"], refit["gap"]
     assert RefitRecord.from_json(refit).converged is None

@@ -1,4 +1,4 @@
-"""Each outer fold's winner: its own best inner score, then simplicity, then the id; nothing else."""
+"""Each outer fold's winner: its own best inner score, then few features, simplicity and the id; nothing else."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def record(name: str, scores: dict[str, float | None], status: str = "finished")
     return TrialRecord(name, name, {}, status, {fold: trace(score) for fold, score in scores.items()})
 
 
+RULES = ("mean", "best", "one_se")
 SCORES = st.sampled_from([0.25, 0.5, 0.75, None])
 RECORDS = st.lists(
     st.tuples(SCORES, SCORES, st.sampled_from(["finished", "finished", "stopped"]), st.integers(0, 2)),
@@ -51,14 +52,14 @@ def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
         order.shuffle(shuffled)
         if not able:
             with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*Change solver.space"):
-                select_winner(shuffled, fold, complexity_key)
+                select_winner(shuffled, fold, complexity_key, "mean")
             continue
         top = max(d[which] for _, d in able)
         best = [r.id for r, d in able if d[which] == top]
         simplest = min(complexity_key[i] for i in best)
         expected = min(i for i in best if complexity_key[i] == simplest)
-        assert select_winner(shuffled, fold, complexity_key).id == expected
-        assert select_winner(records, fold, complexity_key).id == expected
+        assert select_winner(shuffled, fold, complexity_key, "mean").id == expected
+        assert select_winner(records, fold, complexity_key, "mean").id == expected
 
 
 def test_each_fold_picks_its_own_and_the_mean_picks_none():
@@ -68,42 +69,56 @@ def test_each_fold_picks_its_own_and_the_mean_picks_none():
         record("mean", {"outer0": 0.8, "outer1": 0.8}),
     ]
     complexity_key = {r.id: () for r in records}
-    assert [select_winner(records, fold, complexity_key).id for fold in ("outer0", "outer1")] == ["a", "b"]
+    assert [select_winner(records, fold, complexity_key, "mean").id for fold in ("outer0", "outer1")] == ["a", "b"]
 
 
 def test_a_zero_solution_wins_where_nothing_does_better():
     null = TrialRecord("null", "null", {}, "null", {"final": FoldTrace(True, [InnerTrace([1.0], [[0.4]])])})
     complexity_key = {"null": (0.0,), "other": (9.0,)}
-    assert select_winner([null, record("other", {"final": 0.4})], "final", complexity_key).id == "null"
-    assert select_winner([null, record("other", {"final": 0.5})], "final", complexity_key).id == "other"
+    assert select_winner([null, record("other", {"final": 0.4})], "final", complexity_key, "mean").id == "null"
+    assert select_winner([null, record("other", {"final": 0.5})], "final", complexity_key, "mean").id == "other"
 
 
 def test_a_failure_on_one_outer_fold_is_no_failure_on_another():
     records = [record("a", {"outer0": None, "outer1": 0.9}, "failed"), record("b", {"outer0": 0.1, "outer1": 0.1})]
     complexity_key = {"a": (), "b": ()}
-    assert [select_winner(records, fold, complexity_key).id for fold in ("outer0", "outer1")] == ["b", "a"]
+    assert [select_winner(records, fold, complexity_key, "mean").id for fold in ("outer0", "outer1")] == ["b", "a"]
     with pytest.raises(StudyError, match=r"on outer0: 1 failed, the first with .*singular"):
-        select_winner(records[:1], "outer0", complexity_key)
+        select_winner(records[:1], "outer0", complexity_key, "mean")
 
 
 def test_scores_that_differ_in_their_last_bit_are_tied():
     one, other = 0.1 + 0.2, 0.3
     assert one != other
     records = [record("complex", {"outer0": max(one, other)}), record("simple", {"outer0": min(one, other)})]
-    assert select_winner(records, "outer0", {"complex": (2.0,), "simple": (1.0,)}).id == "simple"
+    assert select_winner(records, "outer0", {"complex": (2.0,), "simple": (1.0,)}, "mean").id == "simple"
     better = record("better", {"outer0": 0.3 + 1e-9})
-    assert (
-        select_winner([*records, better], "outer0", {"complex": (2.0,), "simple": (1.0,), "better": (3.0,)}).id
-        == "better"
-    )
+    complexity_key = {"complex": (2.0,), "simple": (1.0,), "better": (3.0,)}
+    assert select_winner([*records, better], "outer0", complexity_key, "mean").id == "better"
 
 
 def test_a_trial_that_did_not_carry_the_fold_cannot_win_it():
     records = [record("elsewhere", {"outer1": 1.0}), record("here", {"outer0": 0.2})]
-    assert select_winner(records, "outer0", {"elsewhere": (), "here": ()}).id == "here"
+    assert select_winner(records, "outer0", {"elsewhere": (), "here": ()}, "mean").id == "here"
 
 
 def test_the_score_is_the_mean_over_inner_folds_at_each_ones_last_iteration():
     generator = np.random.default_rng(0)
     inner = [InnerTrace([0.0] * n, generator.random((n, 3)).tolist()) for n in (2, 5, 1)]
-    assert FoldTrace(inner=inner).score == pytest.approx(np.mean([np.mean(t.scores[-1]) for t in inner]))
+    assert FoldTrace(inner=inner).score("mean") == pytest.approx(np.mean([np.mean(t.scores[-1]) for t in inner]))
+
+
+def test_a_configuration_is_scored_at_the_number_of_features_that_is_chosen_for_it():
+    level = TrialRecord("level", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.7, 0.7]])] * 2)})
+    steep = TrialRecord("steep", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.1, 0.8]])] * 2)})
+    found = {rule: select_winner([level, steep], "outer0", {"level": (), "steep": ()}, rule).id for rule in RULES}
+    assert found == {"mean": "level", "best": "steep", "one_se": "steep"}
+
+
+@pytest.mark.parametrize("rule", ["best", "one_se"])
+def test_equal_scores_go_to_fewer_features_before_the_simpler(rule):
+    few = TrialRecord("few", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.8, 0.2]])] * 2)})
+    many = TrialRecord("many", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.2, 0.8]])] * 2)})
+    complexity_key = {"few": (9.0,), "many": (1.0,)}
+    assert select_winner([many, few], "outer0", complexity_key, rule).id == "few"
+    assert select_winner([many, few], "outer0", complexity_key, "mean").id == "many"

@@ -44,7 +44,7 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):
     _, refits, kept = run_on_ray(study, tmp_path / "run")
     assert len(kept) == 2
     for record in kept:
-        curves = TrialRecord.from_json(record).curves("accuracy", study.evaluation.labels)
+        curves = TrialRecord.from_json(record).curves("accuracy", study.evaluation.labels, "mean")
         each = np.array([curves["val_accuracy_iris"], curves["val_accuracy_wine"]])
         assert each.shape[1] == len(curves["objective"]) > 1
         np.testing.assert_allclose(each.mean(axis=0), curves["val_accuracy"], atol=1e-12)
@@ -74,7 +74,7 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
     solvers = [study.solver(configuration.params, state) for state in states]
     data = [study.fold_data(inner, configuration.params) for inner in fold.inner]
     assert list(run_in_lockstep(solvers, data, study.evaluation, states, record.folds[fold.name]))
-    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record.curves("accuracy", study.evaluation.labels))
+    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record.curves("accuracy", study.evaluation.labels, "mean"))
     solver = study.solver(configuration.params)
     refit, _ = refit_winner(
         X, y, fold, record, solver, scaler=study.scaler(), evaluation=study.evaluation, random_state=None

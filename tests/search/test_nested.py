@@ -76,7 +76,7 @@ def test_a_trial_below_the_quantile_of_an_earlier_batch_is_stopped(study):
 def test_the_score_of_a_trial_is_its_last_and_the_worst_without_one():
     record = empty_record(Configuration({"alpha": 0.1}, ("alpha",)), "outer1")
     assert (record.fold, record.id.partition("-")[0]) == ("outer1", "outer1")
-    assert last_score(record) == WORST_SCORE
-    assert last_score(scored(record, 0.75)) == 0.75
+    assert last_score(record, "mean") == WORST_SCORE
+    assert last_score(scored(record, 0.75), "mean") == 0.75
     record.folds["outer1"].error = "failed"
-    assert last_score(record) == WORST_SCORE
+    assert last_score(record, "mean") == WORST_SCORE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import platform
 import shutil
@@ -62,12 +63,13 @@ def test_the_stored_studies_are_of_schema_1_and_of_these_data(here):
     assert lines(STORED / "finished")[0]["config"]["solver"] == config["solver"]
 
 
-def test_its_configuration_has_the_hash_that_it_was_stored_with(here):
+def test_its_configuration_is_read_with_the_rule_of_raysel_0_1(here):
     for name in ("finished", "interrupted"):
-        stored = lines(here / name)[0]
-        config = config_from_dict(stored["config"])
-        assert config.to_dict() == stored["config"]
-        assert config.hash == stored["config_hash"]
+        written = lines(here / name)[0]["config"]
+        stored = StoredStudy.read(StudyDirectory(here / name)).study
+        assert stored.choose_n == "mean"
+        assert stored.config == {**written, "evaluation": {**written["evaluation"], "choose_n": "mean"}}
+        assert config_from_dict(stored.config).to_dict()["evaluation"].items() >= stored.config["evaluation"].items()
 
 
 def test_a_finished_study_is_read_and_exported(here):
@@ -95,7 +97,8 @@ def test_a_finished_study_is_uploaded_as_it_was(here):
     client = MlflowClient(uri)
     runs = {run.data.tags["raysel.key"]: run for run in client.search_runs(["1"])}
     written = lines(STORED / "finished")
-    assert runs["study"].data.params == {key: str(value) for key, value in written[0]["params"].items()}
+    params = {key: str(value) for key, value in written[0]["params"].items()}
+    assert runs["study"].data.params == params | {"evaluation.choose_n": "mean"}
     assert runs["study"].data.metrics == written[-1]["metrics"]
     assert runs["study"].data.tags["mlflow.note.content"] == written[-1]["note"]
     for line in written:  # raysel 0.1 stored MLflow's view itself
@@ -113,18 +116,23 @@ def test_a_finished_study_is_uploaded_as_it_was(here):
 
 
 @pytest.mark.parametrize("executor", ["serial", pytest.param("ray", marks=pytest.mark.slow)])
-def test_an_interrupted_study_is_resumed_to_what_a_fresh_one_finds(here, executor, request):
+def test_an_interrupted_study_is_resumed_to_what_a_fresh_one_finds(here, executor, request, capsys):
     if executor == "ray":
         request.getfixturevalue("ray_here")
     with_libraries_of_today(here / "interrupted")
     before = (here / "interrupted/journal.jsonl").read_bytes()
-    assert tune.main(["--resume", "interrupted", "--quiet", "--set", f"search.executor={executor}"]) == 0
+    assert tune.main(["--resume", "interrupted", "--quiet"]) == 2
+    assert "evaluation.choose_n: mean -> one_se" in capsys.readouterr().err
+    changes = (f"search.executor={executor}", "evaluation.choose_n=mean")
+    assert tune.main(["--resume", "interrupted", "--quiet", *itertools.chain(*(("--set", c) for c in changes))]) == 0
     assert (here / "interrupted/journal.jsonl").read_bytes().startswith(before)
     schemas = [line.get("schema") for line in lines(here / "interrupted") if line["kind"] == "study"]
     assert schemas == [None, 2]
 
     resumed = StoredStudy.read(StudyDirectory(here / "interrupted"))
-    trials, refits, _ = run_serially(make_study(here / "few.npz", solver__params={"max_iter": 4}), here / "fresh")
+    trials, refits, _ = run_serially(
+        make_study(here / "few.npz", solver__params={"max_iter": 4}, evaluation__choose_n="mean"), here / "fresh"
+    )
     assert resumed.status == "finished"
     assert list(resumed.refits) == [fresh.fold for fresh, _ in refits] == ["outer0", "outer1", "final"]
     for fresh, _ in refits:
