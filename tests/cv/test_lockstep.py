@@ -166,7 +166,7 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     trace, iterations = traced(X, y, fold, Evaluation("knn", N_FEATURES), **between)
     assert not trace.null
     assert len(iterations) == 2
-    assert trace.score is not None
+    assert trace.score("best") is not None
     # At or above the collapse of all of them it is; above it for p < 1 it is not, for nothing is proved there.
     assert traced(X, y, fold, Evaluation("native"), alpha=collapse[-1], alpha_scale="absolute")[0].null
     assert not traced(X, y, fold, Evaluation("native"), alpha=2.0, p=0.5, max_iter=2)[0].null

@@ -127,7 +127,7 @@ def test_one_failed_training_set_fails_what_needs_it():
     assert record.failed_folds == ["outer0"]
     assert "inner fold 1" in record.failure
     assert "singular" in record.failure
-    assert record.folds["final"].score == 0.5
+    assert record.folds["final"].score("mean") == 0.5
 
 
 def test_a_path_that_fails_when_the_grid_has_grown_takes_nothing_back():

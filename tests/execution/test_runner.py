@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from small_studies import compute, make_study, run_on_ray, timeless, write_digits
 
 from raysel.api import run_study
+from raysel.cv.feature_count import choose_n
 from raysel.data.loading import load_dataset
 from raysel.distributed import executor as ray_executor
 from raysel.errors import ConfigError, DirectoryError, StudyError
@@ -95,7 +96,7 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
     assert [len(refit.record.test_scores) for refit in refits] == [2, 2, 0]
     for fold, refit in zip(study.plan.folds, refits, strict=True):
         inner = {
-            key: np.mean([i["scores"][-1] for i in record["folds"][fold.name]["inner"]])
+            key: choose_n(np.array([i["scores"][-1] for i in record["folds"][fold.name]["inner"]]), "one_se").score
             for key, record in records.items()
             if not record["folds"][fold.name]["error"]
         }

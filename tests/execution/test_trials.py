@@ -200,5 +200,5 @@ def test_a_trial_whose_workers_die_again_and_again_is_recorded_as_failed(tmp_pat
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert record["status"] == "failed"
     assert record["error"] == "the worker process ended 3 times (killed, or out of memory)"
-    assert FoldTrace(null=True).score is None
+    assert FoldTrace(null=True).score("one_se") is None
     assert '"finished": 0, "running": 0, "failed": 1, "total": 1' in (tmp_path / "run" / "progress.json").read_text()
