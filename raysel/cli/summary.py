@@ -71,7 +71,7 @@ def _print_answer(result: StudyResult, out: Console) -> None:
         out.print(_text_table(header, rows))
     header, rows = words.curve_rows(result)
     if len(rows) > 1:
-        out.print(f"\nmean {metric} by the number of features", markup=False)
+        out.print(f"\n{metric} by the number of best features: mean (± SD) over the outer folds", markup=False)
         out.print(_text_table(header, rows))
     for sentence in (*words.verdict_sentences(result), words.missing_references_sentence(result)):
         if sentence:
@@ -84,7 +84,7 @@ def _print_answer(result: StudyResult, out: Console) -> None:
 def _text_table(header: list[str], rows: list[list[str]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(header):
-        table.add_column(name, justify="right" if i else "left")
+        table.add_column(Text(name), justify="right" if i else "left")
     for row in rows:
         table.add_row(*map(Text, row))
     return table

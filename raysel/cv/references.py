@@ -12,7 +12,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.feature_selection import f_classif
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.baselines.filters.variance import Variance
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.metrics.class_scores import class_scores
 from raysel.metrics.classification import classification_metric, needs_scores
@@ -51,7 +50,7 @@ def reference_scores(
     """Score the references of a refit on its scaled training and test samples; they choose nothing.
 
     ``all features`` is the classifier of the evaluation on all features; ``variance`` and ``f_test`` are the same on
-    the best features by `Variance` and by scikit-learn's ``f_classif`` (for an indicator, the mean of the F values of
+    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the F values of
     the labels), scored exactly as the method is. ``chance`` is the mean score of ``CHANCE_DRAWS`` stratified random
     labellings by scikit-learn's ``DummyClassifier``, whose seeds are
     ``numpy.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS)``; that is close to its expectation.
@@ -125,7 +124,7 @@ def _ranked(scores: FloatArray, sets: _Sets, evaluation: Evaluation, random_stat
 
 def _variances(X: FloatArray) -> FloatArray:
     """Variance of each feature; none if all that are above 0 are equal."""
-    variances = Variance().prepare(X, np.empty(0))
+    variances = X.var(axis=0)  # as the method `variance`, whose module would count for every study's numbers
     known = variances[variances > _EQUAL * variances.max()]
     return variances if len(known) and np.ptp(known) > _EQUAL * known.max() else np.empty(0)
 

@@ -72,8 +72,8 @@ def ranking_figure(
     matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
     maps = Maps(layout) if matrix and isinstance(layout, Tensor) else None
     width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
-    told = [*(answer or [_mean_in_words(test_scores, metric, ranking.n_folds)])]
-    facts, lines = (_wrapped(texts, width) for texts in (told, remarks))
+    facts, lines = _wrapped(answer, width), _wrapped(remarks, width)
+    facts.append(_agreement(ranking, "" if facts else f"{metric.replace('_', ' ')} on unseen samples", test_scores))
     header = _HEADER + _FACT * (len(facts) - 1) + _LINE * len(lines)
     if maps:
         figure = _maps(ranking, maps, (width, maps.size[1] + header))
@@ -87,9 +87,10 @@ def ranking_figure(
     return figure
 
 
-def _mean_in_words(test_scores: Sequence[float], metric: str, n_folds: int) -> str:
-    measured = f"{metric.replace('_', ' ')} on unseen samples {mean_and_sd(test_scores)}"
-    return f"over {n_folds} overlapping outer folds: {measured}"
+def _agreement(ranking: FeatureRanking, measured: str, test_scores: Sequence[float]) -> str:
+    """Stability over the outer folds, and the mean test score where it is not told elsewhere."""
+    mean = f"{measured} {mean_and_sd(test_scores)}   ·   " if measured else ""
+    return f"over {ranking.n_folds} overlapping outer folds: {mean}stability {ranking.stability}"
 
 
 def _wrapped(texts: Sequence[str], width: float) -> list[str]:
@@ -140,8 +141,7 @@ def _page(heights: Sequence[float], header: float) -> list[SubFigure]:
 def _header(figure: Figure, ranking: FeatureRanking, name: str, facts: Sequence[str], remarks: Sequence[str]) -> None:
     left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
     title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
-    stability = f"stability over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
-    plain = [*facts, f"{stability}   ·   {_scored_in_words(ranking)}"]
+    plain = [*facts, _scored_in_words(ranking)]
     rows = [(title, 0.16, 14.0, "bold", "0")]
     rows += [(fact, 0.49 + _FACT * i, 9.5, "normal", "0.25") for i, fact in enumerate(plain)]
     below = 0.48 + _FACT * len(plain)
