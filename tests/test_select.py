@@ -75,6 +75,14 @@ def test_the_table_is_the_journals_scores_ranked(finished_study, exported):
     ]
 
 
+def one_se_score(scores: np.ndarray) -> float:
+    """Mean at the smallest number of features within one standard error of the best mean."""
+    means = scores.mean(axis=0)
+    best = means.argmax()
+    error = scores[:, best].std(ddof=1) / len(scores) ** 0.5
+    return means[means >= means[best] - error - 1e-12][0]
+
+
 def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
     manifest = json.loads((exported / "manifest.json").read_text())
     study, found = finished_study.study, refits(finished_study.study)
@@ -89,8 +97,17 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
     assert re.fullmatch(r"[0-9a-f]{16}", manifest["versions"]["numbers"])
     assert manifest["versions"]["numpy"] == np.__version__
     assert manifest["winners"] == {fold: refit["params"] for fold, refit in found.items()}
-    test = [float(np.mean(found[fold]["test_scores"])) for fold in ("outer0", "outer1")]
-    assert manifest["scores"] == {
+    test = [found[fold]["test_scores"][found[fold]["position"]] for fold in ("outer0", "outer1")]
+    scores = manifest["scores"]
+    assert scores["n_features"] == {fold: refit["n_features"] for fold, refit in found.items()}
+    curve = np.mean([found[fold]["test_scores"] for fold in ("outer0", "outer1")], axis=0)
+    assert scores["curve"]["test_mean"] == pytest.approx(curve.tolist(), abs=1e-15)
+    for name in ("all features", "variance", "f_test", "chance"):
+        own = [found[fold]["references"][name] for fold in ("outer0", "outer1")]
+        at = [values[-1 if len(values) == 1 else found[f"outer{i}"]["position"]] for i, values in enumerate(own)]
+        assert scores["references"][name]["test"] == at
+        assert scores["references"][name]["method_minus_it"]["mean"] == pytest.approx(np.mean(np.subtract(test, at)))
+    assert {key: scores[key] for key in ("test_mean", "test_std", "test", "inner")} == {
         "test_mean": pytest.approx(sum(test) / 2, abs=1e-15),
         "test_std": pytest.approx(abs(test[0] - test[1]) / 2**0.5, abs=1e-15),
         "test": test,
@@ -100,7 +117,7 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
     trials = [r for r in read_journal(study / "journal.jsonl") if r["kind"] == "trial"]
     for fold in ("outer0", "outer1", "final"):
         scores = {
-            trial["id"]: np.mean([np.mean(inner["scores"][-1]) for inner in trial["folds"][fold]["inner"]])
+            trial["id"]: one_se_score(np.array([inner["scores"][-1] for inner in trial["folds"][fold]["inner"]]))
             for trial in trials
             if not trial["folds"][fold]["null"]
         }

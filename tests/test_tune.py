@@ -69,10 +69,17 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     assert out.startswith("few: 6 configurations x 6 inner fits on few (80 x 64) -> study\n")
     manifest = json.loads((finished_study.study / "ranking" / "manifest.json").read_text())
     scores, winners = manifest["scores"], manifest["winners"]
+    interval, numbers = scores["interval"], [scores["n_features"][fold] for fold in ("outer0", "outer1")]
+    assert "test accuracy" in out
+    if interval["lower"] is not None:
+        assert f"corrected 95 % interval {interval['lower']:.3f} to {interval['upper']:.3f}" in out
+    for name, words in (("variance", "largest variance"), ("f_test", "F-test"), ("chance", r"chance \(stratified\)")):
+        own = scores["references"][name]
+        assert re.search(rf"^{words} .*{own['test_mean']:.3f} ± {own['test_std']:.3f}", out, re.MULTILINE)
     for i, fold in enumerate(("outer0", "outer1")):
         winner = f"alpha={winners[fold]['alpha']} rank={winners[fold]['rank']}"
         n_scored = manifest["features_with_score"][fold]
-        line = rf"^{fold} +{winner} +{n_scored} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
+        line = rf"^{fold} +{winner} +{numbers[i]} +{n_scored} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
         assert re.search(line, out, re.MULTILINE)
     test = f"{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f}"
     mean = rf"^mean +{np.mean(scores['inner']):.3f} +{test} \(SD\)"

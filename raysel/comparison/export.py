@@ -97,9 +97,16 @@ def _write_figure(comparison: StoredComparison, folder: Path) -> list[Path]:
         runs=comparison.folds.in_words() if comparison.folds else "",
         reference=comparison.reference,
         interval="95 % interval",
+        at=_scored_at([row for row in rows.values() if len(row.n_features) > 1]),
         remarks=[f"Not shown, because they have no result: {', '.join(missing)}."] if missing else [],
     )
     return [write_figure(figure, folder / f"comparison.{kind}") for kind in ("svg", "png")]
+
+
+def _scored_at(rows: Sequence[MemberRow]) -> str:
+    """What the scores of members with a curve are of."""
+    kinds = {"at the chosen number of features" if row.chosen else "mean over the curve" for row in rows}
+    return " or ".join(sorted(kinds))
 
 
 def manifest(comparison: StoredComparison) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class MemberRow:
         Scores by the further metrics, as ``scores``; NaN on outer folds on which the metric is undefined.
     n_features : tuple of int
         Numbers of features that were scored; empty for the classifier ``native``.
+    chosen : tuple of int
+        Number of features that ``scores`` is of on each outer fold; empty for ``native``, and for means over several.
     top : int or None
         Number of features that stability and redundancy refer to; None if the method does not rank features.
     stability : Stability or None
@@ -56,6 +58,7 @@ class MemberRow:
     by_label: dict[str, FloatArray]
     report: dict[str, FloatArray]
     n_features: tuple[int, ...]
+    chosen: tuple[int, ...]
     top: int | None
     stability: Stability | None
     redundancy: float | None
@@ -109,6 +112,7 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
         {name: tests[:, i] for i, name in enumerate(labels)},
         report,
         n_features,
+        tuple(refit.n_features for refit in outer if refit.n_features and study.stored.study.choose_n != "mean"),
         top,
         None if top is None else study.stability(top),
         redundancy if np.isfinite(redundancy) else None,

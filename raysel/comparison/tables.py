@@ -27,7 +27,8 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
     -------
     DataFrame
         Columns ``member``, ``solver``, ``test_<metric>`` and ``sd`` (over the outer folds), ``<metric>`` and
-        ``<metric>_sd`` for each further metric, ``top`` (number of features that the next two refer to),
+        ``<metric>_sd`` for each further metric, ``least_features`` and ``most_features`` (chosen on an outer fold, that
+        the scores are of; missing where they are means over several numbers or of no number), ``top`` (number of features that the next two refer to),
         ``redundancy``, ``stability``, ``configurations`` (largest number that was tried for an outer fold),
         ``cpu_seconds`` (median of a winner's fit), ``difference`` to the reference, ``lower`` and ``upper`` (its 95 %
         interval), ``p_plain`` and ``p_corrected`` (after Holm's correction), ``won``, ``tied``, ``lost`` and ``note``
@@ -48,6 +49,7 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
                 known = values[np.isfinite(values)]
                 shown[name] = float(known.mean()) if len(known) else None
                 shown[f"{name}_sd"] = float(known.std(ddof=1)) if len(known) > 1 else None
+            shown |= {"least_features": min(row.chosen), "most_features": max(row.chosen)} if row.chosen else {}
             shown |= {"top": row.top, "redundancy": row.redundancy}
             shown["stability"] = None if row.stability is None else row.stability.value
             shown |= {"configurations": row.n_tried[1], "cpu_seconds": row.cpu_seconds}
@@ -60,10 +62,11 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
         notes = [note for own in row.notes.values() for note in own] if row else [member.failure]
         listed.append(shown | {"note": "; ".join(notes)})
     reported = [column for name in metrics for column in (name, f"{name}_sd")]
-    columns = ["member", "solver", f"test_{comparison.metric or 'score'}", "sd", *reported, "top", "redundancy"]
+    columns = ["member", "solver", f"test_{comparison.metric or 'score'}", "sd", *reported]
+    columns += ["least_features", "most_features", "top", "redundancy"]
     columns += ["stability", "configurations", "cpu_seconds", "difference", "lower", "upper", "p_plain"]
     columns += ["p_corrected", "won", "tied", "lost", "note"]
-    whole = dict.fromkeys(("top", "configurations", "won", "tied", "lost"), "Int64")
+    whole = dict.fromkeys(("least_features", "most_features", "top", "configurations", "won", "tied", "lost"), "Int64")
     real = [c for c in columns if c not in (*whole, "member", "solver", "note")]
     return pd.DataFrame(listed, columns=columns).astype(whole | dict.fromkeys(real, "float64"))
 

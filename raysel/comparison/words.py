@@ -125,7 +125,8 @@ def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], no
     reported = list(dict.fromkeys(name for row in rows.values() for name in row.report))
     shows_red = any(row.redundancy is not None for row in rows.values())
     shows_stability = any(row.stability is not None for row in rows.values())
-    header = ["method", f"test {comparison.metric or 'score'}", *reported]
+    shows_n = any(row.n_features for row in rows.values())
+    header = ["method", f"test {comparison.metric or 'score'}", *(["features"] if shows_n else []), *reported]
     header += [*(["RED"] if shows_red else []), *(["stability"] if shows_stability else [])]
     header += ["configurations tried", "CPU s a fit"]
     lines = []
@@ -138,6 +139,7 @@ def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], no
             continue
         cells = [member.label + notes.mark(row.notes["member"])]
         cells.append(mean_and_spread(row.scores) + notes.mark(row.notes["test"]))
+        cells += [_chosen(row)] if shows_n else []
         cells += [
             mean_and_spread(row.report[name]) + notes.mark(row.notes.get(name, [])) if name in row.report else _NONE
             for name in reported
@@ -152,6 +154,14 @@ def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], no
         lines.append(cells)
     runs = "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
     return TextTable(f"Test scores, mean ± SD over the {runs}", header, lines)
+
+
+def _chosen(row: MemberRow) -> str:
+    """Numbers of features that the score is of: ``16``, ``8-16``, or ``mean`` over all that were scored."""
+    if not row.chosen:
+        return "mean" if row.n_features else _NONE
+    low, high = min(row.chosen), max(row.chosen)
+    return f"{low}" if low == high else f"{low}-{high}"
 
 
 def _stability(row: MemberRow, notes: _Notes) -> str:
@@ -263,7 +273,12 @@ def _scoring(comparison: StoredComparison, label: str) -> str:
         classifier = "knn (1 neighbour)" if k == 1 else f"knn ({k} neighbours)"
     if len(numbers) == 1:
         return f"{classifier} on the top {numbers[0]} features"
-    return f"{classifier} on the top n features, mean over n = {', '.join(map(str, numbers))}"
+    listed = ", ".join(map(str, numbers))
+    rule = study.stored.study.choose_n
+    if rule == "mean":
+        return f"{classifier} on the top n features, mean over n = {listed}"
+    chosen = "the smallest within one standard error of the best" if rule == "one_se" else "the best"
+    return f"{classifier} on the top n features, n = {chosen} of {listed} by the inner scores of each outer fold"
 
 
 def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[object, list[str]]:

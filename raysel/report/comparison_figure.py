@@ -60,6 +60,7 @@ def comparison_figure(
     runs: str,
     reference: str,
     interval: str,
+    at: str = "",
     remarks: Sequence[str] = (),
 ) -> Figure:
     """Draw a comparison.
@@ -82,6 +83,8 @@ def comparison_figure(
         Label of the reference.
     interval : str
         What the interval of the difference is, e.g. ``"95 % interval"``.
+    at : str, default=""
+        What the scores of the runs are of where there are curves, e.g. ``"mean over the curve"``.
     remarks : sequence of str, default=()
         Limitations, e.g. members that are not shown, written below.
 
@@ -113,7 +116,7 @@ def comparison_figure(
     scored = _axes(figure, (inner, foot, panel, rows))
     differing = _axes(figure, (inner + panel + space, foot, panel, rows))
     ordered = sorted(members, key=lambda member: -member.scores.mean())
-    _draw_scores(scored, ordered, score)
+    _draw_scores(scored, ordered, score, at if has_curves else "")
     _draw_differences(differing, ordered, reference, interval)
     for i, line in enumerate(lines):
         y = (0.18 * (len(lines) - i)) / height
@@ -224,15 +227,14 @@ def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
     return result
 
 
-def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], score: str) -> None:
+def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], score: str, at: str) -> None:
     for y, member in enumerate(ordered):
         values = member.scores
         ax.plot(values, np.full(len(values), y), "o", color="0.45", alpha=0.35, markersize=3.5, markeredgewidth=0)
         ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", color="0", markersize=4.5, elinewidth=1.2, capsize=2.5)
     labels = [short_middle(member.label, _LONGEST) for member in ordered]
     ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
-    by_n = any(len(member.by_n) > 1 for member in ordered)
-    ax.set_xlabel(f"test {score}" + ("\nmean over the curve" if by_n else ""), fontsize=_SMALL)
+    ax.set_xlabel(f"test {score}\n{at}".rstrip(), fontsize=_SMALL)
     _finish_rows(ax, len(ordered))
 
 

@@ -21,7 +21,7 @@ from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
-from raysel.results import tables
+from raysel.results import scores, tables, words
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -31,6 +31,8 @@ from raysel.results.remarks import (
     search_remarks,
     selection_remarks,
 )
+from raysel.results.scores import Reference
+from raysel.statistics.intervals import MeanInterval
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import tracking_status
@@ -195,6 +197,37 @@ class StudyResult:
         return float(np.std(self.test_scores, ddof=1))
 
     @cached_property
+    def interval(self) -> MeanInterval:
+        """Mean and SD of the test scores with the corrected 95 % interval, or the ``reason`` why there is none."""
+        return scores.score_interval(self.outer)
+
+    @cached_property
+    def references(self) -> dict[str, Reference]:
+        """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
+
+        They are ``all features``, ``variance``, ``f_test`` and ``chance``; those that have no score on an outer fold
+        are left out.
+        """
+        return scores.references(self.outer)
+
+    @cached_property
+    def optimism(self) -> dict[str, float]:
+        """Mean scores of the outer folds' winners: ``training``, ``inner`` and ``test``."""
+        return scores.optimism(self.outer)
+
+    def score_curves(self) -> pd.DataFrame:
+        """Return inner and test scores for each number of features as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
+            folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
+        """
+        listed = self.config["evaluation"].get("n_features") or ()
+        return scores.score_curves(self.outer, () if self.config["evaluation"]["classifier"] == "native" else listed)
+
+    @cached_property
     def report(self) -> dict[str, list[float | None]]:
         """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None where undefined."""
         names = self.config["evaluation"].get("report", ())
@@ -237,9 +270,10 @@ class StudyResult:
         Returns
         -------
         DataFrame
-            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``inner_<metric>``,
-            ``test_<metric>``, ``test_<name>`` for each metric of ``evaluation.report``, ``features_with_score``,
-            ``redundancy`` (of the `default_top` features, over all samples) and ``converged``.
+            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features`` (the chosen number
+            of best features), ``training_<metric>``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each
+            metric of ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features,
+            over all samples) and ``converged``.
         """
         return tables.summary_table(self.stored, self.default_top)
 
@@ -494,5 +528,4 @@ class StudyResult:
         if self.status != "finished":
             done = f"{self.stored.n_trials} of {self.stored.study.n_trials} trials"
             return f"StudyResult({self.name}, {self.status} after {done})"
-        test = f"test {self.metric} {self.test_mean:.3f} ± {self.test_sd:.3f} (SD) over {len(self.outer)} outer folds"
-        return f"StudyResult({self.name}, {test})"
+        return f"StudyResult({self.name}, {words.headline(self)})"

@@ -24,7 +24,8 @@ solver:
   name: smr
   params: {max_iter: 20, tol: 1e-4}
   space: {alpha: {logspace: [0.01, 1, 3]}, rank: [1, 2]}
-evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], choose_n: best, metric: accuracy}
+evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], choose_n: best, metric: accuracy,
+  references: false}
 cv: {outer: 3, inner: 4, repeats: 2, groups: subject, plan: plan.json}
 search:
   {method: sobol, num_samples: 16, early_stopping: asha, grace_period: 2, reduction_factor: 4, synchronous: true,
@@ -316,6 +317,7 @@ DIFFERENT = [
     "evaluation.n_neighbors=1",
     "evaluation.n_features=[4]",
     "evaluation.choose_n=mean",
+    "evaluation.references=true",
     "evaluation.metric=balanced_accuracy",
     "evaluation.report=[macro_f1]",
     "evaluation.report=[macro_f1, mean_average_precision]",
