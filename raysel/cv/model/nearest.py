@@ -82,7 +82,7 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If y has several columns that hold other values than 0 and 1.
         """
-        shape = np.shape(y)
+        shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1
         samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=several)
         check_classification_targets(labels)

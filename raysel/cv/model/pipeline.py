@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.cv.model.selector import RankedSelector, ScoredSelector, has_names
+from raysel.cv.model.selector import RankedSelector, ScoredSelector, column_names, has_names
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError
 
@@ -89,7 +89,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         pipeline = cls(list(steps))
         pipeline._pin()
         if len(feature_names):
-            pipeline._name(np.array(feature_names, dtype=object))
+            pipeline._name(np.array(feature_names, dtype=np.str_))  # in a file an array of objects takes 200 bytes a name
         return pipeline
 
     def _pin(self) -> None:
@@ -139,7 +139,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         """Names of the features."""
         if "_feature_names" not in vars(self):
             raise AttributeError(f"this {type(self).__name__} has no feature_names_in_: it was fitted to an array.")
-        names: LabelArray = self._feature_names
+        names: LabelArray = self._feature_names.astype(object)
         return names
 
     @feature_names_in_.setter
@@ -150,11 +150,12 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def feature_names_in_(self) -> None:
         del self._feature_names
 
-    def _array(self, X: ArrayLike | TaskBlocks, reset: bool = False) -> Any:
+    def _array(self, X: ArrayLike | TaskBlocks) -> Any:
         """Check the columns of a table, and return it as an array; return other samples as they are."""
-        if reset or has_names(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        return np.asarray(X) if has_names(X) else X
+        if not has_names(X):
+            return X
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return np.asarray(X)
 
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the steps one after the other.
@@ -174,9 +175,11 @@ class FeaturePipeline(TransformerMixin, Pipeline):
             The fitted pipeline.
         """
         self._pin()
-        super().fit(self._array(X, reset=True), y, **params)
-        if "_feature_names" in vars(self):
-            self._name(self._feature_names)
+        vars(self).pop("_feature_names", None)
+        super().fit(np.asarray(X) if has_names(X) else X, y, **params)
+        names = column_names(X)
+        if names and all(isinstance(name, str) for name in names):  # scikit-learn ignores other names
+            self._name(np.array(names, dtype=np.str_))
         return self
 
     def transform(self, X: ArrayLike | TaskBlocks) -> Any:

@@ -35,6 +35,22 @@ def has_names(X: Any) -> bool:
     return hasattr(X, "columns") or hasattr(X, "column_names")
 
 
+def column_names(X: Any) -> list[Any]:
+    """Return the names of the columns of a table.
+
+    Parameters
+    ----------
+    X : object
+        Samples.
+
+    Returns
+    -------
+    list
+        Names; empty for an array.
+    """
+    return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
+
+
 class ScoredSelector(SelectorMixin, BaseEstimator):
     """Base class of selectors that hold a score for each feature and select the best ones.
 
@@ -102,6 +118,22 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
         values = check_array(X, dtype=None, accept_sparse="csr", ensure_all_finite=False)
         self._check_width(values.shape[1])
         return values[:, support]
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> LabelArray:
+        """Return the names of the selected features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of all features, by default ``feature_names_in_``; must be equal to those if they are known.
+
+        Returns
+        -------
+        ndarray of str, shape (n_selected,)
+            Names in the order of the data; ``x0``, ``x1``, ... by the columns' positions if no names are known.
+        """
+        names: LabelArray = super().get_feature_names_out(input_features)
+        return names.astype(object)
 
     def _check_width(self, n_columns: int) -> None:
         if n_columns != self.n_features_in_:
@@ -223,6 +255,7 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             tags.target_tags.multi_output = own.target_tags.multi_output
             tags.classifier_tags = own.classifier_tags
             tags.input_tags.positive_only = own.input_tags.positive_only
+            tags.input_tags.allow_nan = own.input_tags.allow_nan  # a fitted one selects columns that hold NaN
         return tags
 
 
