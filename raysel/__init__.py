@@ -25,6 +25,7 @@ _HOME = {
     "resume_comparison": "raysel.comparison_run.api",
     "run_comparison": "raysel.comparison_run.api",
     "FeatureRanking": "raysel.ranking.feature_ranking",
+    "FeatureSelector": "raysel.results.feature_selector",
     "load_model": "raysel.base.models",
 }
 
@@ -36,6 +37,7 @@ __all__ = [
     "BilinearMTDA",
     "Dataset",
     "FeatureRanking",
+    "FeatureSelector",
     "ModalityScaler",
     "SemiSupervisedMTDA",
     "__version__",

@@ -7,6 +7,8 @@ import sys
 import pytest
 from small_studies import write_digits, write_yaml
 
+from raysel.base.models import load_model
+from raysel.data.loading import load_dataset
 from raysel.select import main as select_main
 from raysel.tune import main
 
@@ -47,16 +49,20 @@ def test_what_imports_nothing_of_others_is_taken_from_a_directory(name, folder, 
 
 
 @pytest.mark.slow
-def test_a_class_of_ones_own_is_searched_and_the_result_says_why_there_is_no_model(folder, capsys):
+def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks_it(folder, capsys):
     (folder / "own_code.py").write_text("from sklearn.svm import LinearSVC\nclass Mine(LinearSVC):\n    pass\n")
     write_yaml(folder / "own.yaml", solver={"name": "own_code.Mine", "space": {"C": [0.01, 0.1]}})
     why = "a model file must not name own_code.Mine"
     assert main(["own.yaml", "--dry-run"]) == 0
-    assert "model.skops will not be written" in capsys.readouterr().out
+    assert "model.skops will lack the fitted method" in capsys.readouterr().out
     assert main(["own.yaml", "--output", "own"]) == 0
     assert why in " ".join(capsys.readouterr().out.split())
     names = {path.name for path in (folder / "own/ranking").iterdir()}
-    assert names == {"ranking.csv", "ranking.parquet", "ranking.png", "manifest.json"}
+    assert names == {"model.skops", "ranking.csv", "ranking.parquet", "ranking.png", "manifest.json"}
+    model = load_model(folder / "own/model.skops")
+    assert model.method is None
+    data = load_dataset("few.npz")
+    assert model.score(data.X, data.y) > 0.8
     assert select_main(["own"]) == 0
     assert why in " ".join(capsys.readouterr().out.split())
     assert main(["own.yaml", "--resume", "own", "--quiet"]) == 0

@@ -128,7 +128,7 @@ def test_the_model_predicts_and_ranks_as_the_table_says(finished_study, exported
     model = raysel.load_model(exported / "model.skops")
     data = load_dataset(finished_study.study.parent / "few.npz")
     assert (model.predict(data.X) == data.y).mean() > 0.9
-    assert model.named_steps["solver"].scores_.tolist() == refits(finished_study.study)["final"]["feature_scores"]
+    assert model.named_steps["selector"].scores_.tolist() == refits(finished_study.study)["final"]["feature_scores"]
 
 
 def test_without_arguments_it_takes_the_newest_study_below(finished_study, tmp_path, monkeypatch, capsys):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from raysel.base.former_names import with_present_names
 from raysel.base.registry import GROUP, OWN
@@ -17,9 +18,14 @@ from raysel.plugins import plugin_targets
 #: raysel's own classes in model files besides the registered methods.
 _PARTS = (
     "raysel.base.adapter.ScikitLearnMethod",
+    "raysel.cv.model.nearest.NearestNeighborsClassifier",
+    "raysel.cv.model.pipeline.FeaturePipeline",
+    "raysel.cv.model.selector.RankedClassifier",
+    "raysel.cv.model.selector.RankedSelector",
     "raysel.data.scaling.UnitScaler",
     "raysel.data.modality_scaler.ModalityScaler",
     "raysel.data.task_scaler.TaskScaler",
+    "raysel.results.feature_selector.FeatureSelector",
 )
 #: Parts of scikit-learn's classifiers and selectors that skops does not trust by default. They hold numbers or are
 #: functions without state; `check_trees` validates trees.
@@ -191,4 +197,14 @@ def _without_callbacks(model: BaseEstimator) -> BaseEstimator:
 
 
 def _parts(model: BaseEstimator) -> list[BaseEstimator]:
-    return [model, *(value for value in model.get_params().values() if isinstance(value, BaseEstimator))]
+    """List a model and its nested estimators: parameters, and fitted ones such as ``estimator_``."""
+    found: list[BaseEstimator] = []
+    left = [model]
+    while left:
+        part = left.pop()
+        if any(part is known for known in found):
+            continue
+        found.append(part)
+        steps = [step for _, step in part.steps] if isinstance(part, Pipeline) else []
+        left += [value for value in [*vars(part).values(), *steps] if isinstance(value, BaseEstimator)]
+    return found

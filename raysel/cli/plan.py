@@ -193,8 +193,9 @@ def warnings(study: Study) -> Iterator[str]:
                 "unit does not change: if the columns have different units, set it to zscore."
             )
     if study.findings.untrusted:
+        change = "not be written" if study.evaluation.classifier == "native" else "lack the fitted method"
         yield (
-            f"note      model.skops will not be written, because {', '.join(study.findings.untrusted)} is not trusted: "
+            f"note      model.skops will {change}, because {', '.join(study.findings.untrusted)} is not trusted: "
             f"{storage_remedy(study.findings.untrusted)}."
         )
     if study.dataset.is_multilabel:

@@ -51,7 +51,7 @@ def run_in_lockstep(
         (
             solver,
             solver.iterate(fold.X_train, fold.y_train, fold.prepared),
-            evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state),
+            evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant),
             inner,
         )
         for solver, fold, state, inner in zip(solvers, folds, random_states, trace.inner, strict=True)

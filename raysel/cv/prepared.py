@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import IntArray, LabelArray
+from raysel.arrays import BoolArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
-from raysel.data.task_blocks import Samples, as_samples
+from raysel.data.task_blocks import Samples, as_samples, constant_features
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class FoldData:
         Labels of the samples that are held out.
     prepared : object
         Result of the solver's ``prepare(X_train, y_train)``.
+    constant : ndarray of bool, shape (d,)
+        Mask of the features that are constant in the unscaled training samples.
     """
 
     X_train: Any
@@ -36,6 +38,7 @@ class FoldData:
     X_test: Any
     y_test: LabelArray
     prepared: Any
+    constant: BoolArray
 
     @property
     def nbytes(self) -> int:
@@ -87,6 +90,9 @@ def make_fold_data(
     FoldData
         Scaled samples and preparation.
     """
-    X_train = as_samples(scaler.fit_transform(X[train]))
+    unscaled = X[train]
+    X_train = as_samples(scaler.fit_transform(unscaled))
+    constant = constant_features(unscaled)
+    del unscaled  # not held beside the scaled samples during the preparation
     X_test = as_samples(scaler.transform(X[held_out])) if len(held_out) else X[held_out]
-    return FoldData(X_train, y[train], X_test, y[held_out], solver.prepare(X_train, y[train]))
+    return FoldData(X_train, y[train], X_test, y[held_out], solver.prepare(X_train, y[train]), constant)

@@ -345,13 +345,15 @@ class RefitRecord:
     inner_curve : list of float
         Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
     training_scores : list of float
-        Scores on the training set itself, as ``test_scores``; empty if they were not recorded.
+        Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one is undefined.
+        Each sample is among those that the model was fitted to, so that one nearest neighbour is nearly always right.
     references : dict of str to list of float
         Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
         the reference does not depend on it; empty for the final fold.
     confusion : list of list of int
-        Number of test samples by true class (row) and predicted class (column), in the order of ``classes`` of the
-        study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; empty for the final fold.
+        Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
+        ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
+        label are left out. Empty for the final fold.
     n_train, n_test : int, default=0
         Number of training and of test samples; 0 if it was not recorded.
     """

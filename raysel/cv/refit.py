@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
+from raysel.cv.model.fold import FoldModels, confusion, joined_scores
+from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.references import reference_scores
 from raysel.cv.scoring import Evaluation
-from raysel.data.task_blocks import Samples, TaskBlocks, as_samples
+from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, constant_features
 from raysel.metrics.ranks import descending_order
 from raysel.metrics.redundancy import redundancy
 
@@ -35,8 +35,14 @@ def refit_winner(
     evaluation: Evaluation,
     random_state: int,
     redundancy_sizes: Sequence[int] = (),
-) -> tuple[RefitRecord, Any]:
-    """Fit scaler and solver on an outer training set and score them once on its test set.
+    feature_names: Sequence[str] = (),
+    classes: LabelArray | None = None,
+    n_shown: int | None = None,
+) -> tuple[RefitRecord, FeaturePipeline]:
+    """Fit scaler, solver and classifier on an outer training set and score them once on its test set.
+
+    The recorded scores are those of the model itself: its predictions of the test samples, and for the other numbers
+    of features those of the same pipeline with another selection.
 
     Parameters
     ----------
@@ -58,41 +64,64 @@ def refit_winner(
         Seed of the classifier that scores.
     redundancy_sizes : sequence of int, default=()
         Numbers of best features whose redundancy over all samples is recorded for an outer fold.
+    feature_names : sequence of str, default=()
+        Names of the features, which the model checks; empty if they have none.
+    classes : ndarray of shape (n_classes,), optional
+        Classes in the order of the confusion matrix; by default those of ``y``.
+    n_shown : int, optional
+        Number of best features that the model transforms samples to where the classifier is ``native``; by default
+        all with a score.
 
     Returns
     -------
     record : RefitRecord
         Scores, objective, convergence and CPU time of the refit.
-    model : Pipeline
-        Fitted scaler and solver.
+    model : FeaturePipeline
+        Fitted scaler, selector of the chosen number of features and classifier.
+
+    Raises
+    ------
+    FloatingPointError
+        If the metric on the test set is NaN or infinite.
     """
     started = time.time()
-    # Not by the pipeline's fit, which would hold the samples before and after scaling in memory at once.
-    X_train = as_samples(scaler.fit_transform(X[fold.train]))
+    y_train = y[fold.train]
+    unscaled = X[fold.train]
+    constant = constant_features(unscaled)
+    X_train = as_samples(scaler.fit_transform(unscaled))
+    del unscaled  # not held beside the scaled samples during the fit
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
         before = time.process_time()
-        model = Pipeline([("scaler", scaler), ("solver", solver.fit(X_train, y[fold.train]))])
+        solver.fit(X_train, y_train)
         cpu_seconds = time.process_time() - before
-    test_scores: list[float] = []
-    report: dict[str, list[float | None]] = {}
-    redundant: list[float | None] = []
-    references: dict[str, list[float]] = {}
-    if len(fold.test):
-        sets = X_train, y[fold.train], as_samples(scaler.transform(X[fold.test])), y[fold.test]
-        test_scores = evaluation.scorer(*sets, random_state)(solver).tolist()
-        if evaluation.report:
-            found = evaluation.reporter(*sets, random_state)(solver)
-            report = {name: _with_none(values) for name, values in found.items()}
-        if evaluation.references:
-            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state)
-        # Features of several tasks are of different samples, so they have no correlation.
-        if redundancy_sizes and hasattr(solver, "scores_") and not isinstance(X, TaskBlocks):
-            order = descending_order(solver.scores_)[: int((solver.scores_ > 0).sum())]
-            redundant = _with_none(redundancy(X, order, redundancy_sizes))
     trace = winner.folds[fold.name]
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
+    n_features = evaluation.n_features[chosen.position] if evaluation.classifier != "native" else None
+    scores = np.where(constant, 0.0, solver.scores_) if hasattr(solver, "scores_") else None
+    models = FoldModels(evaluation, solver, constant, X_train, y_train, random_state, n_shown or len(constant))
+    training = joined_scores(models.outcomes(X_train, y_train))
+    test_scores: list[float] = []
+    report: dict[str, list[float | None]] = {}
+    redundant: list[float | None] = []
+    counts: list[list[int]] = []
+    references: dict[str, list[float]] = {}
+    if len(fold.test):
+        X_test, y_test = as_samples(scaler.transform(X[fold.test])), y[fold.test]
+        outcomes = models.outcomes(X_test, y_test)
+        test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
+        report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
+        predicted = outcomes[0 if n_features is None else chosen.position].predicted
+        known = solver.labelled(y_test)
+        counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
+        if evaluation.references:
+            sets = X_train, y_train, X_test, y_test
+            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state)
+        # Features of several tasks are of different samples, so they have no correlation.
+        if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
+            order = descending_order(scores)[: int((scores > 0).sum())]
+            redundant = _with_none(redundancy(X, order, redundancy_sizes))
     converged, gap = convergence_of(solver)
     record = RefitRecord(
         fold=fold.name,
@@ -101,7 +130,7 @@ def refit_winner(
         params=winner.params,
         inner_score=chosen.score,
         test_scores=test_scores,
-        feature_scores=solver.scores_.tolist() if hasattr(solver, "scores_") else None,
+        feature_scores=None if scores is None else scores.tolist(),
         objective=solver.objective_path_.tolist(),
         started=started,
         ended=time.time(),
@@ -112,14 +141,16 @@ def refit_winner(
         redundancy=redundant,
         cpu_seconds=cpu_seconds,
         modality_scores=np.asarray(solver.modality_scores_).tolist() if hasattr(solver, "modality_scores_") else None,
-        n_features=evaluation.n_features[chosen.position] if evaluation.n_features else None,
+        n_features=n_features,
         position=None if evaluation.choose_n == "mean" else chosen.position,
         inner_curve=inner_scores.mean(axis=0).tolist(),
         references=references,
+        training_scores=training.tolist() if np.isfinite(training).all() else [],
+        confusion=counts,
         n_train=len(fold.train),
         n_test=len(fold.test),
     )
-    return record, model
+    return record, models.pipeline(n_features, scaler, feature_names)
 
 
 def _with_none(values: FloatArray) -> list[float | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -14,11 +15,12 @@ from sklearn.svm import LinearSVC
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.cv.feature_count import ChooseN
-from raysel.cv.knn import knn_path, knn_scores
+from raysel.cv.model.knn import knn_path, knn_scores
+from raysel.cv.model.nearest import NearestNeighborsClassifier
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.errors import ConfigError
 from raysel.metrics.class_scores import class_scores
-from raysel.metrics.classification import classification_metric, needs_scores
+from raysel.metrics.classification import Metric, classification_metric, needs_scores
 from raysel.metrics.ranks import descending_order
 
 
@@ -40,7 +42,7 @@ class Evaluation:
     tasks : tuple of str, default=()
         Names of the tasks, which are scored separately; empty if the data are one task.
     report : tuple of str, default=()
-        Names of further metrics, for `reporter`.
+        Names of further metrics, for `outcome`.
     choose_n : {"one_se", "best", "mean"}, default="mean"
         Rule that chooses the number of features by the inner scores; ``mean`` for ``native``, whose score is the mean
         over the tasks.
@@ -68,7 +70,13 @@ class Evaluation:
         return self.tasks if self.classifier == "native" else tuple(f"n{n}" for n in self.n_features)
 
     def scorer(
-        self, X_train: Samples, y_train: LabelArray, X_test: Samples, y_test: LabelArray, random_state: int
+        self,
+        X_train: Samples,
+        y_train: LabelArray,
+        X_test: Samples,
+        y_test: LabelArray,
+        random_state: int,
+        constant: BoolArray | None = None,
     ) -> Callable[[Estimator], FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
 
@@ -84,6 +92,9 @@ class Evaluation:
             Labels of the samples that are scored.
         random_state : int
             Seed of ``linear_svm``.
+        constant : ndarray of bool, shape (d,), optional
+            Mask of the features that are constant in the unscaled training samples and are never selected; by default
+            none are. Not used by ``native``.
 
         Returns
         -------
@@ -98,81 +109,9 @@ class Evaluation:
         ConfigError
             If the samples belong to several tasks and the classifier is not ``native``.
         """
-        measure = self._measure((self.metric,), X_train, y_train, X_test, y_test, random_state)
-
-        def score(selector: Estimator) -> FloatArray:
-            (found,) = measure(selector)
-            for value in found:
-                if not math.isfinite(value):
-                    raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y_test)} samples")
-            return found
-
-        return score
-
-    def reporter(
-        self, X_train: Samples, y_train: LabelArray, X_test: Samples, y_test: LabelArray, random_state: int
-    ) -> Callable[[Estimator], dict[str, FloatArray]]:
-        """Return a function that computes the metrics of ``report`` for a fitted selector on the given samples.
-
-        Parameters
-        ----------
-        X_train : ndarray of shape (n_train, d), or TaskBlocks
-            Samples that the classifier is trained on.
-        y_train : ndarray of shape (n_train,) or (n_train, n_labels)
-            Labels of the training samples.
-        X_test : ndarray of shape (n_test, d), or TaskBlocks
-            Samples that are scored.
-        y_test : ndarray of shape (n_test,) or (n_test, n_labels)
-            Labels of the samples that are scored.
-        random_state : int
-            Seed of ``linear_svm``, with which its classifiers are those of `scorer`.
-
-        Returns
-        -------
-        callable
-            Takes the fitted selector and returns the values of each metric by its name, in the shape of the scores;
-            NaN where a metric is undefined.
-
-        Raises
-        ------
-        ConfigError
-            If the samples belong to several tasks and the classifier is not ``native``.
-        """
-        measure = self._measure(self.report, X_train, y_train, X_test, y_test, random_state)
-        return lambda selector: dict(zip(self.report, measure(selector), strict=True))
-
-    def _measure(
-        self,
-        metrics: Sequence[str],
-        X_train: Samples,
-        y_train: LabelArray,
-        X_test: Samples,
-        y_test: LabelArray,
-        random_state: int,
-    ) -> Callable[[Estimator], FloatArray]:
-        """Return a function that gives the metrics of a selector, shape (n_metrics, len(n_features)) or (n_tasks,)."""
-        functions = [(classification_metric(name), needs_scores(name)) for name in metrics]
-        wanted = {of_scores for _, of_scores in functions}
-
-        def values(predicted: LabelArray, scores: _Scores, part: BoolArray | slice = slice(None)) -> list[float]:
-            """The metrics of the predictions, and those of the scores."""
-            true = y_test[part]
-            return [
-                function(scores.indicator(true), scores.values[part]) if of_scores else function(true, predicted[part])
-                for function, of_scores in functions
-            ]
-
+        metric = _Metric.of(self.metric)
         if self.classifier == "native":
-            owners = X_test.tasks if isinstance(X_test, TaskBlocks) else np.zeros(len(y_test), dtype=np.int64)
-            parts = [owners == task for task in range(len(self.tasks) or 1)]
-
-            def by_part(selector: Estimator) -> FloatArray:
-                predicted = selector.predict(X_test) if False in wanted else y_test
-                scores = _Scores.of(selector, X_test, y_test) if True in wanted else _NO_SCORES
-                labelled = selector.labelled(y_test)
-                return np.array([values(predicted, scores, part & labelled) for part in parts]).T
-
-            return by_part
+            return lambda selector: self.finite(self._of_model(metric, selector, X_test, y_test), y_test)
         if isinstance(X_train, TaskBlocks) or isinstance(X_test, TaskBlocks):
             raise ConfigError(
                 f"classifier={self.classifier!r} needs samples of one feature space, and these belong to several "
@@ -182,36 +121,157 @@ class Evaluation:
         last: list[tuple[IntArray, FloatArray]] = []
 
         def outputs(order: IntArray, sizes: Sequence[int]) -> Iterator[tuple[LabelArray, FloatArray]]:
-            """Yield predictions and scores for each number of features; what no metric needs is left empty."""
+            """Yield predictions and scores for each number of features; what the metric does not need is empty."""
             n_classes = y_train.shape[1] if classes is None else len(classes)
             if not len(order):
                 majority = DummyClassifier(strategy="most_frequent").fit(X_train, y_train)
                 yield majority.predict(X_test), np.zeros((len(X_test), n_classes))
             elif self.classifier == "knn":
                 arguments = (X_train, y_train, X_test, order, sizes)
-                predicted = knn_path(*arguments, self.n_neighbors) if False in wanted else [_NOTHING] * len(sizes)
-                scores = knn_scores(*arguments) if True in wanted else [_NOTHING] * len(sizes)
+                predicted = [_NOTHING] * len(sizes) if metric.of_scores else knn_path(*arguments, self.n_neighbors)
+                scores = knn_scores(*arguments) if metric.of_scores else [_NOTHING] * len(sizes)
                 yield from zip(predicted, scores, strict=True)
             else:
-                for best in (order[:n] for n in sizes):
-                    one = LinearSVC(random_state=random_state, max_iter=10_000)
-                    svm = (OneVsRestClassifier(one) if classes is None else one).fit(X_train[:, best], y_train)
+                # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
+                for best in (np.sort(order[:n]) for n in sizes):
+                    svm = self.make_classifier(y_train, random_state).fit(X_train[:, best], y_train)
                     yield (
-                        svm.predict(X_test[:, best]) if False in wanted else _NOTHING,
-                        class_scores(svm, X_test[:, best], n_classes) if True in wanted else _NOTHING,
+                        _NOTHING if metric.of_scores else svm.predict(X_test[:, best]),
+                        class_scores(svm, X_test[:, best], n_classes) if metric.of_scores else _NOTHING,
                     )
 
         def score(selector: Estimator) -> FloatArray:
-            n_scored = int((selector.scores_ > 0).sum())
-            order = descending_order(selector.scores_)[: min(self.n_features[-1], n_scored)]
+            values = selector.scores_ if constant is None else np.where(constant, 0.0, selector.scores_)
+            order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
             if not last or not np.array_equal(order, last[0][0]):
                 used = np.minimum(self.n_features, len(order))
                 sizes, positions = np.unique(used, return_inverse=True)
-                found = [values(p, _Scores(s, classes)) for p, s in outputs(order, sizes.tolist())]
-                last[:] = [(order, np.array(found).T[:, positions])]
-            return last[0][1]
+                found = [metric(y_test, p, _Scores(s, classes)) for p, s in outputs(order, sizes.tolist())]
+                last[:] = [(order, np.array(found)[positions])]
+            return self.finite(last[0][1], y_test)
 
         return score
+
+    def make_classifier(self, y: LabelArray, random_state: int) -> Any:
+        """Return the unfitted classifier that is trained on the best features.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels, by which ``linear_svm`` is one classifier or one for each label.
+        random_state : int
+            Seed of ``linear_svm``.
+
+        Returns
+        -------
+        NearestNeighborsClassifier, LinearSVC or OneVsRestClassifier
+            The classifier; not for ``native``.
+        """
+        if self.classifier == "knn":
+            return NearestNeighborsClassifier(self.n_neighbors)
+        svm = LinearSVC(random_state=random_state, max_iter=10_000)
+        return svm if y.ndim == 1 else OneVsRestClassifier(svm)
+
+    def outcome(self, model: Any, X: Samples, y: LabelArray) -> Outcome:
+        """Predict samples by a fitted classifier, and compute the metric and those of ``report``.
+
+        Parameters
+        ----------
+        model : estimator
+            The solver for ``native``; else a classifier fitted to the best features, or a DummyClassifier.
+        X : ndarray of shape (n_samples, n_selected), or TaskBlocks
+            Samples with the features that the model was fitted to.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Their labels.
+
+        Returns
+        -------
+        Outcome
+            Predictions and metrics; one value for each task, or one.
+        """
+        predicted: LabelArray = model.predict(X)
+        values = self._of_model(_Metric.of(self.metric), model, X, y, predicted)
+        report = {name: self._of_model(_Metric.of(name), model, X, y, predicted) for name in self.report}
+        return Outcome(predicted, values, report)
+
+    def _of_model(
+        self, metric: _Metric, model: Any, X: Samples, y: LabelArray, predicted: LabelArray | None = None
+    ) -> FloatArray:
+        """Compute a metric of a fitted classifier for each task; its predictions may be known."""
+        scores = _Scores.of(model, X, y) if metric.of_scores else _NO_SCORES
+        if predicted is None:
+            predicted = y if metric.of_scores else model.predict(X)
+        if self.classifier != "native":
+            return np.array([metric(y, predicted, scores)])
+        owners = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=np.int64)
+        labelled = model.labelled(y)
+        parts = [(owners == task) & labelled for task in range(len(self.tasks) or 1)]
+        return np.array([metric(y, predicted, scores, part) for part in parts])
+
+    def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
+        """Check that values of the metric are finite.
+
+        Parameters
+        ----------
+        values : ndarray
+            Values of the metric.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels of the samples, which the message counts.
+
+        Returns
+        -------
+        ndarray
+            ``values``.
+
+        Raises
+        ------
+        FloatingPointError
+            If a value is NaN or infinite: such a score ranks no configuration.
+        """
+        for value in values:
+            if not math.isfinite(value):
+                raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y)} samples")
+        return values
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Predictions of some samples and their metrics.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Predicted labels.
+    scores : ndarray of shape (1,) or (n_tasks,)
+        Value of the metric.
+    report : dict of str to ndarray
+        Values of each further metric, NaN where it is undefined.
+    """
+
+    predicted: LabelArray
+    scores: FloatArray
+    report: dict[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """Metric of predictions, or of the scores of the classes."""
+
+    function: Metric
+    of_scores: bool
+
+    @classmethod
+    def of(cls, name: str) -> _Metric:
+        """Return the metric of this name."""
+        return cls(classification_metric(name), needs_scores(name))
+
+    def __call__(
+        self, y: LabelArray, predicted: LabelArray, scores: _Scores, part: BoolArray | slice = slice(None)
+    ) -> float:
+        true = y[part]
+        if self.of_scores:
+            return self.function(scores.indicator(true), scores.values[part])
+        return self.function(true, predicted[part])
 
 
 @dataclass(frozen=True)
@@ -222,8 +282,11 @@ class _Scores:
     classes: LabelArray | None
 
     @classmethod
-    def of(cls, model: Estimator, X: Samples, y: LabelArray) -> _Scores:
-        """Return the scores by a fitted model of its own."""
+    def of(cls, model: Any, X: Samples, y: LabelArray) -> _Scores:
+        """Return the scores by a fitted model of its own; equal ones if it predicts the most frequent class."""
+        if isinstance(model, DummyClassifier):
+            n_classes = y.shape[1] if y.ndim == 2 else len(model.classes_)
+            return cls(np.zeros((len(y), n_classes)), None if y.ndim == 2 else np.asarray(model.classes_))
         if y.ndim == 2:
             return cls(class_scores(model, X, y.shape[1]), None)
         classes: LabelArray = model.classes_

@@ -13,7 +13,7 @@ import numpy as np
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
-from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, read_only
+from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, constant_features, read_only
 from raysel.errors import DataError
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
@@ -137,8 +137,7 @@ class Dataset:
     @cached_property
     def constant(self) -> BoolArray:
         """Mask of the features with one value only, over all samples of their task: shape (n_features,)."""
-        blocks = self.X.blocks if isinstance(self.X, TaskBlocks) else (self.X,)
-        return np.concatenate([block.max(axis=0) == block.min(axis=0) for block in blocks])
+        return constant_features(self.X)
 
     @cached_property
     def content_hash(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import FloatArray, IntArray
+from raysel.arrays import BoolArray, FloatArray, IntArray
 from raysel.data.layouts import Tasks
 from raysel.errors import DataError
 
@@ -229,6 +229,35 @@ def as_task_blocks(X: Samples, layout: Tasks) -> TaskBlocks:
             " each task, in this order."
         )
     return X
+
+
+def constant_features(X: Samples) -> BoolArray:
+    """Mask of the features with one value only over all samples of their task.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or TaskBlocks
+        Samples, at least one; NaN outside the columns of a sample's own task.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_features,)
+        True for constant features; also for those of a task without samples.
+
+    Examples
+    --------
+    >>> constant_features(np.array([[0.0, 1.0], [0.0, 2.0]])).tolist()
+    [True, False]
+    """
+    blocks = X.blocks if isinstance(X, TaskBlocks) else (X,)
+    return np.concatenate(
+        [
+            np.fmax.reduce(block, axis=0) <= np.fmin.reduce(block, axis=0)
+            if len(block)
+            else np.ones(block.shape[1], dtype=bool)
+            for block in blocks
+        ]
+    )
 
 
 def read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:

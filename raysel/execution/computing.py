@@ -51,8 +51,8 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
     -------
     record : RefitRecord
         Record of the refit.
-    model : Pipeline
-        Fitted scaler and solver.
+    model : FeaturePipeline
+        Fitted scaler, selector and classifier.
     """
     state = fold.random_state(study.config.seed)
     with threadpool_limits(study.config.search.cpus_per_trial):
@@ -66,4 +66,7 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
             evaluation=study.evaluation,
             random_state=state,
             redundancy_sizes=study.redundancy_sizes,
+            feature_names=study.dataset.feature_names,
+            classes=study.dataset.classes,
+            n_shown=study.default_top,
         )

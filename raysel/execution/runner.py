@@ -18,6 +18,7 @@ import pyarrow.parquet
 
 from raysel.base.models import save_model
 from raysel.config import dump_config
+from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
@@ -224,7 +225,7 @@ class _Course:
         return plan.finish(log)
 
     def _refit_winners(self, records: list[TrialRecord], log: StudyLog) -> None:
-        """Refit each outer fold's winner, and write traces, model, fold rankings and records."""
+        """Refit each outer fold's winner, and write traces, models, fold rankings and records."""
         study, directory = self._study, self._directory
         log.enter_phase("refitting the winners")
         winners = self._winners(records)
@@ -232,19 +233,30 @@ class _Course:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
             for record, model in self._executor.run_refits(winners) if winners else ():
-                if not record.test_scores and not study.findings.untrusted:
-                    self._save_model(model, log)
+                self._save_model(record.fold, model, log)
                 if record.feature_scores is not None:
                     pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
                 log.record(record)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
-    def _save_model(self, model: Any, log: StudyLog) -> None:
-        try:
-            save_model(model, self._directory.model)
-        except DataError as error:  # the model contains a type that the trial fit did not
-            log.message(f"model.skops is not written: {error}")
+    @property
+    def _is_native(self) -> bool:
+        return self._study.evaluation.classifier == "native"
+
+    def _save_model(self, fold: str, model: FeaturePipeline, log: StudyLog) -> None:
+        """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
+        path = self._directory.fold_model(fold)
+        if not self._study.findings.untrusted:
+            try:
+                save_model(model, path)
+            except DataError as error:  # the model contains a type that the trial fit did not
+                left_out = f"{path.name} is not written" if self._is_native else f"{path.name} lacks the fitted method"
+                log.message(f"{left_out}: {error}")
+            else:
+                return
+        if not self._is_native:
+            save_model(model.without_method(), path)
 
     def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
         """Return the outer folds with their winners, except those whose refit is stored."""
@@ -260,8 +272,8 @@ class _Course:
     def _files_of(self, refit: RefitRecord) -> list[Path]:
         """Return the files that a refit has written."""
         files = [] if refit.feature_scores is None else [self._directory.fold_table(refit.fold)]
-        is_model = not refit.test_scores and not self._study.findings.untrusted
-        return [*files, self._directory.model] if is_model else files
+        has_model = not (self._is_native and self._study.findings.untrusted)
+        return [*files, self._directory.fold_model(refit.fold)] if has_model else files
 
 
 def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -> Journal:

@@ -192,7 +192,7 @@ class PathTrial(Trial):
         # All configurations on a path share one preparation.
         data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
         state = self._fold.random_state(study.config.seed, self._inner)
-        score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state)
+        score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state, data.constant)
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
         self._start_clock()
         fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)

@@ -64,6 +64,7 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         feature_names=list(data.feature_names),
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
+        classes=[str(name) for name in data.classes],
     )
 
 

@@ -67,20 +67,25 @@ def final_remarks() -> Iterator[str]:
 
 
 def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
-    """Yield that there is no model file, and why.
+    """Yield that there is no model file, or that it lacks the fitted method, and why.
 
     Parameters
     ----------
     is_written : bool
         Whether ``model.skops`` exists.
     untrusted : sequence of str
-        Types in the model that a model file must not name.
+        Types in the fitted method that a model file must not name.
 
     Yields
     ------
     str
     """
     if is_written:
+        if untrusted:
+            yield (
+                "model.skops selects features and predicts, but lacks the fitted method: a model file must not name "
+                f"{', '.join(untrusted)}; {storage_remedy(untrusted)}."
+            )
         return
     if untrusted:
         yield (

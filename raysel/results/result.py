@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raysel.arrays import BoolArray, FloatArray
+from raysel.arrays import BoolArray, FloatArray, IntArray
 from raysel.base.models import load_model
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
@@ -232,6 +232,22 @@ class StudyResult:
         """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None where undefined."""
         names = self.config["evaluation"].get("report", ())
         return {name: [refit.reported(name) for refit in self.outer] for name in names}
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Names of the classes, those of all tasks, or of the labels; empty if an earlier version ran the study."""
+        return self.stored.study.classes
+
+    @cached_property
+    def confusion(self) -> IntArray | None:
+        """Test samples of all outer folds by true and predicted class, at each fold's number of features.
+
+        Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels a sample one row
+        ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that tests it. None if an earlier
+        version of raysel ran the study.
+        """
+        counts = [refit.confusion for refit in self.outer]
+        return np.sum(counts, axis=0) if counts and all(counts) else None
 
     @cached_property
     def task_scores(self) -> dict[str, list[float]]:
@@ -467,7 +483,9 @@ class StudyResult:
 
     @property
     def model(self) -> Any:
-        """Fitted pipeline of scaler and solver, read from ``model.skops`` without unpickling.
+        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops`` without unpickling.
+
+        It is the pipeline that was scored on the outer folds, fitted to all samples: see `FeaturePipeline`.
 
         Raises
         ------
@@ -480,6 +498,34 @@ class StudyResult:
         """
         _ = self.final
         return load_model(self.directory.model)
+
+    def fold_model(self, fold: str) -> Any:
+        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops`` without unpickling.
+
+        Parameters
+        ----------
+        fold : str
+            Name of the fold, e.g. ``"outer0"``; ``"final"`` for `model`.
+
+        Returns
+        -------
+        FeaturePipeline
+            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test samples is the
+            recorded one.
+
+        Raises
+        ------
+        ConfigError
+            If the study has no such fold.
+        UnfinishedStudyError
+            If the study has not finished.
+        DataError
+            If the file is missing or damaged, or names a class that is not trusted.
+        """
+        known = [refit.fold for refit in self.refits]
+        if fold not in known:
+            raise ConfigError(f"fold={fold!r} is no fold of the study {self.name}: give one of {', '.join(known)}.")
+        return load_model(self.directory.fold_model(fold))
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.

@@ -154,7 +154,8 @@ class Findings:
     ranks : bool, default=True
         Whether the method gives each feature a score.
     untrusted : tuple of str, default=()
-        Names of types in the fitted model that `load_model` would refuse; such a model is not saved.
+        Names of types in the fitted method that `load_model` would refuse. A model file does not hold such a method,
+        and there is none where the method itself classifies; all other parts of a model can be stored.
     """
 
     ranks: bool = True

@@ -157,8 +157,12 @@ class Study:
     @property
     def redundancy_sizes(self) -> tuple[int, ...]:
         """Numbers of best features whose redundancy is recorded: ``evaluation.n_features``, else the default top."""
-        scored = self.config.evaluation.n_features
-        return scored or (default_n_selected(scored, self.dataset.n_features),)
+        return self.config.evaluation.n_features or (self.default_top,)
+
+    @property
+    def default_top(self) -> int:
+        """Number of features that count as selected where the inner scores choose none."""
+        return default_n_selected(self.config.evaluation.n_features, self.dataset.n_features)
 
     def prepare_key(self, params: Mapping[str, Any]) -> str:
         """Return the values of the parameters that the method's preparation depends on, as JSON.

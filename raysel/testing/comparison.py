@@ -39,7 +39,8 @@ def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journal
 
 def _arrays(model: Any) -> list[Any]:
     """The arrays that the parts of a pipeline were fitted to."""
-    return [array for _, part in model.steps for array in arrays_in(vars(part))]
+    parts = [*(part for _, part in model.steps), model.method]
+    return [array for part in parts for array in arrays_in(vars(part))]
 
 
 def _comparable(record: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
 from raysel.tracking.locks import take_lock
 
@@ -65,12 +66,16 @@ class StudyDirectory:
 
     @property
     def folds(self) -> Path:
-        """Folder of the outer folds' rankings."""
+        """Folder of the outer folds' rankings and models."""
         return self.path / "folds"
 
     def fold_table(self, fold: str) -> Path:
         """Return the path of the ranking of an outer fold's winner, CSV."""
         return self.folds / f"{fold}.csv"
+
+    def fold_model(self, fold: str) -> Path:
+        """Return the path of the fitted pipeline of a fold's winner, in skops format; `model` for the final fold."""
+        return self.model if fold == FINAL else self.folds / f"{fold}.skops"
 
     @property
     def model(self) -> Path:

@@ -92,7 +92,9 @@ class StudyRecord(_PlainRecord):
     constant : sequence of int
         Indices of the features that have the same value in all samples.
     untrusted : sequence of str, default=[]
-        Types in the method's models that a model file must not name, so that none is written.
+        Types in the fitted method that a model file must not name, so that none holds it.
+    classes : sequence of str, default=[]
+        Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class StudyRecord(_PlainRecord):
     feature_names: Sequence[str]
     constant: Sequence[int]
     untrusted: Sequence[str] = field(default_factory=list)
+    classes: Sequence[str] = field(default_factory=list)
 
     @property
     def choose_n(self) -> ChooseN:

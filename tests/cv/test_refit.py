@@ -63,8 +63,8 @@ def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_se
     assert (record.fold, record.trial, record.params) == ("outer1", "id", {"rank": 2})
     assert record.inner_score == 0.375
     assert record.started <= record.ended
-    assert np.array_equal(model.predict(X[fold.test]), expected.predict(X[fold.test]))
-    native, _ = refitted(X, y, fold, Evaluation("native"), scaling)
+    native, native_model = refitted(X, y, fold, Evaluation("native"), scaling)
+    assert np.array_equal(native_model.predict(X[fold.test]), expected.predict(X[fold.test]))
     assert native.test_scores == [pytest.approx(accuracy_score(y[fold.test], expected.predict(X[fold.test])))]
 
 
@@ -79,9 +79,10 @@ def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, 
         assert here.test_scores != there.test_scores
         kept = ("fold", "trial", "name", "params", "inner_score", "feature_scores", "objective")
         assert [getattr(here, name) for name in kept] == [getattr(there, name) for name in kept]
-        for one, two in zip(model.named_steps.values(), other.named_steps.values(), strict=True):
+        parts = [[*pipeline.named_steps.values(), pipeline.method] for pipeline in (model, other)]
+        for one, two in zip(*parts, strict=True):
             assert one.__dict__.keys() == two.__dict__.keys()
-            fitted = {name: value for name, value in vars(one).items() if name.endswith("_")}
+            fitted = {name: v for name, v in vars(one).items() if name.endswith("_") and name != "estimator_"}
             assert fitted
             for name, value in fitted.items():
                 assert np.array_equal(value, getattr(two, name)), name
@@ -94,7 +95,8 @@ def test_the_final_fold_trains_on_everything_and_has_no_test_score(digits, plan)
     assert record.test_scores == []
     assert record.test_score is None
     again = clone(model).fit(X, y)
-    assert record.feature_scores == again[-1].scores_.tolist()
+    assert record.feature_scores == again.selector.scores_.tolist()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_the_data_are_only_read(digits, plan):

@@ -123,7 +123,7 @@ def test_an_installed_method_is_searched_exported_and_loaded_again(site, tmp_pat
     assert "worst_recall" in done.stdout
     (tmp_path / "load.py").write_text(
         "from raysel import load_model; model = load_model('study/ranking/model.skops'); "
-        "print(type(model[-1]).__module__, model[-1].ranking_.min())"
+        "print(type(model.method).__module__, model.method.ranking_.min())"
     )
     done = command(tmp_path, site, "load")
     assert done.stdout.split() == ["raysel_sample", "1"], done.stderr
@@ -191,7 +191,7 @@ def test_a_killed_study_of_another_method_is_resumed_tracked_exported_and_loaded
         "from raysel import load_dataset, load_model; model = load_model('kept/model.skops'); "
         "data = load_dataset('few.npz'); print((model.predict(data.X) == data.y).mean() > 0.7)"
         if name != "class_spread"
-        else "from raysel import load_model; print(load_model('kept/model.skops')[-1].ranking_.min() == 1)"
+        else "from raysel import load_model; print(load_model('kept/model.skops').method.ranking_.min() == 1)"
     )
     done = command(tmp_path, site, "load")
     assert done.stdout.strip() == "True", done.stderr

@@ -32,7 +32,7 @@ def digits(tmp_path) -> Path:
 
 def refitted(refits):
     """What a refit found, but for when; a model's coefficients included."""
-    return [(timeless(r.record.to_json()), r.model.named_steps["solver"].coef_.tobytes()) for r in refits]
+    return [(timeless(r.record.to_json()), r.model.method.coef_.tobytes()) for r in refits]
 
 
 @pytest.mark.slow

@@ -117,7 +117,7 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
     study = make_study(digits, solver={"name": f"{own_module}.Variance"}, evaluation=KNN)
     assert study.findings.untrusted == ("own_methods.Variance",)
     (note,) = plan_warnings(study)
-    assert "model.skops will not be written" in note
+    assert "model.skops will lack the fitted method" in note
     assert "own_methods.Variance" in note
     assert "raysel.estimators" in note
     boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
@@ -126,6 +126,8 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
     for remark in (*plan_warnings(study), *model_remarks(is_written=False, untrusted=study.findings.untrusted)):
         assert "such models cannot be stored safely" in remark
         assert "register" not in remark
+    native = make_study(digits, solver=boosted, evaluation=NATIVE)
+    assert "model.skops will not be written" in next(iter(plan_warnings(native)))
     for name in ("smr", "sklearn.svm.LinearSVC"):
         assert make_study(digits, solver={"name": name}, evaluation=KNN).findings.untrusted == ()
 

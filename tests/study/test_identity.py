@@ -95,7 +95,7 @@ def test_the_modules_are_there_and_of_the_counted_packages():
         assert (PACKAGE.parent / (root.replace(".", "/") + ".py")).exists()
     found = source_modules([*_ROOTS, "raysel.solvers.smr.smr"])
     assert {name.split(".")[1] for name in found - set(_ROOTS)} <= set(_COUNTED)
-    assert {"raysel.cv.splitters", "raysel.cv.knn", "raysel.solvers.smr.updates", "raysel.metrics.ranks"} <= found
+    assert {"raysel.cv.splitters", "raysel.cv.model.knn", "raysel.solvers.smr.updates", "raysel.metrics.ranks"} <= found
 
 
 def test_no_solver_counts_for_another():

@@ -137,7 +137,8 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     study = folder / "study"
     assert [path.name for path in (study / "ranking").iterdir()] == ["manifest.json"]
     assert not (study / "model.skops").exists()
-    assert sorted(path.stem for path in (study / "folds").iterdir()) == ["outer0", "outer1", "outer2"]
+    folds = [f"outer{i}.{end}" for i in range(3) for end in ("csv", "skops")]
+    assert sorted(path.name for path in (study / "folds").iterdir()) == folds
     result = open_study(study)
     assert not result.has_final
     assert not result.is_ranked

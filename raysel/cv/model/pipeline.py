@@ -1,0 +1,321 @@
+"""Pipeline that knows the names of its features and transforms samples to the selected ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.cv.model.selector import RankedSelector, ScoredSelector, column_names, has_names
+from raysel.data.task_blocks import TaskBlocks
+from raysel.errors import ConfigError
+
+
+def _last_has(name: str) -> Callable[[FeaturePipeline], bool]:
+    def has(pipeline: FeaturePipeline) -> bool:
+        getattr(pipeline.steps[-1][1], name)  # AttributeError names the missing method
+        return True
+
+    return has
+
+
+class FeaturePipeline(TransformerMixin, Pipeline):
+    """Pipeline of a scaler, a selector of the best features and a classifier, the model of a study.
+
+    The steps are ``scaler``, ``selector`` (`RankedSelector`) and ``classifier``; without ``selector`` where the method
+    itself classifies by all features (``evaluation.classifier: native``), and then ``classifier`` is a
+    `RankedClassifier`, or the method if it does not rank features. ``transform`` scales samples and selects the
+    features that the study's ranking shows as selected.
+
+    Samples in an array are taken by position. A table (pandas, polars) must have the columns ``feature_names_in_`` in
+    this order.
+
+    Parameters
+    ----------
+    steps, transform_input, memory, verbose
+        See `sklearn.pipeline.Pipeline`.
+
+    Attributes
+    ----------
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Names of the features.
+    n_features_in_ : int
+        Number of features.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from raysel.baselines.filters.variance import Variance
+    >>> from raysel.cv.model.nearest import NearestNeighborsClassifier
+    >>> from raysel.cv.model.selector import RankedSelector
+    >>> from raysel.data.scaling import UnitScaler
+    >>> iris = load_iris(as_frame=True)
+    >>> model = FeaturePipeline(
+    ...     [
+    ...         ("scaler", UnitScaler()),
+    ...         ("selector", RankedSelector(Variance(), 2)),
+    ...         ("classifier", NearestNeighborsClassifier()),
+    ...     ]
+    ... ).fit(iris.data, iris.target)
+    >>> model.get_feature_names_out().tolist()
+    ['sepal length (cm)', 'petal length (cm)']
+    """
+
+    @classmethod
+    def of(cls, steps: Sequence[tuple[str, Any]], feature_names: Sequence[str]) -> Self:
+        """Make a pipeline of fitted steps.
+
+        Parameters
+        ----------
+        steps : sequence of (str, estimator)
+            Names and fitted steps.
+        feature_names : sequence of str
+            Names of the features; empty if they have none.
+
+        Returns
+        -------
+        FeaturePipeline
+            The pipeline.
+        """
+        pipeline = cls(list(steps))
+        pipeline._pin()
+        if len(feature_names):
+            pipeline._name(np.array(feature_names, dtype=np.str_))  # in a file an array of objects takes 200 bytes a name
+        return pipeline
+
+    def _pin(self) -> None:
+        """Let the steps exchange arrays whatever scikit-learn's global output is; `transform` alone makes tables."""
+        for _, step in self.steps:
+            if hasattr(step, "set_output"):
+                step.set_output(transform="default")
+
+    def _name(self, names: LabelArray) -> None:
+        self.feature_names_in_ = names
+        if self.selector is not None:
+            self.selector.feature_names_in_ = names
+
+    @property
+    def selector(self) -> ScoredSelector | None:
+        """Step that selects features; None if the method does not rank them."""
+        return next((step for _, step in reversed(self.steps) if isinstance(step, ScoredSelector)), None)
+
+    @property
+    def method(self) -> Any:
+        """Fitted method of the study, e.g. with ``coef_``; None if the model file was written without it."""
+        return self.steps[-1][1] if self.selector is None else getattr(self.selector, "estimator_", None)
+
+    def without_method(self) -> Self:
+        """Return a copy without the fitted method, which predicts and transforms alike but cannot be fitted again.
+
+        Returns
+        -------
+        FeaturePipeline
+            The copy; ``method`` is None.
+
+        Raises
+        ------
+        ConfigError
+            If the method itself is the classifier.
+        """
+        if type(self.selector) is not RankedSelector:
+            raise ConfigError("this pipeline classifies by the method itself, which cannot be left out.")
+        selector = RankedSelector(None, self.selector.n_features_to_select)
+        selector.scores_, selector.n_features_in_ = self.selector.scores_, self.selector.n_features_in_
+        steps = [(name, selector if step is self.selector else step) for name, step in self.steps]
+        return type(self).of(steps, vars(self).get("_feature_names", ()))
+
+    # Pipeline derives them from the first step, which is fitted to arrays, and has no setter.
+    @property
+    def feature_names_in_(self) -> LabelArray:
+        """Names of the features."""
+        if "_feature_names" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} has no feature_names_in_: it was fitted to an array.")
+        names: LabelArray = self._feature_names.astype(object)
+        return names
+
+    @feature_names_in_.setter
+    def feature_names_in_(self, names: LabelArray) -> None:
+        self._feature_names = names
+
+    @feature_names_in_.deleter
+    def feature_names_in_(self) -> None:
+        del self._feature_names
+
+    def _array(self, X: ArrayLike | TaskBlocks) -> Any:
+        """Check the columns of a table, and return it as an array; return other samples as they are."""
+        if not has_names(X):
+            return X
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return np.asarray(X)
+
+    def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, **params: Any) -> Self:
+        """Fit the steps one after the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Training samples; the columns of a table are remembered.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Training labels.
+        **params
+            See `sklearn.pipeline.Pipeline.fit`.
+
+        Returns
+        -------
+        self
+            The fitted pipeline.
+        """
+        self._pin()
+        vars(self).pop("_feature_names", None)
+        super().fit(np.asarray(X) if has_names(X) else X, y, **params)
+        names = column_names(X)
+        if names and all(isinstance(name, str) for name in names):  # scikit-learn ignores other names
+            self._name(np.array(names, dtype=np.str_))
+        return self
+
+    def transform(self, X: ArrayLike | TaskBlocks) -> Any:
+        """Scale samples and select the best features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples.
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_samples, n_selected)
+            Scaled values of the selected features, in the order of the data; a table if ``set_output`` asks for one.
+
+        Raises
+        ------
+        AttributeError
+            If the method does not rank features.
+        ValueError
+            If X is a table with other columns than ``feature_names_in_`` or in another order.
+        """
+        selector = self._ranking()
+        check_is_fitted(self)
+        samples = self._array(X)
+        for _, step in self.steps:
+            samples = step.transform(samples)
+            if step is selector:
+                break
+        return samples
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> LabelArray:
+        """Return the names of the features that `transform` selects.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of all features, by default ``feature_names_in_``; must be equal to those if they are known.
+
+        Returns
+        -------
+        ndarray of str, shape (n_selected,)
+            Names in the order of the data.
+
+        Raises
+        ------
+        AttributeError
+            If the method does not rank features.
+        """
+        names: LabelArray = self._ranking().get_feature_names_out(input_features)
+        return names
+
+    def _ranking(self) -> ScoredSelector:
+        if self.selector is None:
+            raise AttributeError(
+                f"this {type(self).__name__} selects no features, because its method gives no feature scores."
+            )
+        return self.selector
+
+    @available_if(_last_has("predict"))
+    def predict(self, X: ArrayLike | TaskBlocks, **params: Any) -> LabelArray:
+        """Predict by the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples.
+        **params
+            See `sklearn.pipeline.Pipeline.predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Predicted labels.
+        """
+        predicted: LabelArray = super().predict(self._array(X), **params)
+        return predicted
+
+    @available_if(_last_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike | TaskBlocks, **params: Any) -> FloatArray:
+        """Compute class probabilities by the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples.
+        **params
+            See `sklearn.pipeline.Pipeline.predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probability of each class.
+        """
+        probabilities: FloatArray = super().predict_proba(self._array(X), **params)
+        return probabilities
+
+    @available_if(_last_has("decision_function"))
+    def decision_function(self, X: ArrayLike | TaskBlocks, **params: Any) -> FloatArray:
+        """Compute the scores of the classes by the classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples.
+        **params
+            See `sklearn.pipeline.Pipeline.decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Score of each class.
+        """
+        values: FloatArray = super().decision_function(self._array(X), **params)
+        return values
+
+    @available_if(_last_has("score"))
+    def score(
+        self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> float:
+        """Compute the classifier's own score, the accuracy of those of raysel and scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or TaskBlocks
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+        **params
+            See `sklearn.pipeline.Pipeline.score`.
+
+        Returns
+        -------
+        float
+            The score.
+        """
+        return float(super().score(self._array(X), y, sample_weight=sample_weight, **params))
