@@ -15,10 +15,10 @@ from raysel.results.export import (
     modalities_in_words,
     redundancy_in_words,
     report_in_words,
-    stability_in_words,
     tasks_in_words,
 )
 from raysel.results.result import StudyResult
+from raysel.results.trust import stability_in_words
 
 
 def print_summary(result: StudyResult, out: Console) -> None:
@@ -76,6 +76,8 @@ def _model_in_words(result: StudyResult) -> Iterator[str]:
         yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
     if result.ranks_features:
         yield f"stability  {stability_in_words(result)}"
+        if told := result.consensus_sentence():
+            yield f"consensus  {told}"
     if redundancy := redundancy_in_words(result):
         yield f"redundancy {redundancy}"
     if result.is_ranked:

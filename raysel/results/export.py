@@ -14,6 +14,7 @@ from raysel.data.layouts import Modalities
 from raysel.errors import StudyError
 from raysel.ranking.export import write_manifest, write_ranking
 from raysel.results.result import StudyResult
+from raysel.results.trust import CONSENSUS, stability_in_words, trust_figures
 
 
 def export_result(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:
@@ -92,25 +93,6 @@ def tasks_in_words(result: StudyResult) -> str:
     """
     pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in result.task_scores.items())
     return ", ".join(f"{name} {mean:.3f} ± {spread:.3f} (SD)" for name, mean, spread in pairs)
-
-
-def stability_in_words(result: StudyResult, top: int | None = None) -> str:
-    """Return the stability of the selected features as one line, with the numbers of features and folds.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
-
-    Returns
-    -------
-    str
-        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"``.
-    """
-    stability = result.stability(top)
-    return f"of the top {top or result.default_top} over {len(result.outer)} overlapping outer folds: {stability}"
 
 
 def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:
@@ -196,12 +178,12 @@ def markdown(result: StudyResult) -> str:
     if result.is_ranked:
         told.append(f"{n_scored[result.final.fold]} of {d} features have a score in it.")
     if ranked:
-        told.append(f"Stability {stability_in_words(result)}.")
+        told += [f"Stability {stability_in_words(result)}.", result.consensus_sentence()]
     if redundancy := redundancy_in_words(result):
         told.append(f"Redundancy {redundancy}.")
     remarks = [f"- {remark}" for remark in result.remarks()]
     tasks = [f"Test {metric} by task: {tasks_in_words(result)}.", ""] if result.task_scores else []
-    return "\n".join([*table, "", *tasks, " ".join(told), *([""] if remarks else []), *remarks])
+    return "\n".join([*table, "", *tasks, " ".join(filter(None, told)), *([""] if remarks else []), *remarks])
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -265,17 +247,7 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
         "features_with_score": result.n_scored,
         "scores": scores,
     }
-    if result.ranks_features:
-        stability, n_selected = result.stability(top), top or result.default_top
-        described |= {
-            "top": n_selected,
-            "stability": {
-                "value": stability.value,
-                "of_the_top": n_selected,
-                "over": f"{len(result.outer)} overlapping outer folds",
-                "undefined_because": stability.reason or None,
-            },
-        }
+    described |= trust_figures(result, top)
     if modalities := modality_scores(result):
         described["modality_scores"] = modalities
     if result.fold_redundancy:
