@@ -108,4 +108,4 @@ def _sums_of_squares(sizes: Sequence[int], c: int) -> FloatArray:
             left = left - taken[j]
         held[: i + 1] -= taken
         held[1 : i + 2] += taken
-    return (np.arange(len(sizes) + 1) ** 2) @ held.astype(np.float64)
+    return np.square(np.arange(len(sizes) + 1, dtype=np.float64)) @ held

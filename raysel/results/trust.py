@@ -99,7 +99,9 @@ def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL)
     """
     outer = [refit.fold for refit in result.outer]
     if by not in (FINAL, CONSENSUS, *outer):
-        raise ConfigError(f"by={by!r} is no source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}.")
+        raise ConfigError(
+            f"by={by!r} is no source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+        )
     n, chosen_by = choose_top(result, top, by)
     refits = {refit.fold: refit for refit in result.refits}
     if by == FINAL:
@@ -141,7 +143,7 @@ def stability_curve(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def stability_in_words(result: StudyResult, top: int | None = None) -> str:
+def stability_in_words(result: StudyResult, top: int | None = None, by: str = FINAL) -> str:
     """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over.
 
     Parameters
@@ -149,14 +151,16 @@ def stability_in_words(result: StudyResult, top: int | None = None) -> str:
     result : StudyResult
         Result of a finished study whose method ranks features.
     top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        Whose number of features is the default, as in `source_ranking`.
 
     Returns
     -------
     str
         E.g. ``"of the top 10 (as given) over 5 overlapping outer folds: 0.81 (...); rank-biased overlap 0.75 (...)"``.
     """
-    chosen, folds = choose_top(result, top), result.fold_ranks
+    chosen, folds = choose_top(result, top, by), result.fold_ranks
     over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
     found, chance = result.stability(chosen.n), folds.chance(chosen.n)
     notes = []
@@ -166,14 +170,16 @@ def stability_in_words(result: StudyResult, top: int | None = None) -> str:
     if np.isfinite(chance.mean):
         notes.append(f"at chance {_signed(chance.mean)}, 95 % {_signed(chance.lower)} to {_signed(chance.upper)}")
     told = f" ({'; '.join(notes)})" if notes else ""
-    return f"of the {chosen} over {over}: {found}{told}; rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
+    return (
+        f"of the {chosen} over {over}: {found}{told}; rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
+    )
 
 
 def _signed(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"  # no "-0.00"
 
 
-def trust_figures(result: StudyResult, top: int | None = None) -> Mapping[str, Any]:
+def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) -> Mapping[str, Any]:
     """Return the entries of the manifest on the agreement of the outer folds.
 
     Parameters
@@ -181,21 +187,24 @@ def trust_figures(result: StudyResult, top: int | None = None) -> Mapping[str, A
     result : StudyResult
         Result of a finished study.
     top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        Whose ranking is written, as in `source_ranking`.
 
     Returns
     -------
     dict
-        ``top``, ``top_chosen_by``, ``stability``, ``stability_curve``, ``rank_biased_overlap`` and ``consensus``;
-        empty if the method does not rank features.
+        ``ranking_of``, ``top``, ``top_chosen_by``, ``stability``, ``stability_curve``, ``rank_biased_overlap`` and
+        ``consensus``; empty if the method does not rank features.
     """
     if not result.ranks_features:
         return {}
-    chosen, folds = choose_top(result, top), result.fold_ranks
+    chosen, folds = choose_top(result, top, by), result.fold_ranks
     found, overlap = result.stability(chosen.n), folds.overlap(chosen.n)
     chance = folds.chance(chosen.n)
     over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
     entries: dict[str, Any] = {
+        "ranking_of": by,
         "top": chosen.n,
         "top_chosen_by": chosen.chosen_by,
         "stability": {
@@ -222,10 +231,9 @@ def trust_figures(result: StudyResult, top: int | None = None) -> Mapping[str, A
             "undefined_because": overlap.reason or None,
         },
     }
-    return entries | ({"consensus": result.consensus_sentence(top)} if result.is_ranked else {})
+    return entries | ({"consensus": result.consensus_sentence(chosen.n)} if result.is_ranked else {})
 
 
 def consensus_words(result: StudyResult, top: int | None = None) -> str:
     """Return the sentence of `consensus_sentence`; empty if there is no ranking by a final model."""
     return consensus_sentence(source_ranking(result, top)) if result.is_ranked else ""
-
