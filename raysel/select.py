@@ -1,8 +1,9 @@
-"""Command ``python -m raysel.select``, which exports the ranking of a finished study's model."""
+"""Command ``python -m raysel.select``, which exports the ranking of a finished study and the features it selects."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,10 +12,28 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.api import open_study
-from raysel.errors import RayselError, UnfinishedStudyError
+from raysel.cv.plan import FINAL
+from raysel.errors import ConfigError, RayselError, StudyError, UnfinishedStudyError
+from raysel.files import write_result
+from raysel.ranking.export import FORMATS, check_formats
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.ranking.mask import NIFTI, mask_content, selection_mask
 from raysel.results import words
 from raysel.results.export import export_result
+from raysel.results.result import StudyResult
+from raysel.results.trust import CONSENSUS, choose_top
 from raysel.tracking.directory import newest_study
+
+_EXAMPLES = """\
+examples:
+  python -m raysel.select                            the newest study, with the number of features it chose
+  python -m raysel.select STUDY_DIR --top 50         the best 50, in STUDY_DIR/selection-top50
+  python -m raysel.select STUDY_DIR --consensus      by the mean rank over the outer folds
+  python -m raysel.select STUDY_DIR --fold outer0    as the winner of an outer fold ranks them
+  python -m raysel.select STUDY_DIR --names | head   only the names of the selected features, best first
+  python -m raysel.select STUDY_DIR --mask mask.npy  a mask in the shape of a sample as well
+  python -m raysel.select STUDY_DIR --format json,npz --output out
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,51 +52,185 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
     try:
+        _check_combination(arguments)
         path = Path(arguments.study) if arguments.study else newest_study(Path())
         result = open_study(path)
-        written = export_result(result, arguments.output or result.directory.ranking, arguments.top)
+        by = _source(arguments, result)
+        ranking = _ranking(arguments, result, by)
+        mask = _mask_content(arguments.mask, result, ranking)
+        names = _names(ranking) if arguments.names else []
+        written = [] if arguments.names else _export(arguments, result, by)
+        if mask is not None:
+            written.append(write_result(arguments.mask, mask))
     except RayselError as error:
         hint = ""
         if isinstance(error, UnfinishedStudyError):
             hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
         console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
         return 2
+    remarks = result.remarks(choose_top(result, arguments.top, by).n)
+    if arguments.names:
+        for remark in remarks:
+            console.print(remark, markup=False, highlight=False, style="yellow")
+        return _print_names(names)
+    _print_result(arguments, result, by, ranking, remarks)
     out = Console(soft_wrap=True, highlight=False)
-    found = result.winner_convergence
+    for file in written:
+        affine = " (affine: identity; the study knows no position in space)" if file.name.endswith(NIFTI) else ""
+        out.print(f"{file}{affine}", markup=False)
+    return 0
+
+
+def _check_combination(arguments: argparse.Namespace) -> None:
+    """Refuse options that contradict each other, before the study is read."""
+    if arguments.consensus and arguments.fold is not None:
+        raise ConfigError("--consensus and --fold name two different rankings; leave one of them out.")
+    if arguments.names and (arguments.output or arguments.format):
+        other = "--output" if arguments.output else "--format"
+        raise ConfigError(f"--names writes no table, so {other} has no effect; leave one of them out.")
+    if arguments.format is not None:
+        arguments.format = tuple(dict.fromkeys(form for given in arguments.format for form in given.split(",")))
+        check_formats(arguments.format)
+
+
+def _source(arguments: argparse.Namespace, result: StudyResult) -> str:
+    """Name of the source of the ranking, for `StudyResult.ranking`."""
+    outer = [refit.fold for refit in result.outer]
+    if arguments.fold is not None and arguments.fold not in (*outer, FINAL):
+        raise ConfigError(f"--fold {arguments.fold} is no fold of the study; it has {', '.join(outer)}.")
+    return CONSENSUS if arguments.consensus else arguments.fold or FINAL
+
+
+def _ranking(arguments: argparse.Namespace, result: StudyResult, by: str) -> FeatureRanking | None:
+    """Ranking of the source; None if there is none by the final model and no option needs it."""
+    if result.is_ranked or (by != FINAL and result.ranks_features):
+        return result.ranking(arguments.top, by)
+    needs = arguments.names or arguments.mask or arguments.format or by != FINAL or arguments.fold
+    if needs and result.ranks_features:
+        raise StudyError(
+            f"the study {result.name} has no final model, because cv.final is false; add --consensus, or --fold "
+            f"{result.outer[0].fold}, to choose another ranking."
+        )
+    if needs or (arguments.top is not None and result.ranks_features):
+        result.stability(arguments.top)  # an error where there is no ranking, or no such number of features
+    return None
+
+
+def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking | None) -> bytes | None:
+    if path is None or ranking is None:
+        return None
+    content = mask_content(path, selection_mask(ranking, result.layout))
+    target = Path(path)
+    if target.exists() and (not target.is_file() or target.read_bytes() != content):
+        raise StudyError(f"{path} exists with other content; remove it or give --mask another name.")
+    if not target.parent.is_dir():
+        raise StudyError(f"{path} cannot be written: there is no folder {target.parent}; create it first.")
+    return content
+
+
+def _names(ranking: FeatureRanking | None) -> list[str]:
+    names = [ranking.feature_names[i] for i in ranking.top()] if ranking else []
+    broken = [name for name in names if name.splitlines() != [name]]
+    if broken:
+        raise ConfigError(f"the name {broken[0]!r} does not fit on one line; use --format json instead of --names.")
+    return names
+
+
+def _export(arguments: argparse.Namespace, result: StudyResult, by: str) -> list[Path]:
+    formats = arguments.format or ("csv", "parquet")
+    if arguments.output:
+        return export_result(result, arguments.output, arguments.top, by=by, formats=formats)
+    folder = result.path / _folder_name(result, arguments.top, by)
+    try:
+        return export_result(result, folder, arguments.top, by=by, formats=formats, replace=False)
+    except StudyError as error:
+        raise StudyError(f"{error} With --output DIR you choose the folder, and files in it are replaced.") from error
+
+
+def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
+    if not result.ranks_features:
+        return "selection"
+    return f"selection-top{choose_top(result, top, by).n}{'' if by == FINAL else f'-{by}'}"
+
+
+def _print_names(names: Sequence[str]) -> int:
+    try:
+        sys.stdout.write("".join(f"{name}\n" for name in names))
+        sys.stdout.flush()
+    except BrokenPipeError:  # e.g. `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _print_result(
+    arguments: argparse.Namespace,
+    result: StudyResult,
+    by: str,
+    ranking: FeatureRanking | None,
+    remarks: Sequence[str],
+) -> None:
+    out = Console(soft_wrap=True, highlight=False)
+
+    def line(text: str, style: str | None = None) -> None:
+        out.print(text, markup=False, style=style)
+
+    found, chosen = result.winner_convergence, choose_top(result, arguments.top, by)
     model = result.final.name if result.has_final else "no final model"
-    out.print(f"{result.name} in {path}: {model}", markup=False)
-    out.print(words.headline(result), markup=False)
+    line(f"{result.name} in {result.path}: {model}")
+    line(words.headline(result))
     for sentence in (*words.reference_sentences(result), *words.verdict_sentences(result)):
-        out.print(sentence, markup=False)
+        line(sentence)
     if result.report:
-        out.print(f"test {words.report_in_words(result)}", markup=False)
+        line(f"test {words.report_in_words(result)}")
     if result.ranks_features:
-        out.print(f"stability {words.stability_in_words(result, arguments.top)}", markup=False)
-    if redundancy := words.redundancy_in_words(result, arguments.top):
-        out.print(f"redundancy {redundancy}", markup=False)
+        line(f"stability {words.stability_in_words(result, arguments.top, by)}")
+    if told := result.consensus_sentence(chosen.n):
+        line(f"consensus {told}")
+    if redundancy := words.redundancy_in_words(result, chosen.n):
+        line(f"redundancy {redundancy}")
     if found.n_fits:  # not recorded by version 0.1
         among = ", the model among them" if result.has_final else ""
-        out.print(f"{found.n_converged} of {found.n_fits} winners converged{among}", markup=False)
-    for remark in result.remarks(arguments.top):
-        out.print(remark, markup=False, style="yellow")
-    if result.is_ranked:
-        ranking = result.ranking(arguments.top)
+        line(f"{found.n_converged} of {found.n_fits} winners converged{among}")
+    for remark in remarks:
+        line(remark, "yellow")
+    if ranking is not None:
+        line(f"ranking of {ranking.source}, {chosen}")
         names = [ranking.feature_names[i] for i in ranking.top()[:10]]
         if names:
-            more = ", ..." if len(ranking.top()) > 10 else ""
-            out.print(f"best first: {', '.join(names)}{more}", markup=False)
-    for file in written:
-        out.print(str(file), markup=False)
-    return 0
+            line(f"best first: {', '.join(names)}{', ...' if len(ranking.top()) > 10 else ''}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m raysel.select", description="Export the ranking of a finished study's model."
+        prog="python -m raysel.select",
+        description="Export the ranking of a finished study, and the features that it selects.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("study", nargs="?", metavar="STUDY_DIR", help="default: the newest study below this directory")
-    parser.add_argument("--top", type=int, metavar="N", help="number of features that count as selected")
-    parser.add_argument("--output", metavar="DIR", help="folder to write to (default: the study's folder `ranking`)")
+    add = parser.add_argument
+    add("study", nargs="?", metavar="STUDY_DIR", help="default: the newest study below this directory")
+    add("--top", type=int, metavar="N", help="number of features that count as selected (default: the chosen one)")
+    add("--consensus", action="store_true", help="rank by the mean rank over the outer folds, not by the final model")
+    add("--fold", metavar="NAME", help="rank by the winner of this fold, e.g. outer0, not by the final model")
+    add("--names", action="store_true", help="only print the names of the selected features, one a line")
+    add(
+        "--mask",
+        metavar="FILE",
+        help="also write a mask of the selected features in the shape of a sample, *.npy or *.nii.gz (needs nibabel); "
+        "a different file of that name is never replaced",
+    )
+    add(
+        "--format",
+        action="append",
+        metavar="FORMAT",
+        help=f"format of the table: {', '.join(FORMATS)}; several by commas or repeated (default: csv,parquet)",
+    )
+    add(
+        "--output",
+        metavar="DIR",
+        help="folder to write to, where files of the same names are replaced (default: STUDY_DIR/selection-topN, with "
+        "-consensus or the fold's name, where no different file is replaced)",
+    )
     return parser
 
 

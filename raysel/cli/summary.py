@@ -105,6 +105,8 @@ def _model_in_words(result: StudyResult) -> Iterator[str]:
         yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
     if result.ranks_features:
         yield f"stability  {words.stability_in_words(result)}"
+        if told := result.consensus_sentence():
+            yield f"consensus  {told}"
     if redundancy := words.redundancy_in_words(result):
         yield f"redundancy {redundancy}"
     if result.is_ranked:

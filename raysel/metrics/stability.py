@@ -19,10 +19,11 @@ class Stability:
     Parameters
     ----------
     value : float
-        1 for identical selections, 0 in expectation for random ones; NaN where it is not defined.
+        1 for identical selections, 0 in expectation for random ones if all features can be selected (see
+        `stability_at_chance`); NaN where it is not defined.
     lower, upper : float
         The interval, symmetric about ``value`` as published; ``upper`` may exceed 1. It holds for selections
-        from independent samples, which the folds of a cross-validation are not.
+        from independent samples, which the folds of a cross-validation are not. NaN for two selections.
     reason : str, default=""
         Why ``value`` is NaN; empty where it is not.
     """
@@ -48,7 +49,8 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
 
     The interval is ``stability -+ ndtri((1 + confidence) / 2) sqrt(variance)``: asymptotic in M, and
     for sets drawn independently. It does not hold for the folds of a cross-validation, whose training
-    sets overlap (see ``experiments/fold-overlap``). For sets of one size the index is Kuncheva's.
+    sets overlap (see ``experiments/fold-overlap``). For sets of one size the index is Kuncheva's. Two sets
+    of one size always have the variance 0, so there is no interval for two.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
     -------
     Stability
         NaN, with the reason, for a single set, and where no set holds a feature or every set holds
-        all: then any two sets agree whatever the data.
+        all: then any two sets agree whatever the data. The interval alone is NaN for two sets.
 
     Raises
     ------
@@ -97,7 +99,7 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
     value = 1 - n_sets / (n_sets - 1) * np.mean(p * (1 - p)) / v
     phi = (Z @ p / d - sizes * size + value / 2 * (2 * sizes * size - sizes - size + 1)) / v
     deviation = 2 / n_sets * np.linalg.norm(phi - phi.mean())
-    margin = float(ndtri((1 + confidence) / 2) * deviation)
+    margin = float(ndtri((1 + confidence) / 2) * deviation) if n_sets > 2 else np.nan
     return Stability(float(value), float(value) - margin, float(value) + margin)
 
 

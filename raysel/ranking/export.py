@@ -6,19 +6,26 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet
 
+from raysel.errors import ConfigError
 from raysel.files import write_result
 from raysel.ranking.feature_ranking import FeatureRanking
 
+#: Formats of a ranking's file, which is ``ranking.<format>``.
+FORMATS = ("csv", "parquet", "json", "npz")
 
-def write_ranking(ranking: FeatureRanking, folder: str | Path) -> tuple[Path, Path]:
-    """Write a ranking as ``ranking.csv`` and ``ranking.parquet``, without loss of digits.
+
+def write_ranking(
+    ranking: FeatureRanking, folder: str | Path, formats: Sequence[str] = ("csv", "parquet")
+) -> tuple[Path, ...]:
+    """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of digits.
 
     Parameters
     ----------
@@ -26,28 +33,74 @@ def write_ranking(ranking: FeatureRanking, folder: str | Path) -> tuple[Path, Pa
         Ranking to write.
     folder : str or Path
         Existing folder to write to.
+    formats : sequence of {"csv", "parquet", "json", "npz"}, default=("csv", "parquet")
+        Formats. All hold the columns of `FeatureRanking.to_table`: ``json`` is a list with one object a feature, best
+        first, with null for NaN; ``npz`` has one NumPy array a column and needs no pickle.
 
     Returns
     -------
-    csv, parquet : Path
-        Paths of the files.
+    tuple of Path
+        Paths of the files, in the order of ``formats``.
 
     Raises
     ------
+    ConfigError
+        If a format is unknown; nothing is written.
     StudyError
         If a file cannot be written.
     """
+    check_formats(formats)
     table = ranking.to_table()
+    contents = {form: _WRITERS[form](table) for form in formats}
+    return tuple(write_result(Path(folder, f"ranking.{form}"), content) for form, content in contents.items())
+
+
+def check_formats(formats: Sequence[str]) -> None:
+    """Check that there are formats, and that all are known.
+
+    Parameters
+    ----------
+    formats : sequence of str
+        Names of formats.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, or one is unknown.
+    """
+    unknown = [form for form in formats if form not in FORMATS]
+    if unknown or not formats:
+        named = f"{unknown[0]!r} is no format of a ranking" if unknown else "no format of the ranking is given"
+        raise ConfigError(f"{named}; choose from {', '.join(FORMATS)}.")
+
+
+def _csv(table: pa.Table) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")  # writes a float as its repr, which reads back exactly
     writer.writerow(table.column_names)
     writer.writerows(zip(*table.to_pydict().values(), strict=True))
-    parquet = io.BytesIO()
-    pyarrow.parquet.write_table(table, parquet)
-    return (
-        write_result(Path(folder, "ranking.csv"), text.getvalue().encode()),
-        write_result(Path(folder, "ranking.parquet"), parquet.getvalue()),
-    )
+    return text.getvalue().encode()
+
+
+def _parquet(table: pa.Table) -> bytes:
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(table, content)
+    return content.getvalue()
+
+
+def _json(table: pa.Table) -> bytes:
+    rows = ",\n".join(json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) for row in table.to_pylist())
+    return f"[\n{rows}\n]\n".encode()
+
+
+def _npz(table: pa.Table) -> bytes:
+    content = io.BytesIO()
+    columns: dict[str, Any] = {name: np.array(values) for name, values in table.to_pydict().items()}
+    np.savez_compressed(content, allow_pickle=False, **columns)
+    return content.getvalue()
+
+
+_WRITERS = {"csv": _csv, "parquet": _parquet, "json": _json, "npz": _npz}
 
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:

@@ -95,6 +95,10 @@ class FeatureRanking:
         Largest number of features that count as selected, in the final model and in each outer fold.
     constant : ndarray of bool, shape (d,)
         Mask of the features that have the same value in all samples.
+    source : str, default="the final model"
+        Whose scores these are, in words: the final model's, an outer fold's or the consensus of the folds.
+    chosen_by : str, default=""
+        How ``n_selected`` was chosen, in words.
 
     Examples
     --------
@@ -121,6 +125,8 @@ class FeatureRanking:
     fold_names: tuple[str, ...]
     n_selected: int
     constant: BoolArray
+    source: str = "the final model"
+    chosen_by: str = ""
 
     @classmethod
     def from_folds(
@@ -133,6 +139,8 @@ class FeatureRanking:
         n_selected: int,
         coordinates: Mapping[str, LabelArray] | None = None,
         constant: BoolArray | None = None,
+        source: str = "the final model",
+        chosen_by: str = "",
     ) -> Self:
         """Rank the features by the final model's scores and by each outer fold's.
 
@@ -153,6 +161,10 @@ class FeatureRanking:
         constant : ndarray of bool, shape (d,), optional
             Mask of the features that have the same value in all samples, none by default. They carry no information
             and are ranked as features without a score; ``scores`` is not changed.
+        source : str, default="the final model"
+            Whose scores ``final_scores`` are, in words.
+        chosen_by : str, default=""
+            How ``n_selected`` was chosen, in words.
 
         Returns
         -------
@@ -174,7 +186,7 @@ class FeatureRanking:
                 "give scores and a name for each outer fold."
             )
         rows = []
-        for name, given in zip(("the final model", *fold_names), (final_scores, *fold_scores), strict=True):
+        for name, given in zip((source, *fold_names), (final_scores, *fold_scores), strict=True):
             row = np.array(given, dtype=np.float64)
             if row.shape != (d,):
                 raise DataError(f"the scores of {name} have shape {row.shape}, but there are {d} feature names.")
@@ -203,6 +215,8 @@ class FeatureRanking:
             tuple(fold_names),
             int(n_selected),
             mask,
+            source,
+            chosen_by,
         )
 
     def __repr__(self) -> str:
@@ -245,6 +259,21 @@ class FeatureRanking:
     def selection_frequency(self) -> FloatArray:
         """Share of the outer folds that select each feature."""
         return self.selection_count / self.n_folds
+
+    def selection_frequency_at(self, n: int) -> FloatArray:
+        """Return the share of the outer folds that select each feature, for any number of features.
+
+        Parameters
+        ----------
+        n : int
+            Largest number of features that count as selected.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Shares; that at ``n_selected`` is `selection_frequency`.
+        """
+        return top_selected(self.fold_ranks, self.fold_n_scored, n).mean(axis=0)
 
     @cached_property
     def stability(self) -> Stability:
@@ -290,6 +319,23 @@ class FeatureRanking:
             Indices of the features.
         """
         return self.order[: min(self.n_selected if n is None else n, self.n_scored)]
+
+    def consensus_top(self, n: int | None = None) -> IntArray:
+        """Return the indices of the best features by the mean rank over the outer folds, best first.
+
+        Parameters
+        ----------
+        n : int, optional
+            Largest number of features; ``n_selected`` by default.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of features that have a score in at least one fold; of equal mean ranks the lower index is first.
+        """
+        scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
+        order = np.argsort(np.where(scored, self.consensus_rank, np.inf), kind="stable")
+        return order[: min(self.n_selected if n is None else n, int(scored.sum()))].astype(np.int64)
 
     @property
     def parts(self) -> dict[str, IntArray]:

@@ -48,7 +48,7 @@ class Bars:
         if not len(shown):
             axes = area.subplots()
             axes.set_axis_off()
-            axes.text(0.5, 0.5, "the final model selects no feature", ha="center", va="center", color="0.35")
+            axes.text(0.5, 0.5, f"{ranking.source} selects no feature", ha="center", va="center", color="0.35")
             return
         scores_axes, ranks_axes = area.subplots(1, 2, sharey=True)
         scores_axes.set_ylim(len(shown) - 0.4, -0.6)
@@ -71,7 +71,7 @@ def _score_bars(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     axes.barh(places, ranking.scores[shown], color=shades, edgecolor="0.45", linewidth=0.6)
     names = [short(ranking.feature_names[i], 32) for i in shown]
     axes.set_yticks(places, names, parse_math=False)
-    axes.set_xlabel("score of the final model")
+    axes.set_xlabel(f"score of {ranking.source}")
     if len(shown) < min(ranking.n_selected, ranking.n_scored):
         axes.set_title(f"the best {len(shown)} are shown", fontsize=10)
 

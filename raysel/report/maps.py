@@ -88,7 +88,7 @@ def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes) -
         corners = _corners(ranking.constant.reshape(layout.shape))
         hatches = PolyCollection(list(corners), facecolor="none", edgecolor="0.65", hatch="////", linewidth=0)
         axes.add_collection(hatches, autolim=False)
-    axes.set_title("score of the final model", fontsize=11)
+    axes.set_title(f"score of {ranking.source}", fontsize=11)
     notes = ["grey: 0"] * bool((empty & ~ranking.constant).any()) + ["hatched: constant"] * bool(ranking.constant.any())
     Colorbar(bar, image, label=f"score ({', '.join(notes)})" if notes else "score")
 
@@ -102,7 +102,7 @@ def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axe
     width = float(np.clip(72 * cell / 7, 0.4, 2.4))
     lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
     axes.add_collection(lines, autolim=False)
-    axes.set_title(f"top {ranking.n_selected} (outlined: of the final model)", fontsize=11)
+    axes.set_title(f"top {ranking.n_selected} (outlined: of {ranking.source})", fontsize=11)
     label_folds(Colorbar(bar, image), ranking.n_folds)
 
 

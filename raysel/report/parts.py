@@ -123,7 +123,12 @@ class ModalityBars:
         places = np.arange(len(parts))
         chosen = ranking.selected
         axes.barh(
-            places, [chosen[f].sum() for f in parts.values()], height=0.62, color=BLUE, alpha=0.35, label="final model"
+            places,
+            [chosen[f].sum() for f in parts.values()],
+            height=0.62,
+            color=BLUE,
+            alpha=0.35,
+            label=ranking.source.removeprefix("the "),
         )
         of_folds = [ranking.fold_selected[:, f].sum(axis=1) for f in parts.values()]
         at = np.repeat(places, ranking.n_folds)

@@ -40,7 +40,7 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
         scores = np.ma.array(ranking.scores, mask=ranking.constant | (ranking.scores <= 0)).reshape(layout.shape)
         image = ax.imshow(scores, cmap=plt.get_cmap("viridis").with_extremes(bad=EMPTY), interpolation="nearest")
         if not scores.mask.all():
-            ax.figure.colorbar(image, ax=ax, label="score of the final model (grey: 0 or constant)")
+            ax.figure.colorbar(image, ax=ax, label=f"score of {ranking.source} (grey: 0 or constant)")
         ax.set_xlabel(layout.axes()[1])
         ax.set_ylabel(layout.axes()[0])
         drawn = f"all {ranking.n_features} features"
@@ -50,7 +50,7 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
         ax.barh(places, ranking.scores[shown], color=BLUE)
         ax.set_yticks(places, [short(ranking.feature_names[i], 32) for i in shown], parse_math=False)
         ax.invert_yaxis()
-        ax.set_xlabel("score of the final model")
+        ax.set_xlabel(f"score of {ranking.source}")
         drawn = f"the best {len(shown)} of {ranking.n_features} features"
     stability = f"stability of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds"
     ax.set_title(f"{drawn}\n{stability}: {ranking.stability}", fontsize=10)

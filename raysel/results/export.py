@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import filecmp
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord
 from raysel.errors import StudyError
-from raysel.ranking.export import write_manifest, write_ranking
+from raysel.ranking.export import check_formats, write_manifest, write_ranking
+from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import words
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
+from raysel.results.trust import choose_top, trust_figures
 
 
-def export_result(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:
+def export_result(
+    result: StudyResult,
+    folder: str | Path,
+    top: int | None = None,
+    *,
+    by: str = FINAL,
+    formats: Sequence[str] = ("csv", "parquet"),
+    replace: bool = True,
+) -> list[Path]:
     """Write the result of a study into a folder.
 
     Parameters
@@ -25,56 +38,100 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
     result : StudyResult
         Result of a finished study.
     folder : str or Path
-        Folder to write to; created if it does not exist. Files of an earlier export are replaced.
+        Folder to write to; created if it does not exist.
     top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
+        Number of features that count as selected; that of `StudyResult.ranking` by default.
+    by : str, default="final"
+        Whose ranking: ``"final"`` (the final model), ``"consensus"`` (mean rank over the outer folds) or the name
+        of an outer fold.
+    formats : sequence of {"csv", "parquet", "json", "npz"}, default=("csv", "parquet")
+        Formats of the ranking's table.
+    replace : bool, default=True
+        Whether files of the same names in the folder are replaced. If not, and one differs, nothing is written.
 
     Returns
     -------
     list of Path
-        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features and there
-        is a final model), model.skops (only if the model was saved) and manifest.json.
+        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features and, by
+        default, there is a final model), model.skops (only if the model of that ranking was saved) and manifest.json.
 
     Raises
     ------
     ConfigError
-        If ``top`` is not between 1 and the number of features.
+        If ``top`` is not between 1 and the number of features, or ``by`` or a format is unknown.
     UnfinishedStudyError
         If the study has not finished.
     StudyError
-        If a file cannot be written.
+        If a file cannot be written, or would have to be replaced and ``replace`` is false.
     """
     folder = Path(folder)
-    described = manifest(result, top)
-    written: list[Path] = []
+    check_formats(formats)
+    described = manifest(result, top, by)
+    ranking = result.ranking(top, by) if result.is_ranked or by != FINAL else None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if result.is_ranked:
-            written += write_ranking(result.ranking(top), folder)
-            written.append(_write_picture(result, folder, top))
-        if result.directory.model.exists():
-            copied = folder / "model.skops"
-            if copied.resolve() != result.directory.model.resolve():
-                shutil.copyfile(result.directory.model, copied)
-            written.append(copied)
-        written.append(write_manifest(folder / "manifest.json", described))
+        if replace:
+            folder.mkdir(parents=True, exist_ok=True)
+            return _write_files(result, folder, by, ranking, formats, described)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+            return _move_new(_write_files(result, Path(scratch), by, ranking, formats, described), folder)
     except OSError as error:
         raise StudyError(f"the result cannot be written to {folder}: {error.strerror}.") from error
+
+
+def _write_files(
+    result: StudyResult,
+    folder: Path,
+    by: str,
+    ranking: FeatureRanking | None,
+    formats: Sequence[str],
+    described: Mapping[str, Any],
+) -> list[Path]:
+    written: list[Path] = []
+    if ranking is not None:
+        written += write_ranking(ranking, folder, formats)
+        written.append(_write_picture(result, folder, ranking))
+    model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
+    if model.exists():
+        copied = folder / "model.skops"
+        if copied.resolve() != model.resolve():
+            shutil.copyfile(model, copied)
+        written.append(copied)
+    written.append(write_manifest(folder / "manifest.json", described))
     return written
 
 
-def _write_picture(result: StudyResult, folder: Path, top: int | None) -> Path:
+def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Move files into a folder, none if one of them is there with other content."""
+    targets = [folder / file.name for file in files]
+    pairs = list(zip(files, targets, strict=True))
+    differing = [
+        target.name for file, target in pairs if target.exists() and not filecmp.cmp(file, target, shallow=False)
+    ]
+    if differing:
+        raise StudyError(
+            f"{folder} holds another {', '.join(differing)}; nothing was written. Choose another folder, or have the "
+            "files replaced."
+        )
+    folder.mkdir(exist_ok=True)
+    for file, target in pairs:
+        if not target.exists():
+            file.rename(target)
+    return targets
+
+
+def _write_picture(result: StudyResult, folder: Path, ranking: FeatureRanking) -> Path:
     from raysel.report.ranking_figure import ranking_figure, write_figure  # noqa: PLC0415 - loads matplotlib
 
     figure = ranking_figure(
-        result.ranking(top),
+        ranking,
         result.layout,
         name=result.name,
         test_scores=result.test_scores,
         metric=result.metric,
         task_scores=result.task_scores,
         answer=[words.headline(result), words.references_line(result)],
-        remarks=result.remarks(top),
+        remarks=result.remarks(ranking.n_selected),
     )
     return write_figure(figure, folder / "ranking.png")
 
@@ -153,6 +210,8 @@ def _model(result: StudyResult) -> Iterator[str]:
         yield f"{scored} of {d} features have a score in it."
     if result.ranks_features:
         yield f"Stability {words.stability_in_words(result)}."
+        if told := result.consensus_sentence():
+            yield told
     if redundancy := words.redundancy_in_words(result):
         yield f"Redundancy {redundancy}."
 
@@ -172,7 +231,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
 
-def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
+def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:
     """Return the manifest of a study: its configuration, versions and hashes, and its results.
 
     Parameters
@@ -180,7 +239,9 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
     result : StudyResult
         Result of a finished study.
     top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
+        Number of features that count as selected; that of `StudyResult.ranking` by default.
+    by : str, default="final"
+        Whose ranking is written with it, as in `export_result`.
 
     Returns
     -------
@@ -209,7 +270,7 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
     described = {
         "name": result.name,
         "command": command,
-        "remarks": result.remarks(top),
+        "remarks": result.remarks(choose_top(result, top, by).n),
         "config": study.config,
         "config_hash": study.config_hash,
         "data_hash": study.data_hash,
@@ -228,17 +289,7 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
         "features_with_score": result.n_scored,
         "scores": scores,
     }
-    if result.ranks_features:
-        stability, n_selected = result.stability(top), top or result.default_top
-        described |= {
-            "top": n_selected,
-            "stability": {
-                "value": stability.value,
-                "of_the_top": n_selected,
-                "over": f"{len(result.outer)} overlapping outer folds",
-                "undefined_because": stability.reason or None,
-            },
-        }
+    described |= trust_figures(result, top, by)
     if modalities := modality_scores(result):
         described["modality_scores"] = modalities
     if result.fold_redundancy:

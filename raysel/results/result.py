@@ -19,9 +19,10 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.data.layouts import Layout, Tasks, layout_from_json
 from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
 from raysel.metrics.ranks import selection_ranks
-from raysel.metrics.stability import Stability, nogueira_stability
-from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
-from raysel.results import scores, tables, words
+from raysel.metrics.stability import Stability
+from raysel.ranking.agreement import FoldRanks, RankOverlap
+from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected
+from raysel.results import scores, tables, trust, words
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -375,7 +376,7 @@ class StudyResult:
         Returns
         -------
         Stability
-            Nogueira's stability; its interval assumes independent folds.
+            Nogueira's stability; its interval assumes independent folds, and is NaN for two.
 
         Raises
         ------
@@ -387,9 +388,50 @@ class StudyResult:
             If the study's method does not rank features.
         """
         self._check_ranks(top)
+        return self.fold_ranks.stability(top or self.default_top)
+
+    @cached_property
+    def fold_ranks(self) -> FoldRanks:
+        """Ranks of the features in the outer folds' winners; an error as of `stability` if there are none."""
+        self._check_ranks(None)
         ranks = np.array([selection_ranks(self._usable(refit)) for refit in self.outer])
-        n_scored = np.array([self.n_scored[refit.fold] for refit in self.outer])
-        return nogueira_stability(top_selected(ranks, n_scored, top or self.default_top))
+        names = tuple(refit.fold for refit in self.outer)
+        n_scored = np.array([self.n_scored[name] for name in names])
+        return FoldRanks(ranks, n_scored, names, int((~self.constant).sum()))
+
+    def stability_curve(self) -> pd.DataFrame:
+        """Return the stability of the best N features over the outer folds for a range of N.
+
+        Returns
+        -------
+        DataFrame
+            One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1 to all features:
+            ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects all features or none);
+            ``lower`` and ``upper`` (its 95 % interval, which assumes independent folds and is too narrow for those of
+            a cross-validation; NaN for two folds); ``chance``, ``chance_lower`` and ``chance_upper`` (exact mean and
+            95 % range of random rankings of the features that are not constant); ``undefined_because``.
+        """
+        return trust.stability_curve(self)
+
+    @cached_property
+    def rank_overlap(self) -> RankOverlap:
+        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the `default_top` features."""
+        return self.fold_ranks.overlap(self.default_top)
+
+    def consensus_sentence(self, top: int | None = None) -> str:
+        """Return how the final model's best features differ from those of the outer folds' consensus, the mean rank.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of features that count as selected; `default_top` by default.
+
+        Returns
+        -------
+        str
+            One sentence; empty if there is no ranking by a final model.
+        """
+        return trust.consensus_words(self, top)
 
     @cached_property
     def fold_redundancy(self) -> dict[int, list[float | None]]:
@@ -420,13 +462,17 @@ class StudyResult:
                 f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
             )
 
-    def ranking(self, top: int | None = None) -> FeatureRanking:
-        """Return the final model's ranking of the features, with the ranks of the outer folds' winners.
+    def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
+        """Return a ranking of the features, with the ranks of the outer folds' winners.
 
         Parameters
         ----------
         top : int, optional
-            Number of features that count as selected; `default_top` by default.
+            Number of features that count as selected; by default that of the fold whose ranking it is, else
+            `default_top`.
+        by : str, default="final"
+            Whose ranking: ``"final"`` (the final model), ``"consensus"`` (mean rank over the outer folds) or the name
+            of an outer fold.
 
         Returns
         -------
@@ -436,22 +482,14 @@ class StudyResult:
         Raises
         ------
         ConfigError
-            If ``top`` is not between 1 and the number of features.
+            If ``top`` is not between 1 and the number of features, or ``by`` is none of these.
         UnfinishedStudyError
             If the study has not finished.
         StudyError
-            If the study's method does not rank features, or the study has no final fold.
+            If the study's method does not rank features, or ``by`` is ``"final"`` and the study has no final fold.
         """
         self._check_ranks(top)
-        return FeatureRanking.from_folds(
-            self.final.feature_scores or (),
-            [refit.feature_scores or () for refit in self.outer],
-            feature_names=self.feature_names,
-            fold_names=[refit.fold for refit in self.outer],
-            n_selected=top or self.default_top,
-            coordinates=self.layout.coordinates(),
-            constant=self.constant,
-        )
+        return trust.source_ranking(self, top, by)
 
     def remarks(self, top: int | None = None) -> list[str]:
         """Return remarks on the limitations of the result.

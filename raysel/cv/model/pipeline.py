@@ -89,7 +89,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         pipeline = cls(list(steps))
         pipeline._pin()
         if len(feature_names):
-            pipeline._name(np.array(feature_names, dtype=np.str_))  # in a file an array of objects takes 200 bytes a name
+            pipeline._name(
+                np.array(feature_names, dtype=np.str_)
+            )  # in a file an array of objects takes 200 bytes a name
         return pipeline
 
     def _pin(self) -> None:
@@ -298,7 +300,11 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     @available_if(_last_has("score"))
     def score(
-        self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **params: Any
+        self,
+        X: ArrayLike | TaskBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
     ) -> float:
         """Compute the classifier's own score, the accuracy of those of raysel and scikit-learn.
 

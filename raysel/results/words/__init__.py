@@ -1,5 +1,6 @@
 """Text of a study's answer: all that shows a figure takes its sentences and rows from here."""
 
+from raysel.results.trust import stability_in_words
 from raysel.results.words.answer import (
     classifier_in_words,
     headline,
@@ -12,7 +13,7 @@ from raysel.results.words.answer import (
     tasks_in_words,
 )
 from raysel.results.words.figures import bracketed_difference, difference_in_words, listed, mean_and_sd, values_in_words
-from raysel.results.words.ranking import modalities_in_words, redundancy_in_words, stability_in_words
+from raysel.results.words.ranking import modalities_in_words, redundancy_in_words
 from raysel.results.words.references import (
     missing_references_sentence,
     reference_in_words,

@@ -1,4 +1,4 @@
-"""Figures of a study's rankings in words: stability, redundancy, weights of the modalities."""
+"""Figures of a study's rankings in words: redundancy, weights of the modalities."""
 
 from __future__ import annotations
 
@@ -10,25 +10,6 @@ from raysel.results.scores import modality_scores
 
 if TYPE_CHECKING:
     from raysel.results.result import StudyResult
-
-
-def stability_in_words(result: StudyResult, top: int | None = None) -> str:
-    """Return the stability of the selected features as one line, with the numbers of features and folds.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
-
-    Returns
-    -------
-    str
-        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"``.
-    """
-    stability = result.stability(top)
-    return f"of the top {top or result.default_top} over {len(result.outer)} overlapping outer folds: {stability}"
 
 
 def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:

@@ -1,0 +1,239 @@
+"""How far the ranking of a study can be trusted: agreement of its outer folds, in figures and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from raysel.cv.plan import FINAL
+from raysel.errors import ConfigError
+from raysel.ranking.agreement import TOP_SHARE, borda_scores, consensus_sentence, curve_sizes
+from raysel.ranking.feature_ranking import FeatureRanking
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from raysel.results.result import StudyResult
+
+#: Source of a ranking that is the mean rank over the outer folds; others are names of folds.
+CONSENSUS = "consensus"
+
+
+class Top(NamedTuple):
+    """Number of features that count as selected.
+
+    Parameters
+    ----------
+    n : int
+        The number.
+    chosen_by : str
+        How it was chosen, in words.
+    """
+
+    n: int
+    chosen_by: str
+
+    def __str__(self) -> str:
+        return f"top {self.n} ({self.chosen_by})"
+
+
+def choose_top(result: StudyResult, top: int | None = None, by: str = FINAL) -> Top:
+    """Return the number of features that count as selected, and who chose it.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    top : int, optional
+        The number if it is given.
+    by : str, default="final"
+        Source of the ranking as in `source_ranking`.
+
+    Returns
+    -------
+    Top
+        The given number, else that of the fold whose ranking it is, else `StudyResult.default_top`.
+    """
+    if top is not None:
+        return Top(top, "as given")
+    chosen, listed = result.n_features, result.config["evaluation"].get("n_features")
+    if by in chosen:
+        return Top(chosen[by], f"chosen by the inner scores of {_fold_in_words(by)}")
+    if FINAL in chosen:
+        return Top(result.default_top, f"chosen by the inner scores of {_fold_in_words(FINAL)}")
+    if chosen:
+        return Top(result.default_top, "median of the outer folds' choices")
+    return Top(result.default_top, "middle value of evaluation.n_features" if listed else "a tenth of the features")
+
+
+def _fold_in_words(fold: str) -> str:
+    return "the final model" if fold == FINAL else fold
+
+
+def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL) -> FeatureRanking:
+    """Return the ranking of the final model, of the consensus of the outer folds, or of one of them.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+    top : int, optional
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        ``"final"``, ``"consensus"`` or the name of an outer fold.
+
+    Returns
+    -------
+    FeatureRanking
+        Ranking of all features by that source. The score in the consensus is that of `borda_scores`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such source.
+    StudyError
+        If it is the final model, and the study has none.
+    """
+    outer = [refit.fold for refit in result.outer]
+    if by not in (FINAL, CONSENSUS, *outer):
+        raise ConfigError(
+            f"by={by!r} is no source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+        )
+    n, chosen_by = choose_top(result, top, by)
+    refits = {refit.fold: refit for refit in result.refits}
+    if by == FINAL:
+        refits[FINAL] = result.final  # an error if there is none
+    return FeatureRanking.from_folds(
+        borda_scores(result.fold_ranks) if by == CONSENSUS else refits[by].feature_scores or (),
+        [refit.feature_scores or () for refit in result.outer],
+        feature_names=result.feature_names,
+        fold_names=outer,
+        n_selected=n,
+        coordinates=result.layout.coordinates(),
+        constant=result.constant,
+        source="the consensus of the outer folds" if by == CONSENSUS else _fold_in_words(by),
+        chosen_by=chosen_by,
+    )
+
+
+def stability_curve(result: StudyResult) -> pd.DataFrame:
+    """Return the stability of the best N features over the outer folds for a range of N.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `StudyResult.stability_curve`.
+    """
+    import pandas as pd  # noqa: PLC0415 - takes half a second to import
+
+    folds, rows = result.fold_ranks, []
+    listed = result.config["evaluation"].get("n_features") or ()
+    for n in curve_sizes([*listed, *result.n_features.values(), result.default_top], folds.n_features):
+        found, chance = folds.stability(n), folds.chance(n)
+        rows.append((n, found.value, found.lower, found.upper, chance.mean, chance.lower, chance.upper, found.reason))
+    names = ["n_features", "stability", "lower", "upper", "chance", "chance_lower", "chance_upper", "undefined_because"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def stability_in_words(result: StudyResult, top: int | None = None, by: str = FINAL) -> str:
+    """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+    top : int, optional
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        Whose number of features is the default, as in `source_ranking`.
+
+    Returns
+    -------
+    str
+        E.g. ``"of the top 10 (as given) over 5 overlapping outer folds: 0.81 (...); rank-biased overlap 0.75 (...)"``.
+    """
+    chosen, folds = choose_top(result, top, by), result.fold_ranks
+    over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
+    found, chance = result.stability(chosen.n), folds.chance(chosen.n)
+    notes = []
+    if np.isfinite(found.lower):
+        ends = f"{found.lower:.2f} to {min(found.upper, 1):.2f}"
+        notes.append(f"95 % interval {ends} if the folds were independent samples: too narrow")
+    if np.isfinite(chance.mean):
+        notes.append(f"at chance {_signed(chance.mean)}, 95 % {_signed(chance.lower)} to {_signed(chance.upper)}")
+    told = f" ({'; '.join(notes)})" if notes else ""
+    return (
+        f"of the {chosen} over {over}: {found}{told}; rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # no "-0.00"
+
+
+def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) -> Mapping[str, Any]:
+    """Return the entries of the manifest on the agreement of the outer folds.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    top : int, optional
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        Whose ranking is written, as in `source_ranking`.
+
+    Returns
+    -------
+    dict
+        ``ranking_of``, ``top``, ``top_chosen_by``, ``stability``, ``stability_curve``, ``rank_biased_overlap`` and
+        ``consensus``; empty if the method does not rank features.
+    """
+    if not result.ranks_features:
+        return {}
+    chosen, folds = choose_top(result, top, by), result.fold_ranks
+    found, overlap = result.stability(chosen.n), folds.overlap(chosen.n)
+    chance = folds.chance(chosen.n)
+    over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
+    entries: dict[str, Any] = {
+        "ranking_of": by,
+        "top": chosen.n,
+        "top_chosen_by": chosen.chosen_by,
+        "stability": {
+            "value": found.value,
+            "of_the_top": chosen.n,
+            "over": over,
+            "undefined_because": found.reason or None,
+            "interval": {"confidence": 0.95, "lower": found.lower, "upper": found.upper},
+            "interval_holds_for": "selections from independent samples; over overlapping folds it is too narrow",
+            "at_chance": {
+                **asdict(chance),
+                "of": "random rankings with as many scores: exact mean, and 95 % range of 1000 draws",
+            },
+        },
+        "stability_curve": result.stability_curve().drop(columns="undefined_because").to_dict("list"),
+        "rank_biased_overlap": {
+            "mean": overlap.mean,
+            "lowest": overlap.lowest,
+            "lowest_of": overlap.lowest_pair,
+            "at_chance": overlap.mean_at_chance,
+            "over": f"the {len(overlap.pairs)} pairs of outer folds with a ranking",
+            "p": overlap.p,
+            "weight_of_the_top": {"n": chosen.n, "share": TOP_SHARE},
+            "undefined_because": overlap.reason or None,
+        },
+    }
+    return entries | ({"consensus": result.consensus_sentence(chosen.n)} if result.is_ranked else {})
+
+
+def consensus_words(result: StudyResult, top: int | None = None) -> str:
+    """Return the sentence of `consensus_sentence`; empty if there is no ranking by a final model."""
+    return consensus_sentence(source_ranking(result, top)) if result.is_ranked else ""
