@@ -20,7 +20,7 @@ from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, S
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import check_resources, output_directory
-from raysel.report.progress import ProgressLine, counted
+from raysel.display.progress import ProgressLine, counted
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory

@@ -19,7 +19,7 @@ from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
 from raysel.launch import check_resources, make_executor
-from raysel.report.progress import counted
+from raysel.display.progress import counted
 from raysel.results.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy

@@ -63,7 +63,7 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
 
 
 def _write_picture(result: StudyResult, folder: Path, top: int | None) -> Path:
-    from raysel.report.ranking_figure import ranking_figure, write_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.ranking_figure import ranking_figure, write_figure  # noqa: PLC0415 - loads matplotlib
 
     figure = ranking_figure(
         result.ranking(top),

@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.bars import Bars
-from raysel.report.maps import Maps
-from raysel.report.style import BLUE, OUTLINE, short
+from raysel.display.bars import Bars
+from raysel.display.maps import Maps
+from raysel.display.style import BLUE, OUTLINE, short
 
 _TITLE = 0.48  # inches, as all sizes here: two lines
 _MAP = (3.3, 3.0)

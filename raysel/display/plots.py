@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from raysel.cv.records import TrialRecord, mean_curve
 from raysel.data.layouts import Layout, Tensor
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.style import BLUE, EMPTY, OUTLINE, short
+from raysel.display.style import BLUE, EMPTY, OUTLINE, short
 
 _MOST_BARS = 20
 

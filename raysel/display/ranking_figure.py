@@ -14,10 +14,10 @@ from matplotlib.figure import Figure, SubFigure
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
 from raysel.files import write_result
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.bars import Bars
-from raysel.report.maps import Maps
-from raysel.report.parts import ModalityBars, TaskRow
-from raysel.report.style import WARNING, mean_and_sd, short
+from raysel.display.bars import Bars
+from raysel.display.maps import Maps
+from raysel.display.parts import ModalityBars, TaskRow
+from raysel.display.style import WARNING, mean_and_sd, short
 
 _HEADER = 1.05  # inches, as all sizes here
 _LINE = 0.2  # height of a line of a remark

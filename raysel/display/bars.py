@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import IntArray
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.style import BLUE, OUTLINE, fold_colours, label_folds, short
+from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
 
 _AROUND = 1.1  # inches: an axis with its labels, and a line above
 
