@@ -129,6 +129,10 @@ class EvaluationConfig(_Section):
     mean_average_precision."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
+    references: Annotated[bool, Field(strict=True)] = True
+    """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
+    same classifier and numbers of features; they choose nothing. With native: all features by the 1-nearest neighbour,
+    and chance."""
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
@@ -280,6 +284,8 @@ class StudyConfig(_Section):
             del described["cv"]["final"]
         if not self.evaluation.report:
             del described["evaluation"]["report"]
+        if self.evaluation.references:
+            del described["evaluation"]["references"]
         if self.evaluation.classifier == "native":
             del described["evaluation"]["choose_n"]
         return described

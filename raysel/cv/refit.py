@@ -17,6 +17,7 @@ from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.cv.references import reference_scores
 from raysel.cv.scoring import Evaluation
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples
 from raysel.metrics.ranks import descending_order
@@ -76,12 +77,15 @@ def refit_winner(
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}
     redundant: list[float | None] = []
+    references: dict[str, list[float]] = {}
     if len(fold.test):
         sets = X_train, y[fold.train], as_samples(scaler.transform(X[fold.test])), y[fold.test]
         test_scores = evaluation.scorer(*sets, random_state)(solver).tolist()
         if evaluation.report:
             found = evaluation.reporter(*sets, random_state)(solver)
             report = {name: _with_none(values) for name, values in found.items()}
+        if evaluation.references:
+            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and hasattr(solver, "scores_") and not isinstance(X, TaskBlocks):
             order = descending_order(solver.scores_)[: int((solver.scores_ > 0).sum())]
@@ -111,6 +115,7 @@ def refit_winner(
         n_features=evaluation.n_features[chosen.position] if evaluation.n_features else None,
         position=None if evaluation.choose_n == "mean" else chosen.position,
         inner_curve=inner_scores.mean(axis=0).tolist(),
+        references=references,
         n_train=len(fold.train),
         n_test=len(fold.test),
     )

@@ -44,6 +44,8 @@ class Evaluation:
     choose_n : {"one_se", "best", "mean"}, default="mean"
         Rule that chooses the number of features by the inner scores; ``mean`` for ``native``, whose score is the mean
         over the tasks.
+    references : bool, default=False
+        Whether the refits score the references of `raysel.cv.references` too.
     """
 
     classifier: str
@@ -53,6 +55,7 @@ class Evaluation:
     tasks: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
     choose_n: ChooseN = "mean"
+    references: bool = False
 
     @property
     def every_iteration(self) -> bool:

@@ -98,7 +98,7 @@ def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axe
     colours, norm = fold_colours(ranking.n_folds)
     count = ranking.selection_count.reshape(layout.shape)
     image = axes.imshow(count, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
-    border = _border(ranking.selected.reshape(layout.shape))
+    border = cell_border(ranking.selected.reshape(layout.shape))
     width = float(np.clip(72 * cell / 7, 0.4, 2.4))
     lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
     axes.add_collection(lines, autolim=False)
@@ -113,7 +113,7 @@ def _corners(cells: BoolArray) -> FloatArray:
     return np.stack([column, row], axis=1)[:, None, :] + steps
 
 
-def _border(cells: BoolArray) -> FloatArray:
+def cell_border(cells: BoolArray) -> FloatArray:
     """End points (x, y) of the sides between chosen cells and others, shape (n_sides, 2, 2)."""
     padded = np.pad(cells, 1)
     row, column = np.nonzero(padded[:, 1:] != padded[:, :-1])

@@ -151,6 +151,7 @@ class Study:
             tasks,
             settings.report,
             settings.rule,
+            settings.references,
         )
 
     @property
