@@ -21,7 +21,7 @@ from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
-from raysel.results import tables
+from raysel.results import scores, tables, words
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -31,6 +31,8 @@ from raysel.results.remarks import (
     search_remarks,
     selection_remarks,
 )
+from raysel.results.scores import Reference
+from raysel.statistics.intervals import MeanInterval
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import tracking_status
@@ -193,6 +195,37 @@ class StudyResult:
     def test_sd(self) -> float:
         """Sample standard deviation of the test scores over the outer folds."""
         return float(np.std(self.test_scores, ddof=1))
+
+    @cached_property
+    def interval(self) -> MeanInterval:
+        """Mean and SD of the test scores with the corrected 95 % interval, or the ``reason`` why there is none."""
+        return scores.score_interval(self.outer)
+
+    @cached_property
+    def references(self) -> dict[str, Reference]:
+        """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
+
+        They are ``all features``, ``variance``, ``f_test`` and ``chance``; those that have no score on an outer fold
+        are left out.
+        """
+        return scores.references(self.outer)
+
+    @cached_property
+    def optimism(self) -> dict[str, float]:
+        """Mean scores of the outer folds' winners: ``training``, ``inner`` and ``test``."""
+        return scores.optimism(self.outer)
+
+    def score_curves(self) -> pd.DataFrame:
+        """Return inner and test scores for each number of features as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
+            folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
+        """
+        listed = self.config["evaluation"].get("n_features") or ()
+        return scores.score_curves(self.outer, () if self.config["evaluation"]["classifier"] == "native" else listed)
 
     @cached_property
     def report(self) -> dict[str, list[float | None]]:
@@ -494,5 +527,4 @@ class StudyResult:
         if self.status != "finished":
             done = f"{self.stored.n_trials} of {self.stored.study.n_trials} trials"
             return f"StudyResult({self.name}, {self.status} after {done})"
-        test = f"test {self.metric} {self.test_mean:.3f} ± {self.test_sd:.3f} (SD) over {len(self.outer)} outer folds"
-        return f"StudyResult({self.name}, {test})"
+        return f"StudyResult({self.name}, {words.headline(self)})"

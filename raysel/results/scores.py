@@ -1,0 +1,183 @@
+"""Scores of a finished study: its references, intervals, optimism and curves over the numbers of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raysel.cv.records import RefitRecord
+from raysel.statistics.intervals import MeanInterval, corrected_interval
+from raysel.statistics.paired import PairedComparison, paired_comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Scores of a reference on the test samples of the outer folds, compared with the study's method.
+
+    Parameters
+    ----------
+    name : str
+        ``all features``, ``variance``, ``f_test`` or ``chance``.
+    scores : list of float
+        Score on each outer fold, at the number of features of that fold's winner.
+    paired : PairedComparison
+        Differences of the method to the reference (method minus reference), with the corrected interval of their mean.
+    curve : list of float
+        Mean over the outer folds for each number of features (for each task where there are several), or one value if
+        the reference does not depend on it.
+    """
+
+    name: str
+    scores: list[float]
+    paired: PairedComparison
+    curve: list[float]
+
+    @property
+    def mean(self) -> float:
+        """Mean score over the outer folds."""
+        return float(np.mean(self.scores))
+
+    @property
+    def sd(self) -> float:
+        """Sample standard deviation of the score over the outer folds; NaN if there is one."""
+        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else float("nan")
+
+    @property
+    def verdict(self) -> str:
+        """How the method compares by the corrected interval: ``better``, ``worse``, ``not distinguishable``, ``equal``.
+
+        ``equal`` is the same score on every outer fold. A difference that is the same on every outer fold has no
+        interval, and is ``not distinguishable``.
+        """
+        test = self.paired.corrected
+        if test is None:
+            return "not distinguishable" if self.paired.differences.any() else "equal"
+        if test.lower > 0:
+            return "better"
+        return "worse" if test.upper < 0 else "not distinguishable"
+
+
+def fold_ratio(outer: Sequence[RefitRecord]) -> float:
+    """Return the number of test samples by that of training samples, mean over the outer folds.
+
+    Parameters
+    ----------
+    outer : sequence of RefitRecord
+        Refits of the outer folds.
+
+    Returns
+    -------
+    float
+        NaN if the numbers were not recorded.
+    """
+    if not all(refit.n_train for refit in outer):
+        return float("nan")
+    return float(np.mean([refit.n_test / refit.n_train for refit in outer]))
+
+
+def score_interval(outer: Sequence[RefitRecord]) -> MeanInterval:
+    """Return mean, SD and corrected 95 % interval of the test score over the outer folds.
+
+    Parameters
+    ----------
+    outer : sequence of RefitRecord
+        Refits of the outer folds.
+
+    Returns
+    -------
+    MeanInterval
+        Its ends are None, and ``reason`` says why, if there is no interval.
+    """
+    ratio = fold_ratio(outer)
+    found = corrected_interval(_known(refit.test_score for refit in outer), 0.0 if np.isnan(ratio) else ratio)
+    if np.isnan(ratio):
+        reason = "the sizes of the folds were not recorded"
+        return MeanInterval(found.mean, found.sd, ratio, found.confidence, None, None, reason)
+    return found
+
+
+def references(outer: Sequence[RefitRecord]) -> dict[str, Reference]:
+    """Return the references that have a score on every outer fold.
+
+    Parameters
+    ----------
+    outer : sequence of RefitRecord
+        Refits of the outer folds.
+
+    Returns
+    -------
+    dict of str to Reference
+        By name, in the order in which they were recorded; empty if the study has none.
+    """
+    ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
+    found = {}
+    for name in outer[0].references if outer else ():
+        scores = _known(refit.reference(name) for refit in outer)
+        if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
+            curve = np.mean([refit.references[name] for refit in outer], axis=0).tolist()
+            found[name] = Reference(name, scores, paired_comparison(method, scores, ratio), curve)
+    return found
+
+
+def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
+    """Return the mean over the outer folds of the winners' scores on ever more honest samples.
+
+    Parameters
+    ----------
+    outer : sequence of RefitRecord
+        Refits of the outer folds.
+
+    Returns
+    -------
+    dict of str to float
+        ``training`` (on the samples of the fit itself; missing if it was not recorded), ``inner`` (the validation
+        score by which the winner was chosen) and ``test``, each at the number of features that the fold chooses.
+    """
+    found = {}
+    training = _known(refit.training_score for refit in outer)
+    if outer and len(training) == len(outer):
+        found["training"] = float(np.mean(training))
+    found["inner"] = float(np.mean([refit.inner_score for refit in outer]))
+    found["test"] = float(np.mean(_known(refit.test_score for refit in outer)))
+    return found
+
+
+def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int]) -> pd.DataFrame:
+    """Return inner and test scores for each number of features as a table.
+
+    Parameters
+    ----------
+    outer : sequence of RefitRecord
+        Refits of the outer folds.
+    n_features : sequence of int
+        Numbers of features that were scored; empty for the classifier ``native``.
+
+    Returns
+    -------
+    DataFrame
+        One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
+        folds) and one column a reference with its mean, by its name. The inner columns are NaN if the inner scores
+        were not recorded for each number.
+    """
+    import pandas as pd  # noqa: PLC0415 - takes half a second to import
+
+    k = len(n_features)
+    test = np.array([refit.test_scores[:k] for refit in outer], dtype=np.float64)
+    inner = np.array([refit.inner_curve if len(refit.inner_curve) == k else [np.nan] * k for refit in outer])
+    table = {"n_features": list(n_features)}
+    for name, values in (("inner", inner), ("test", test)):
+        table |= {f"{name}_mean": values.mean(axis=0)}
+        table |= {f"{name}_sd": values.std(axis=0, ddof=1) if len(values) > 1 else np.full(k, np.nan)}
+    for name, reference in references(outer).items():
+        table[name] = np.broadcast_to(reference.curve, k) if k else []
+    return pd.DataFrame(table)
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
