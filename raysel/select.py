@@ -13,6 +13,7 @@ from rich.console import Console
 from raysel.api import open_study
 from raysel.errors import RayselError, UnfinishedStudyError
 from raysel.results.export import export_result, redundancy_in_words, report_in_words, stability_in_words
+from raysel.results.page.assemble import write_report
 from raysel.tracking.directory import newest_study
 
 
@@ -35,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = Path(arguments.study) if arguments.study else newest_study(Path())
         result = open_study(path)
         written = export_result(result, arguments.output or result.directory.ranking, arguments.top)
+        if not arguments.output:
+            written.append(write_report(result))
     except RayselError as error:
         hint = ""
         if isinstance(error, UnfinishedStudyError):

@@ -44,6 +44,7 @@ ONLY_IN = {
     "pydantic": "raysel.config",
     "yaml": "raysel.config",
     "matplotlib": "raysel.display",
+    "jinja2": "raysel.display",
     "pytest": "raysel.testing",
 }
 #: Parts whose every module has a test file of its own name.

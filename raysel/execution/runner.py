@@ -21,13 +21,15 @@ from raysel.config import dump_config
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
-from raysel.errors import DataError, DirectoryError, StudyError
+from raysel.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
 from raysel.results.export import export_result
+from raysel.results.page.assemble import write_report
+from raysel.results.page.preview import Preview
 from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table
@@ -199,6 +201,7 @@ class _Course:
                 log.enter_phase("writing the results")
                 result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
                 export_result(result, self._directory.ranking)
+                self._write_report(result, log)
                 log.record(end_record("finished", self._record.started, result))
             except BaseException as error:
                 status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -245,6 +248,17 @@ class _Course:
             save_model(model, self._directory.model)
         except DataError as error:  # the model contains a type that the trial fit did not
             log.message(f"model.skops is not written: {error}")
+
+    def _write_report(self, result: StudyResult, log: StudyLog) -> None:
+        try:
+            Preview.of(self._study.dataset).write(self._directory.preview)
+            write_report(result)
+        except OSError as error:
+            raise StudyError(f"{self._directory.path} cannot be written: {error.strerror}.") from error
+        except RayselError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
+            log.message(f"report.html is not written: {type(error).__name__}: {error}")
 
     def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
         """Return the outer folds with their winners, except those whose refit is stored."""

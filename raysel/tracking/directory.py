@@ -83,6 +83,16 @@ class StudyDirectory:
         return self.path / "ranking"
 
     @property
+    def preview(self) -> Path:
+        """Class counts, and mean and range of each feature, for the report, JSON."""
+        return self.path / "preview.json"
+
+    @property
+    def report(self) -> Path:
+        """Report, one HTML file."""
+        return self.path / "report.html"
+
+    @property
     def incomplete(self) -> Path:
         """Marker that exists while the first files are written; if it is left, they may be overwritten."""
         return self.path / ".beginning"

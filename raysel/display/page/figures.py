@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import numpy as np
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
@@ -45,6 +46,31 @@ def small(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             return draw(*args, **kwargs)
 
     return drawn
+
+
+@small
+def framed(plot: Callable[..., object], height: float, *args: Any, width: float = WIDTH, **kwargs: Any) -> Figure:
+    """Return a figure of a report with one of the package's plots.
+
+    Parameters
+    ----------
+    plot : callable
+        Function that draws on the axes ``ax``.
+    height : float
+        Height of the figure in inches.
+    *args, **kwargs
+        Arguments of the function.
+    width : float, default=5.2
+        Width of the figure in inches.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    figure, axes = small_figure(height, width)
+    plot(*args, ax=axes, **kwargs)
+    return figure
 
 
 def small_figure(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
@@ -209,10 +235,7 @@ def bar_figure(names: Sequence[str], values: FloatArray, counts: IntArray, n_fol
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel("score of the final model")
     axes.grid(axis="x")
-    mappable = axes.imshow([[0]], cmap=colours, norm=norm, extent=(0, 0, 0, 0), aspect="auto", visible=False)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xlim(0, 1.04 * float(values.max(initial=0.0)) or 1.0)
-    label_folds(figure.colorbar(mappable, ax=axes, aspect=28, pad=0.02), n_folds)
+    label_folds(figure.colorbar(ScalarMappable(norm, colours), ax=axes, aspect=28, pad=0.02), n_folds)
     return figure
 
 
@@ -304,6 +327,46 @@ def objective_figure(curves: Sequence[Sequence[float]], model: int | None, name:
     axes.set_xlabel("iteration")
     axes.set_ylabel("objective")
     axes.grid(axis="y")
+    return figure
+
+
+@small
+def part_figure(
+    names: Sequence[str], chosen: IntArray, by_fold: IntArray, expected: FloatArray, n_selected: int
+) -> Figure:
+    """Draw the number of selected features of each modality.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the modalities.
+    chosen : ndarray of int, shape (n_parts,)
+        Number of features that the final model selects.
+    by_fold : ndarray of int, shape (n_parts, n_folds)
+        Number of features that each outer fold selects.
+    expected : ndarray of shape (n_parts,)
+        Number that a random selection has on average.
+    n_selected : int
+        Number of features that count as selected.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
+    figure, axes = small_figure(0.3 * len(names) + 0.85)
+    places = np.arange(len(names))
+    axes.barh(places, chosen, height=0.62, color=BLUE, alpha=0.35, label="final model")
+    at = np.repeat(places, by_fold.shape[1])
+    axes.scatter(by_fold.ravel(), at, s=22, facecolors="none", edgecolors="0.3", zorder=3, label="each outer fold")
+    axes.vlines(expected, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="expected at random")
+    axes.set_yticks(places, names, parse_math=False)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(f"features among the best {n_selected}")
+    axes.grid(axis="x")
+    figure.legend(loc="outside upper left", ncols=3)
     return figure
 
 

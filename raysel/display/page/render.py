@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from raysel.display.page.contents import Page, printable
 
@@ -35,10 +35,10 @@ def render_page(page: Page) -> str:
         finalize=_finalized,
     )
     template = environment.get_template("report.html")
-    style = environment.get_template("report.css").render()
-    return template.render(page=page, style=Markup(style), markup=Markup)  # noqa: S704 - our own file and figures
+    style = files("raysel.display.page").joinpath("report.css").read_text(encoding="utf-8")
+    return template.render(page=page, style=style)
 
 
 def _finalized(value: Any) -> Any:
     """Make a text printable; markup is left as it is."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else printable(value)
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -214,18 +214,19 @@ def stability(result: StudyResult) -> Section | None:
 
 
 def _stability_picture(result: StudyResult) -> Iterator[Block]:
-    from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.stability import plot_stability  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.page.figures import framed  # noqa: PLC0415
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
     curve = stability_curve(result)
-    known = [row for row in curve if np.isfinite(row[1])]
-    if len(known) < 2:
+    if sum(np.isfinite(row[1]) for row in curve) < 2:
         return
     caption = (
         f"Stability of the best N features over {len(result.outer)} overlapping outer folds by N, with the 95 % "
-        "interval as published, which assumes independent samples; the dashed line is agreement by chance."
+        "interval as published, which assumes independent samples; 0 is agreement by chance."
     )
-    figure = figures.stability_figure(*np.array(known).T, chosen=result.default_top)
+    sizes, values, lower, upper = zip(*curve, strict=True)
+    figure = framed(plot_stability, 3.3, sizes, values, lower=lower, upper=upper, chosen=result.default_top, width=5.8)
     data = csv_download("stability.csv", ["n_features", "stability", "lower", "upper"], curve)
     yield Picture(inline_svg(figure, "stability", caption), caption, data)
 
