@@ -21,6 +21,7 @@ from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
 
 WIDTH = 5.2  # inches, as all sizes here; on a phone the text remains readable
 _MOST_POINTS = 150
+_LETTERS = 15  # of a legend per inch
 _SMALL = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -70,6 +71,13 @@ def framed(plot: Callable[..., object], height: float, *args: Any, width: float 
     """
     figure, axes = small_figure(height, width)
     plot(*args, ax=axes, **kwargs)
+    if legend := axes.get_legend():  # in rows above the axes, so that it does not narrow them
+        handles, labels = axes.get_legend_handles_labels()
+        legend.remove()
+        columns = max(1, min(len(labels), int(_LETTERS * width / (max(map(len, labels)) + 8))))
+        below = figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+        for text in below.get_texts():
+            text.set_parse_math(False)
     return figure
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results import words
-from raysel.results.export import stability_in_words
+from raysel.results.words import stability_in_words
 from raysel.results.result import StudyResult
 
 

@@ -151,7 +151,7 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
     searched = f"searched: {', '.join(space)}" if space else "nothing is searched"
     yield "Method", "; ".join([solver["name"], searched, *([f"fixed: {', '.join(fixed)}"] if fixed else [])])
-    yield "Scored by", f"{result.metric.replace('_', ' ')}. {words.rule_sentence(result)}"
+    yield "Score", f"{result.metric.replace('_', ' ')}. {words.rule_sentence(result)}"
     test = (
         f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
         if cv.get("train_per_class")

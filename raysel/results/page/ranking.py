@@ -13,12 +13,12 @@ from raysel.display.page.contents import Block, Picture, Pictures, Section, Tabl
 from raysel.display.style import short
 from raysel.metrics.ranks import selection_ranks
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.results.export import modalities_in_words, redundancy_in_words, stability_in_words
+from raysel.results.words import modalities_in_words, redundancy_in_words, stability_in_words
 from raysel.results.page.data import matrices, mean_images
 from raysel.results.page.preview import Preview
 from raysel.results.result import StudyResult
 
-_MOST_BARS, _MOST_ROWS, _MOST_TASKS, _MOST_RANKS = 24, 30, 6, 20
+_MOST_BARS, _MOST_ROWS, _MOST_TASKS, _MOST_RANKS = 24, 20, 6, 20
 _RANKING_BYTES = 400_000
 
 
@@ -146,12 +146,12 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     )
     shown = ranking.top(_MOST_ROWS)
     part = ranking.part_axis
-    heads = ["rank", "feature", *([part] if part else []), "score", "mean rank over folds", "selected by"]
+    heads = ["rank", "feature", *([part] if part else []), "score", "mean rank ± SD over folds", "selected by"]
     rows = []
     for place, i in enumerate(shown):
         row = [f"{ranking.ranks[i]:g}", short(ranking.feature_names[i], 60)]
         row += [short(str(ranking.coordinates[part][i]), 30)] if part else []
-        spread = "" if np.isnan(ranking.rank_sd[i]) else f" ± {ranking.rank_sd[i]:.1f} (SD)"
+        spread = "" if np.isnan(ranking.rank_sd[i]) else f" ± {ranking.rank_sd[i]:.1f}"
         row += [f"{ranking.scores[i]:.4g}", f"{ranking.consensus_rank[i]:.1f}{spread}"]
         row.append(f"{ranking.selection_count[i]} of {ranking.n_folds} folds")
         rows.append([*row, *(f"{values[place]:.3g}" for values in further.values())])
