@@ -12,7 +12,8 @@ from rich.console import Console
 
 from raysel.api import open_study
 from raysel.errors import RayselError, UnfinishedStudyError
-from raysel.results.export import export_result, redundancy_in_words, report_in_words, stability_in_words
+from raysel.results import words
+from raysel.results.export import export_result
 from raysel.results.page.assemble import write_report
 from raysel.tracking.directory import newest_study
 
@@ -48,15 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = result.winner_convergence
     model = result.final.name if result.has_final else "no final model"
     out.print(f"{result.name} in {path}: {model}", markup=False)
-    out.print(
-        f"test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD) over {len(result.outer)} outer folds",
-        markup=False,
-    )
+    out.print(words.headline(result), markup=False)
+    for sentence in (*words.reference_sentences(result), *words.verdict_sentences(result)):
+        out.print(sentence, markup=False)
     if result.report:
-        out.print(f"test {report_in_words(result)}", markup=False)
+        out.print(f"test {words.report_in_words(result)}", markup=False)
     if result.ranks_features:
-        out.print(f"stability {stability_in_words(result, arguments.top)}", markup=False)
-    if redundancy := redundancy_in_words(result, arguments.top):
+        out.print(f"stability {words.stability_in_words(result, arguments.top)}", markup=False)
+    if redundancy := words.redundancy_in_words(result, arguments.top):
         out.print(f"redundancy {redundancy}", markup=False)
     if found.n_fits:  # not recorded by version 0.1
         among = ", the model among them" if result.has_final else ""

@@ -11,13 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.results.export import (
-    modalities_in_words,
-    redundancy_in_words,
-    report_in_words,
-    stability_in_words,
-    tasks_in_words,
-)
+from raysel.results import words
 from raysel.results.result import StudyResult
 
 
@@ -37,19 +31,26 @@ def print_summary(result: StudyResult, out: Console) -> None:
 
     out.print()
     out.print(_winners_table(result))
+    line(f"\n{words.headline(result)}", style="bold")
+    if words.shows_n_features(result):
+        line(
+            "best: number of best features that the scores are of, chosen by the inner scores of that fold", style="dim"
+        )
     if result.ranks_features:
         line("features: number of features with a score (above 0) in that fold's winner", style="dim")
+    line(words.rule_sentence(result), style="dim")
+    _print_answer(result, out)
     for remark in result.remarks():
         line(f"\n{remark}", style="yellow")
     for text in _trials_in_words(result):
         line(f"\n{text}")
     if result.task_scores:
-        line(f"\nby task    {tasks_in_words(result)}")
+        line(f"\nby task    {words.tasks_in_words(result)}")
     if result.report:
-        line(f"\nreported   test {report_in_words(result)}")
+        line(f"\nreported   test {words.report_in_words(result)}")
     for text in _model_in_words(result):
         line(text)
-    if modalities := modalities_in_words(result):
+    if modalities := words.modalities_in_words(result):
         line(f"modalities {modalities} (mean of modality_scores of the outer winners; all are in manifest.json)")
     line(f"study      {result.path}")
     for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
@@ -59,6 +60,34 @@ def print_summary(result: StudyResult, out: Console) -> None:
             f"           not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. "
             f"To upload the journal again: python -m raysel.tune --replay {shlex.quote(str(result.path))}"
         )
+
+
+def _print_answer(result: StudyResult, out: Console) -> None:
+    """Print the references, the curve over the numbers of features, the optimism and what the interval means."""
+    metric, rows = result.metric, [list(row) for row in words.score_rows(result)]
+    if len(rows) > 1:
+        header = ["method or reference", "features", f"test {metric}", "method minus it [corrected 95 % interval]"]
+        out.print()
+        out.print(_text_table(header, rows))
+    header, rows = words.curve_rows(result)
+    if len(rows) > 1:
+        out.print(f"\nmean {metric} by the number of features", markup=False)
+        out.print(_text_table(header, rows))
+    for sentence in (*words.verdict_sentences(result), words.missing_references_sentence(result)):
+        if sentence:
+            out.print(sentence, markup=False, style="yellow")
+    out.print(f"\n{words.optimism_sentence(result)}", markup=False)
+    if footnote := words.interval_footnote(result):
+        out.print(footnote, markup=False, style="dim")
+
+
+def _text_table(header: list[str], rows: list[list[str]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(header):
+        table.add_column(name, justify="right" if i else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _model_in_words(result: StudyResult) -> Iterator[str]:
@@ -75,8 +104,8 @@ def _model_in_words(result: StudyResult) -> Iterator[str]:
         among = ", the model among them" if result.has_final else ""
         yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
     if result.ranks_features:
-        yield f"stability  {stability_in_words(result)}"
-    if redundancy := redundancy_in_words(result):
+        yield f"stability  {words.stability_in_words(result)}"
+    if redundancy := words.redundancy_in_words(result):
         yield f"redundancy {redundancy}"
     if result.is_ranked:
         yield f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)"
@@ -91,15 +120,17 @@ def _winners_table(result: StudyResult) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("fold", no_wrap=True)
     table.add_column("winner")  # the only column that wraps where the terminal is narrow
-    names = [*(["features"] if result.ranks_features else []), f"inner {metric}", f"test {metric}"]
+    ranked, chosen = result.ranks_features, words.shows_n_features(result)
+    names = [*(["best"] if chosen else []), *(["features"] if ranked else []), f"inner {metric}", f"test {metric}"]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for refit in result.outer:
-        n_scored = [str(result.n_scored[refit.fold])] if result.ranks_features else []
-        table.add_row(refit.fold, Text(refit.name), *n_scored, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
+        numbers = [str(refit.n_features)] if chosen else []
+        numbers += [str(result.n_scored[refit.fold])] if ranked else []
+        table.add_row(refit.fold, Text(refit.name), *numbers, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
     inner_mean = sum(result.inner_scores) / len(result.inner_scores)
-    mean = [f"{inner_mean:.3f}", f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"]
-    table.add_row("mean", "", *([""] if result.ranks_features else []), *mean, style="bold")
+    mean = [f"{inner_mean:.3f}", words.values_in_words(result.test_scores)]
+    table.add_row("mean", "", *[""] * (chosen + ranked), *mean, style="bold")
     return table
 
 

@@ -85,8 +85,8 @@ def reference_scores(
         sets: _Sets = X_train, y_train, X_test, y_test
         found = {
             ALL_FEATURES: _scored(lambda: _all_features(sets, evaluation, random_state)),
-            VARIANCE: _scored(lambda: _ranked(_variances(X_train), sets, evaluation, random_state)),
-            F_TEST: _scored(lambda: _ranked(_f_values(X_train, y_train), sets, evaluation, random_state)),
+            VARIANCE: _scored(lambda: _ranked(_variances(sets[0]), sets, evaluation, random_state)),
+            F_TEST: _scored(lambda: _ranked(_f_values(*sets[:2]), sets, evaluation, random_state)),
             CHANCE: _scored(lambda: [_chance(sets, evaluation.metric, random_state)]),
         }
     else:

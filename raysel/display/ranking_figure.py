@@ -20,6 +20,7 @@ from raysel.display.parts import ModalityBars, TaskRow
 from raysel.display.style import WARNING, mean_and_sd, short
 
 _HEADER = 1.05  # inches, as all sizes here
+_FACT = 0.22  # height of a line below the title
 _LINE = 0.2  # height of a line of a remark
 _LETTERS = 13  # letters of a remark per inch
 _WIDTH = 10.4
@@ -34,6 +35,7 @@ def ranking_figure(
     test_scores: Sequence[float],
     metric: str = "accuracy",
     task_scores: Mapping[str, Sequence[float]] | None = None,
+    answer: Sequence[str] = (),
     remarks: Sequence[str] = (),
 ) -> Figure:
     """Draw a ranking: two maps for matrix-shaped samples, bars for others.
@@ -57,6 +59,8 @@ def ranking_figure(
         Name of the metric of the test scores.
     task_scores : mapping of str to sequence of float, optional
         Test scores of each task on each outer fold; none by default.
+    answer : sequence of str, default=()
+        Sentences on the score, written in the header; the mean of ``test_scores`` by default.
     remarks : sequence of str, default=()
         Limitations of the result, e.g. winners that did not converge, written in the header.
 
@@ -68,8 +72,9 @@ def ranking_figure(
     matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
     maps = Maps(layout) if matrix and isinstance(layout, Tensor) else None
     width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
-    lines = [line for remark in remarks for line in textwrap.wrap(remark, int(width * _LETTERS))]
-    header = _HEADER + _LINE * len(lines)
+    told = [*(answer or [_mean_in_words(test_scores, metric, ranking.n_folds)])]
+    facts, lines = (_wrapped(texts, width) for texts in (told, remarks))
+    header = _HEADER + _FACT * (len(facts) - 1) + _LINE * len(lines)
     if maps:
         figure = _maps(ranking, maps, (width, maps.size[1] + header))
     elif isinstance(layout, Tasks):
@@ -78,8 +83,18 @@ def ranking_figure(
         figure = _modalities(ranking, header)
     else:
         figure = _bars(ranking, header)
-    _header(figure, ranking, name, test_scores, metric, lines)
+    _header(figure, ranking, name, facts, lines)
     return figure
+
+
+def _mean_in_words(test_scores: Sequence[float], metric: str, n_folds: int) -> str:
+    measured = f"{metric.replace('_', ' ')} on unseen samples {mean_and_sd(test_scores)}"
+    return f"over {n_folds} overlapping outer folds: {measured}"
+
+
+def _wrapped(texts: Sequence[str], width: float) -> list[str]:
+    """Lines of texts that fit into a figure of a width in inches."""
+    return [line for text in texts for line in textwrap.wrap(text, int(width * _LETTERS))]
 
 
 def _maps(ranking: FeatureRanking, maps: Maps, size: tuple[float, float]) -> Figure:
@@ -122,23 +137,15 @@ def _page(heights: Sequence[float], header: float) -> list[SubFigure]:
     return list(areas[1:])
 
 
-def _header(
-    figure: Figure,
-    ranking: FeatureRanking,
-    name: str,
-    test_scores: Sequence[float],
-    metric: str,
-    remarks: Sequence[str],
-) -> None:
+def _header(figure: Figure, ranking: FeatureRanking, name: str, facts: Sequence[str], remarks: Sequence[str]) -> None:
     left, height = 0.15 / figure.get_figwidth(), figure.get_figheight()
     title = f"{short(name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
-    facts = (
-        f"over {ranking.n_folds} overlapping outer folds: {metric.replace('_', ' ')} "
-        f"on unseen samples {mean_and_sd(test_scores)}   ·   stability {ranking.stability}"
-    )
-    rows = [(title, 0.16, 14.0, "bold", "0"), (facts, 0.49, 9.5, "normal", "0.25")]
-    rows += [(_scored_in_words(ranking), 0.71, 9.5, "normal", "0.25")]
-    rows += [(remark, 0.92 + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
+    stability = f"stability over {ranking.n_folds} overlapping outer folds: {ranking.stability}"
+    plain = [*facts, f"{stability}   ·   {_scored_in_words(ranking)}"]
+    rows = [(title, 0.16, 14.0, "bold", "0")]
+    rows += [(fact, 0.49 + _FACT * i, 9.5, "normal", "0.25") for i, fact in enumerate(plain)]
+    below = 0.48 + _FACT * len(plain)
+    rows += [(remark, below + _LINE * i, 9.5, "normal", WARNING) for i, remark in enumerate(remarks)]
     for text, drop, size, weight, colour in rows:
         y = 1 - drop / height
         figure.text(left, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)

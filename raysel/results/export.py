@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from raysel.cv.records import TrialRecord
-from raysel.data.layouts import Modalities
 from raysel.errors import StudyError
 from raysel.ranking.export import write_manifest, write_ranking
+from raysel.results import words
 from raysel.results.result import StudyResult
+from raysel.results.scores import modality_scores, score_figures
 
 
 def export_result(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:
@@ -72,91 +73,10 @@ def _write_picture(result: StudyResult, folder: Path, top: int | None) -> Path:
         test_scores=result.test_scores,
         metric=result.metric,
         task_scores=result.task_scores,
+        answer=[words.headline(result), words.references_line(result)],
         remarks=result.remarks(top),
     )
     return write_figure(figure, folder / "ranking.png")
-
-
-def tasks_in_words(result: StudyResult) -> str:
-    """Return each task's mean test score with its standard deviation as one line.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        Empty if the data are one task.
-    """
-    pairs = ((name, np.mean(own), np.std(own, ddof=1)) for name, own in result.task_scores.items())
-    return ", ".join(f"{name} {mean:.3f} ± {spread:.3f} (SD)" for name, mean, spread in pairs)
-
-
-def stability_in_words(result: StudyResult, top: int | None = None) -> str:
-    """Return the stability of the selected features as one line, with the numbers of features and folds.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
-
-    Returns
-    -------
-    str
-        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"``.
-    """
-    stability = result.stability(top)
-    return f"of the top {top or result.default_top} over {len(result.outer)} overlapping outer folds: {stability}"
-
-
-def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:
-    """Return the redundancy of the best features as one line, with what it is of and over what.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
-
-    Returns
-    -------
-    str
-        E.g. ``"of the top 10 over all 400 samples, mean of 5 outer folds: 0.31"``; empty if it was not recorded for
-        this number of features.
-    """
-    values = result.fold_redundancy.get(top or result.default_top)
-    if values is None:
-        return ""
-    known, n = [value for value in values if value is not None], result.stored.study.n_samples
-    value = f"{np.mean(known):.2f}" if known else "undefined (fewer than two features have a score)"
-    folds = f"{len(known)} of {len(values)}" if 0 < len(known) < len(values) else f"{len(values)}"
-    return f"of the top {top or result.default_top} over all {n} samples, mean of {folds} outer folds: {value}"
-
-
-def report_in_words(result: StudyResult) -> str:
-    """Return the mean and the standard deviation over the outer folds of each metric of ``evaluation.report``.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"mean_average_precision 0.873 ± 0.021 (SD)"``; empty if there are no further metrics.
-    """
-    return ", ".join(f"{name} {_mean_in_words(own)}" for name, own in result.report.items())
-
-
-def _mean_in_words(values: Sequence[float | None]) -> str:
-    mean, spread = _mean_and_sd(values)
-    return "undefined on an outer fold" if np.isnan(mean) else f"{mean:.3f} ± {spread:.3f} (SD)"
 
 
 def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:
@@ -178,30 +98,72 @@ def markdown(result: StudyResult) -> str:
     str
         Text of several lines.
     """
-    metric, n_scored, d = result.metric, result.n_scored, len(result.feature_names)
-    inner, test = float(np.mean(result.inner_scores)), f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
-    ranked = result.ranks_features
-    head = ["outer fold", "winner", *(["features with a score"] if ranked else []), f"inner {metric}", f"test {metric}"]
-    rows = [head + [f"test {name}" for name in result.report], ["---"] * (len(head) + len(result.report))]
+    parts = [
+        f"{_capital(words.headline(result))}. {words.rule_sentence(result)}",
+        _winners_table(result),
+        *([f"Test {result.metric} by task: {words.tasks_in_words(result)}."] if result.task_scores else []),
+        *_references(result),
+        *_curve(result),
+        words.optimism_sentence(result),
+        words.interval_footnote(result),
+        " ".join(_model(result)),
+        "\n".join(f"- {remark}" for remark in result.remarks()),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _winners_table(result: StudyResult) -> str:
+    metric, n_scored = result.metric, result.n_scored
+    ranked, chosen = result.ranks_features, words.shows_n_features(result)
+    head = ["outer fold", "winner", *(["best features"] if chosen else [])]
+    head += [*(["features with a score"] if ranked else []), f"inner {metric}", f"test {metric}"]
+    rows = [head + [f"test {name}" for name in result.report]]
     for i, refit in enumerate(result.outer):
-        row = [refit.fold, refit.name, *([f"{n_scored[refit.fold]}"] if ranked else [])]
-        row += [f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
+        row = [refit.fold, refit.name, *([f"{refit.n_features}"] if chosen else [])]
+        row += [*([f"{n_scored[refit.fold]}"] if ranked else []), f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
         rows.append([*row, *("undefined" if v[i] is None else f"{v[i]:.3f}" for v in result.report.values())])
-    mean = ["**mean**", "", *([""] if ranked else []), f"{inner:.3f}", f"**{test}**"]
-    rows.append([*mean, *(_mean_in_words(values) for values in result.report.values())])
-    table = [_markdown_row(row) for row in rows]
-    told = []
+    mean = ["**mean**", *[""] * (1 + chosen + ranked), f"{np.mean(result.inner_scores):.3f}"]
+    mean += [f"**{words.values_in_words(result.test_scores)}**"]
+    return _table([*rows, [*mean, *(words.values_in_words(values) for values in result.report.values())]])
+
+
+def _references(result: StudyResult) -> list[str]:
+    missing = words.missing_references_sentence(result)
+    if not result.references:
+        return [missing]
+    head = ["reference", "features", f"test {result.metric}", "method minus it [corrected 95 % interval]"]
+    table = _table([head, *([f"**{row.name}**" if not i else row.name, *row[1:]] for i, row in _rows(result))])
+    return [table, " ".join([*words.verdict_sentences(result), *([missing] if missing else [])])]
+
+
+def _rows(result: StudyResult) -> Iterator[tuple[int, words.ScoreRow]]:
+    return enumerate(words.score_rows(result))
+
+
+def _curve(result: StudyResult) -> list[str]:
+    header, rows = words.curve_rows(result)
+    return [_table([header, *rows])] if len(rows) > 1 else []
+
+
+def _model(result: StudyResult) -> Iterator[str]:
     if result.has_final:
-        told.append(f"Model: {result.final.name}, fitted on all {result.stored.study.n_samples} samples (run `final`).")
+        yield f"Model: {result.final.name}, fitted on all {result.stored.study.n_samples} samples (run `final`)."
     if result.is_ranked:
-        told.append(f"{n_scored[result.final.fold]} of {d} features have a score in it.")
-    if ranked:
-        told.append(f"Stability {stability_in_words(result)}.")
-    if redundancy := redundancy_in_words(result):
-        told.append(f"Redundancy {redundancy}.")
-    remarks = [f"- {remark}" for remark in result.remarks()]
-    tasks = [f"Test {metric} by task: {tasks_in_words(result)}.", ""] if result.task_scores else []
-    return "\n".join([*table, "", *tasks, " ".join(told), *([""] if remarks else []), *remarks])
+        scored, d = result.n_scored[result.final.fold], len(result.feature_names)
+        yield f"{scored} of {d} features have a score in it."
+    if result.ranks_features:
+        yield f"Stability {words.stability_in_words(result)}."
+    if redundancy := words.redundancy_in_words(result):
+        yield f"Redundancy {redundancy}."
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; the first row is its header."""
+    return "\n".join(map(_markdown_row, [rows[0], ["---"] * len(rows[0]), *rows[1:]]))
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -236,6 +198,7 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
         "test": result.test_scores,
         "inner": result.inner_scores,
     }
+    scores |= score_figures(result)
     if result.task_scores:
         scores["tasks"] = result.task_scores
     if result.report:
@@ -288,50 +251,6 @@ def manifest(result: StudyResult, top: int | None = None) -> dict[str, Any]:
     return described
 
 
-def modality_scores(result: StudyResult) -> dict[str, dict[str, Any]]:
-    """Return the scores or kernel weights of the modalities in the winner of each fold.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    dict
-        By fold, then by modality: a number, or a list with one for each class or label in their order. Empty if the
-        method weighs no modalities or the data have none.
-    """
-    layout = result.layout
-    if not isinstance(layout, Modalities):
-        return {}
-    return {
-        refit.fold: dict(zip(layout.modalities, refit.modality_scores, strict=True))
-        for refit in result.refits
-        if refit.modality_scores is not None and len(refit.modality_scores) == len(layout.modalities)
-    }
-
-
-def modalities_in_words(result: StudyResult) -> str:
-    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"HOG 0.412, LBP 0.588"``; if there is a number for each class or label, their mean. Empty if the method
-        weighs no modalities or the data have none.
-    """
-    found = modality_scores(result)
-    outer = [found[refit.fold] for refit in result.outer if refit.fold in found]
-    names = outer[0] if outer else ()
-    return ", ".join(f"{name} {np.mean([np.mean(own[name]) for own in outer]):.3g}" for name in names)
-
-
 def figures(result: StudyResult) -> dict[str, Any]:
     """Return the figures of a finished study for the last record of its journal.
 
@@ -351,6 +270,7 @@ def figures(result: StudyResult) -> dict[str, Any]:
         "test_by_task": {name: float(np.mean(own)) for name, own in result.task_scores.items()},
         "inner_mean": float(np.mean(result.inner_scores)),
         "cut": result.cut,
+        **score_figures(result),
     }
     if result.ranks_features:
         stability = result.stability().value

@@ -270,9 +270,10 @@ class StudyResult:
         Returns
         -------
         DataFrame
-            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``inner_<metric>``,
-            ``test_<metric>``, ``test_<name>`` for each metric of ``evaluation.report``, ``features_with_score``,
-            ``redundancy`` (of the `default_top` features, over all samples) and ``converged``.
+            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features`` (the chosen number
+            of best features), ``training_<metric>``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each
+            metric of ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features,
+            over all samples) and ``converged``.
         """
         return tables.summary_table(self.stored, self.default_top)
 

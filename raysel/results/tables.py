@@ -28,9 +28,10 @@ def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``outer_fold``, ``winner``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each further
-        metric, ``features_with_score`` (missing if the method does not rank features), ``redundancy`` (missing if it
-        was not recorded) and ``converged``.
+        Columns ``outer_fold``, ``winner``, ``n_features`` (chosen number of best features; missing for the classifier
+        ``native``), ``training_<metric>`` (missing if it was not recorded), ``inner_<metric>``, ``test_<metric>``,
+        ``test_<name>`` for each further metric, ``features_with_score`` (missing if the method does not rank
+        features), ``redundancy`` (missing if it was not recorded) and ``converged``.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -48,13 +49,15 @@ def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
             usable[constant] = 0.0
             n_scored = int((usable > 0).sum())
         recorded = dict(zip(sizes, refit.redundancy, strict=False))
-        row = {"outer_fold": fold, "winner": refit.name, f"inner_{metric}": refit.inner_score}
+        row = {"outer_fold": fold, "winner": refit.name, "n_features": refit.n_features}
+        row |= {f"training_{metric}": refit.training_score, f"inner_{metric}": refit.inner_score}
         row |= {f"test_{metric}": refit.test_score} | {f"test_{name}": refit.reported(name) for name in report}
         row |= {"features_with_score": n_scored, "redundancy": recorded.get(top), "converged": refit.converged}
         rows.append(row)
-    scores = [f"inner_{metric}", f"test_{metric}", *(f"test_{name}" for name in report)]
-    columns = ["outer_fold", "winner", *scores, "features_with_score", "redundancy", "converged"]
-    kinds = {"features_with_score": "Int64", "redundancy": "float64", **{f"test_{name}": "float64" for name in report}}
+    scores = [f"training_{metric}", f"inner_{metric}", f"test_{metric}", *(f"test_{name}" for name in report)]
+    columns = ["outer_fold", "winner", "n_features", *scores, "features_with_score", "redundancy", "converged"]
+    kinds = {"n_features": "Int64", "features_with_score": "Int64", "redundancy": "float64"}
+    kinds |= {f"training_{metric}": "float64", **{f"test_{name}": "float64" for name in report}}
     return pd.DataFrame(rows, columns=columns).astype(kinds)
 
 

@@ -1,0 +1,53 @@
+"""Text of a study's answer: all that shows a figure takes its sentences and rows from here."""
+
+from raysel.results.words.answer import (
+    classifier_in_words,
+    headline,
+    interval_footnote,
+    n_features_in_words,
+    report_in_words,
+    rule_sentence,
+    score_in_words,
+    shows_n_features,
+    tasks_in_words,
+)
+from raysel.results.words.figures import bracketed_difference, difference_in_words, listed, mean_and_sd, values_in_words
+from raysel.results.words.ranking import modalities_in_words, redundancy_in_words, stability_in_words
+from raysel.results.words.references import (
+    missing_references_sentence,
+    reference_in_words,
+    reference_sentences,
+    references_line,
+    verdict_sentences,
+)
+from raysel.results.words.rows import ScoreRow, curve_rows, optimism_rows, optimism_sentence, score_rows
+
+__all__ = [
+    "ScoreRow",
+    "bracketed_difference",
+    "classifier_in_words",
+    "curve_rows",
+    "difference_in_words",
+    "headline",
+    "interval_footnote",
+    "listed",
+    "mean_and_sd",
+    "missing_references_sentence",
+    "modalities_in_words",
+    "n_features_in_words",
+    "optimism_rows",
+    "optimism_sentence",
+    "redundancy_in_words",
+    "reference_in_words",
+    "reference_sentences",
+    "references_line",
+    "report_in_words",
+    "rule_sentence",
+    "score_in_words",
+    "score_rows",
+    "shows_n_features",
+    "stability_in_words",
+    "tasks_in_words",
+    "values_in_words",
+    "verdict_sentences",
+]

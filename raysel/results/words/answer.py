@@ -1,0 +1,198 @@
+"""Sentences of a study's answer: its honest score, of how many features, and what its interval means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from raysel.results.words.figures import listed, mean_and_sd, values_in_words
+
+if TYPE_CHECKING:
+    from raysel.results.result import StudyResult
+
+_RULES = {
+    "one_se": "the smallest of {} within one standard error of the best inner mean",
+    "best": "that of {} with the best inner mean",
+}
+
+
+def headline(result: StudyResult) -> str:
+    """Return the honest score of a finished study as one line: of what, over what, with how many features.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"test accuracy 0.968 ± 0.004 (SD over 3 outer folds; corrected 95 % interval 0.951 to 0.985) with the
+        16 best of 64 features"``.
+    """
+    return f"test {result.metric} {score_in_words(result)} {n_features_in_words(result)}"
+
+
+def score_in_words(result: StudyResult) -> str:
+    """Return the mean test score with SD, number of outer folds and corrected interval, or why there is none.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"0.968 ± 0.004 (SD over 3 outer folds; corrected 95 % interval 0.951 to 0.985)"``.
+    """
+    found = result.interval
+    if found.lower is None or found.upper is None:
+        interval = f"no interval: {found.reason}"
+    else:
+        interval = f"corrected 95 % interval {found.lower:.3f} to {found.upper:.3f}"
+    return f"{mean_and_sd(found.mean, found.sd)} (SD over {len(result.outer)} outer folds; {interval})"
+
+
+def n_features_in_words(result: StudyResult) -> str:
+    """Return the numbers of features that the score is of.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"with the 16 best of 64 features"``; the range and how it is chosen if it differs between the outer
+        folds, and the numbers that are averaged if ``evaluation.choose_n`` is ``mean``.
+    """
+    evaluation, d = result.config["evaluation"], len(result.feature_names)
+    if evaluation["classifier"] == "native":
+        tasks = len(result.stored.study.labels)
+        return (f"as the mean over {tasks} tasks, " if tasks else "") + "by the model's own predictions"
+    if result.stored.study.choose_n == "mean" and len(evaluation["n_features"]) > 1:
+        return f"as the mean over the best {listed(evaluation['n_features'])} of {d} features"
+    found = [refit.n_features or evaluation["n_features"][0] for refit in result.outer]
+    if min(found) == max(found):
+        return f"with the {found[0]} best of {d} features"
+    return f"with the {min(found)} to {max(found)} best of {d} features, chosen on each outer fold by its inner scores"
+
+
+def shows_n_features(result: StudyResult) -> bool:
+    """Return whether each outer fold has a number of features that its score is of.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    bool
+        False for the classifier ``native``, and where scores are means over several numbers.
+    """
+    return result.stored.study.choose_n != "mean" and all(refit.n_features is not None for refit in result.outer)
+
+
+def rule_sentence(result: StudyResult) -> str:
+    """Return how the number of features is chosen, and which classifier gives the score.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a study.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
+    evaluation, rule = result.config["evaluation"], result.stored.study.choose_n
+    if evaluation["classifier"] == "native":
+        return "The model's own predictions are scored; no number of features is chosen."
+    scored = f"Scored by {classifier_in_words(evaluation)} on the best features."
+    if len(evaluation["n_features"]) == 1:
+        return scored
+    if rule == "mean":
+        return f"{scored} The score is the mean over all {len(evaluation['n_features'])} numbers of features."
+    chosen = _RULES[rule].format(listed(evaluation["n_features"]))
+    return (
+        f"{scored} Their number is chosen on each outer fold by its inner scores: {chosen} "
+        f"(evaluation.choose_n: {rule})."
+    )
+
+
+def classifier_in_words(evaluation: Mapping[str, Any]) -> str:
+    """Return the classifier that scores the best features, and the references.
+
+    Parameters
+    ----------
+    evaluation : mapping
+        Section ``evaluation`` of the configuration.
+
+    Returns
+    -------
+    str
+        E.g. ``"1-nearest neighbour"``; for ``native``, the classifier of the reference ``all features``.
+    """
+    if evaluation["classifier"] == "linear_svm":
+        return "linear SVM"
+    k = 1 if evaluation["classifier"] == "native" else evaluation.get("n_neighbors", 1)
+    return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
+
+
+def interval_footnote(result: StudyResult) -> str:
+    """Return what the corrected interval means, as one footnote.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        Empty if there is no interval.
+    """
+    found = result.interval
+    if found.lower is None:
+        return ""
+    return (
+        "Corrected 95 % interval (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train) over J = "
+        f"{len(result.outer)} outer folds, n_test/n_train = {found.ratio:.3g}, because their training sets overlap; "
+        "approximate, for the method trained on that many samples, and not limited to the metric's range."
+    )
+
+
+def tasks_in_words(result: StudyResult) -> str:
+    """Return each task's mean test score with its standard deviation as one line.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        Empty if the data are one task.
+    """
+    return ", ".join(f"{name} {values_in_words(own)}" for name, own in result.task_scores.items())
+
+
+def report_in_words(result: StudyResult) -> str:
+    """Return the mean and the standard deviation over the outer folds of each metric of ``evaluation.report``.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"mean_average_precision 0.873 ± 0.021 (SD)"``; empty if there are no further metrics.
+    """
+    return ", ".join(f"{name} {values_in_words(own)}" for name, own in result.report.items())

@@ -1,0 +1,76 @@
+"""Figures of a study's rankings in words: stability, redundancy, weights of the modalities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raysel.results.scores import modality_scores
+
+if TYPE_CHECKING:
+    from raysel.results.result import StudyResult
+
+
+def stability_in_words(result: StudyResult, top: int | None = None) -> str:
+    """Return the stability of the selected features as one line, with the numbers of features and folds.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+    top : int, optional
+        Number of features that count as selected; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    str
+        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"``.
+    """
+    stability = result.stability(top)
+    return f"of the top {top or result.default_top} over {len(result.outer)} overlapping outer folds: {stability}"
+
+
+def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:
+    """Return the redundancy of the best features as one line, with what it is of and over what.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    top : int, optional
+        Number of features that count as selected; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    str
+        E.g. ``"of the top 10 over all 400 samples, mean of 5 outer folds: 0.31"``; empty if it was not recorded for
+        this number of features.
+    """
+    values = result.fold_redundancy.get(top or result.default_top)
+    if values is None:
+        return ""
+    known, n = [value for value in values if value is not None], result.stored.study.n_samples
+    value = f"{np.mean(known):.2f}" if known else "undefined (fewer than two features have a score)"
+    folds = f"{len(known)} of {len(values)}" if 0 < len(known) < len(values) else f"{len(values)}"
+    return f"of the top {top or result.default_top} over all {n} samples, mean of {folds} outer folds: {value}"
+
+
+def modalities_in_words(result: StudyResult) -> str:
+    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"HOG 0.412, LBP 0.588"``; if there is a number for each class or label, their mean. Empty if the method
+        weighs no modalities or the data have none.
+    """
+    found = modality_scores(result)
+    outer = [found[refit.fold] for refit in result.outer if refit.fold in found]
+    names = outer[0] if outer else ()
+    return ", ".join(f"{name} {np.mean([np.mean(own[name]) for own in outer]):.3g}" for name in names)

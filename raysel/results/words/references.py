@@ -1,0 +1,134 @@
+"""Sentences on a study's references: their scores, and where the method does not beat them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from raysel.results.words.answer import classifier_in_words
+from raysel.results.words.figures import difference_in_words, mean_and_sd
+
+if TYPE_CHECKING:
+    from raysel.results.result import StudyResult
+
+#: References that a method has to beat, with their names within a sentence.
+_RIVALS = {"f_test": "the F-test with the same numbers of features", "all features": "all features", "chance": "chance"}
+
+
+def reference_in_words(result: StudyResult, name: str) -> str:
+    """Return the name of a reference, with the classifier where it is not that of the method.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    name : str
+        Name of the reference.
+
+    Returns
+    -------
+    str
+        E.g. ``"all 64 features"``.
+    """
+    if name == "all features":
+        evaluation = result.config["evaluation"]
+        by = f" ({classifier_in_words(evaluation)})" if evaluation["classifier"] == "native" else ""
+        return (
+            f"all {len(result.feature_names)} features" if not result.task_scores else "all of a task's features"
+        ) + by
+    known = {"variance": "largest variance", "f_test": "F-test", "chance": "chance (stratified)"}
+    return known.get(name, name)
+
+
+def reference_sentences(result: StudyResult) -> list[str]:
+    """Return each reference's score and the method's difference to it, one sentence a reference.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    list of str
+        Empty if the study has no references.
+    """
+    return [
+        f"{_capital(reference_in_words(result, name))}: {mean_and_sd(found.mean, found.sd)} (SD); the method's "
+        f"difference to it is {difference_in_words(found.paired)}."
+        for name, found in result.references.items()
+    ]
+
+
+def references_line(result: StudyResult) -> str:
+    """Return the mean scores of the references as one short line.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"for comparison: all 64 features 0.987, largest variance 0.950, F-test 0.961, chance (stratified)
+        0.100"``; empty if the study has no references.
+    """
+    shown = ", ".join(
+        f"{reference_in_words(result, name)} {found.mean:.3f}" for name, found in result.references.items()
+    )
+    return f"for comparison: {shown}" if shown else ""
+
+
+def verdict_sentences(result: StudyResult) -> list[str]:
+    """Return where the method does not beat the F-test, all features or chance, by the corrected interval.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    list of str
+        One sentence for each of these references that the method is not better than.
+    """
+    said = {
+        "worse": "The method is worse than {}",
+        "not distinguishable": "The method is not distinguishable from {}",
+        "equal": "On every outer fold the method has the same score as {}",
+    }
+    return [
+        f"{said[found.verdict].format(words)}: difference {difference_in_words(found.paired)}."
+        for name, words in _RIVALS.items()
+        if (found := result.references.get(name)) is not None and found.verdict != "better"
+    ]
+
+
+def missing_references_sentence(result: StudyResult) -> str:
+    """Return which references have no score, and why.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        Empty if none is missing, or ``evaluation.references`` is false.
+    """
+    if not any(refit.references for refit in result.outer):
+        return ""
+    native = result.config["evaluation"]["classifier"] == "native"
+    expected = ["all features", *([] if native else ["variance", "f_test"]), "chance"]
+    missing = [name for name in expected if name not in result.references]
+    if not missing:
+        return ""
+    why = f"{result.metric} is undefined for them on an outer fold"
+    if missing == ["variance"]:
+        why = f"after the scaling {result.config['dataset'].get('scaling', 'unit')} all features have the same variance"
+    return f"References without a score: {', '.join(reference_in_words(result, name) for name in missing)} ({why})."
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"

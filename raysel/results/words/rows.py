@@ -1,0 +1,126 @@
+"""Rows of text for the tables of a study's answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from raysel.results.words.figures import bracketed_difference, mean_and_sd
+from raysel.results.words.references import reference_in_words
+
+if TYPE_CHECKING:
+    from raysel.results.result import StudyResult
+
+
+class ScoreRow(NamedTuple):
+    """Row of the table of a method and its references.
+
+    Parameters
+    ----------
+    name : str
+        Study's method, or the reference.
+    n_features : str
+        Number of features that the score is of.
+    score : str
+        Mean and SD over the outer folds.
+    difference : str
+        Difference of the method to the reference with its corrected 95 % interval; empty for the method.
+    """
+
+    name: str
+    n_features: str
+    score: str
+    difference: str
+
+
+def score_rows(result: StudyResult) -> list[ScoreRow]:
+    """Return the method and its references as rows of a table.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    list of ScoreRow
+        The method first.
+    """
+    n = _numbers(result)
+    rows = [ScoreRow(result.config["solver"]["name"], n, mean_and_sd(result.test_mean, result.interval.sd), "")]
+    for name, found in result.references.items():
+        own = {"all features": str(len(result.feature_names)), "chance": ""}.get(name, n)
+        shown = mean_and_sd(found.mean, found.sd)
+        rows.append(ScoreRow(reference_in_words(result, name), own, shown, bracketed_difference(found.paired)))
+    return rows
+
+
+def curve_rows(result: StudyResult) -> tuple[list[str], list[list[str]]]:
+    """Return inner and test score and the references' means for each number of features as a table.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    header : list of str
+        Names of the columns; the first is the number of features.
+    rows : list of list of str
+        Cells; empty for the classifier ``native``.
+    """
+    table = result.score_curves()
+    names = list(result.references)
+    rows = []
+    for row in table.itertuples(index=False):
+        n, inner, inner_sd, test, test_sd, *others = row
+        rows.append([str(n), mean_and_sd(inner, inner_sd), mean_and_sd(test, test_sd), *(f"{v:.3f}" for v in others)])
+    return ["features", "inner", "test", *(reference_in_words(result, name) for name in names)], rows
+
+
+def optimism_rows(result: StudyResult) -> list[tuple[str, str, str]]:
+    """Return resubstitution, best inner and honest score as rows of a table.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    list of (name, score, what it is)
+        From the most to the least optimistic kind of score.
+    """
+    told = {
+        "training": ("training", "resubstitution: on the samples of the fit itself"),
+        "inner": ("best inner", "validation score by which the winner was chosen"),
+        "test": ("test", "on outer samples that neither fit nor choice has seen"),
+    }
+    return [(told[key][0], f"{value:.3f}", told[key][1]) for key, value in result.optimism.items()]
+
+
+def optimism_sentence(result: StudyResult) -> str:
+    """Return resubstitution, best inner and honest score as one sentence.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    str
+        E.g. ``"Optimism: training 1.000, best inner 0.972, test 0.968 (means over 3 outer folds)."``.
+    """
+    parts = ", ".join(f"{name} {value}" for name, value, _ in optimism_rows(result))
+    return f"Optimism: {parts} (mean {result.metric} over {len(result.outer)} outer folds)."
+
+
+def _numbers(result: StudyResult) -> str:
+    """Number of features of the score, short: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
+    if result.config["evaluation"]["classifier"] == "native":
+        return ""
+    if result.stored.study.choose_n == "mean":
+        return "mean"
+    found = [n for refit in result.outer if (n := refit.n_features) is not None]
+    return str(found[0]) if min(found) == max(found) else f"{min(found)}-{max(found)}"
