@@ -50,7 +50,9 @@ def small(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 @small
-def framed(plot: Callable[..., object], height: float, *args: Any, width: float = WIDTH, **kwargs: Any) -> Figure:
+def framed(
+    plot: Callable[..., object], height: float, *args: Any, width: float = WIDTH, xlabel: str = "", **kwargs: Any
+) -> Figure:
     """Return a figure of a report with one of the package's plots.
 
     Parameters
@@ -63,6 +65,8 @@ def framed(plot: Callable[..., object], height: float, *args: Any, width: float 
         Arguments of the function.
     width : float, default=5.2
         Width of the figure in inches.
+    xlabel : str, default=""
+        Label of the x axis instead of the plot's, where that is too long.
 
     Returns
     -------
@@ -71,6 +75,8 @@ def framed(plot: Callable[..., object], height: float, *args: Any, width: float 
     """
     figure, axes = small_figure(height, width)
     plot(*args, ax=axes, **kwargs)
+    if xlabel:
+        axes.set_xlabel(xlabel)
     if legend := axes.get_legend():  # in rows above the axes, so that it does not narrow them
         handles, labels = axes.get_legend_handles_labels()
         legend.remove()
@@ -212,6 +218,7 @@ def count_map_figure(
     bar = figure.colorbar(image, ax=axes, aspect=28, pad=0.02)
     bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
     label_folds(bar, n_folds)
+    bar.ax.set_ylim(0.5, n_folds + 0.5)  # cells that none selects show the image
     return figure
 
 
@@ -256,7 +263,7 @@ def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[st
     names : sequence of str
         Names of the features, best first.
     ranks : ndarray of shape (n_folds, n)
-        Rank of each feature in the winner of each outer fold.
+        Rank of each feature in the winner of each outer fold; NaN for a feature without a score.
     fold_names : sequence of str
         Names of the outer folds.
     n_selected : int
@@ -269,7 +276,7 @@ def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[st
     """
     n_folds = len(fold_names)
     figure, axes = small_figure(0.21 * len(names) + 0.8, WIDTH)
-    inside = np.ma.array(ranks.T, mask=ranks.T > n_selected)
+    inside = np.ma.array(ranks.T, mask=~(ranks.T <= n_selected))
     colours = colormaps["Blues_r"].with_extremes(bad="0.93")
     norm = Normalize(1, 1.45 * n_selected + 1)  # the palest blue remains distinct from grey
     axes.pcolormesh(inside, cmap=colours, norm=norm, edgecolors="white", linewidth=1.0)
@@ -279,7 +286,7 @@ def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[st
             axes.text(
                 fold + 0.5,
                 feature + 0.5,
-                f"{rank:.4g}",
+                "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}",
                 ha="center",
                 va="center",
                 fontsize=7.5,

@@ -10,7 +10,6 @@ import numpy as np
 
 from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results import words
-from raysel.results.words import stability_in_words
 from raysel.results.result import StudyResult
 
 
@@ -67,7 +66,7 @@ def answer_sentences(result: StudyResult) -> list[str]:
     elif result.references:
         said.append(" ".join(words.reference_sentences(result)))
     if result.ranks_features:
-        said.append(f"Stability {stability_in_words(result)}.")
+        said.append(f"Stability {words.stability_in_words(result)}.")
     else:
         said.append("The method gives no scores of the features, and so no ranking.")
     return said
@@ -99,9 +98,9 @@ def scores(result: StudyResult) -> Section:
         rows: dict[str, Any] = {"test (unseen samples)": result.test_scores, "inner validation": result.inner_scores}
         rows |= {f"test, {name}": own for name, own in result.task_scores.items()}
         rows |= {words.reference_in_words(result, name): own.scores for name, own in result.references.items()}
-        figure = framed(plot_score_rows, 0.3 * len(rows) + 0.75, rows, metric=metric, width=5.8)
+        figure = framed(plot_score_rows, 0.3 * len(rows) + 0.75, rows, metric=metric, width=5.4, xlabel=what)
         of = "; test is the mean of the tasks" if result.task_scores else ""
-        caption = f"{what.capitalize()} of the outer folds' winners{of}: mean, SD and each outer fold."
+        caption = f"{what.capitalize()} of the outer folds' winners{of}: mean (bar), SD (line) and each outer fold (circle)."
         data = csv_download("scores.csv", ["name", *names], ([name, *own] for name, own in rows.items()))
         picture = Picture(inline_svg(figure, "scores", caption), caption, data)
         return Section("scores", f"{what.capitalize()}", [picture])
@@ -119,7 +118,7 @@ def scores(result: StudyResult) -> Section:
         metric=metric,
         references=references,
         chosen=chosen if len(chosen) == len(outer) else [],
-        width=6.4,
+        width=5.8,
     )
     caption = (
         f"{what.capitalize()} of the outer folds' winners with their N best features: on the test samples (unseen by "
@@ -179,7 +178,7 @@ def confusion(result: StudyResult) -> Section | None:
     folds = f"summed over the {len(result.outer)} outer folds"
     if numbers.shape == (n, n) and not (n == 4 and result.metric in ("macro_f1",)):
         side = float(np.clip(0.36 * n + 1.2, 2.8, 6.4))
-        figure = framed(plot_confusion, side, numbers, classes, width=min(side + 1.2, 6.4))
+        figure = framed(plot_confusion, side, numbers, classes, width=min(side + 1.0, 6.0))
         right, total = int(np.trace(numbers)), int(numbers.sum())
         caption = (
             f"Number of test samples by true and predicted class, {folds}: {right} of {total} are right. The colour is "
@@ -191,7 +190,7 @@ def confusion(result: StudyResult) -> Section | None:
             "Which classes are confused",
             [Picture(inline_svg(figure, "confusion", caption), caption, data, on_white=True)],
         )
-    figure = framed(plot_label_errors, 0.22 * n + 0.9, numbers, classes, width=5.8)
+    figure = framed(plot_label_errors, 0.22 * n + 0.9, numbers, classes, width=5.4)
     caption = f"Test samples with each label that are found or missed, and false alarms, {folds}."
     heads = ["label", "true_negatives", "false_positives", "false_negatives", "true_positives"]
     data = csv_download("confusion.csv", heads, ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))

@@ -96,8 +96,8 @@ def page_of(result: StudyResult) -> Page:
 def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top of the report: value, what it is, and a line below."""
     metric, n_folds = result.metric.replace("_", " "), len(result.outer)
-    spread = f" ± {result.test_sd:.3f}" if n_folds > 1 else ""
-    found = [(f"{result.test_mean:.3f}{spread}", f"test {metric}", f"mean and SD over {n_folds} outer folds")]
+    spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
+    found = [(f"{result.test_mean:.3f}", f"test {metric}", spread)]
     if result.n_features:
         chosen = result.n_features[result.final.fold] if result.has_final else result.default_top
         whose = "of the final model" if result.has_final else "median of the outer folds"

@@ -226,13 +226,13 @@ def _stability_picture(result: StudyResult) -> Iterator[Block]:
         "interval as published, which assumes independent samples; 0 is agreement by chance."
     )
     sizes, values, lower, upper = zip(*curve, strict=True)
-    figure = framed(plot_stability, 3.3, sizes, values, lower=lower, upper=upper, chosen=result.default_top, width=5.8)
+    figure = framed(plot_stability, 3.3, sizes, values, lower=lower, upper=upper, chosen=result.default_top, width=5.4)
     data = csv_download("stability.csv", ["n_features", "stability", "lower", "upper"], curve)
     yield Picture(inline_svg(figure, "stability", caption), caption, data)
 
 
 def stability_curve(result: StudyResult) -> list[tuple[int, float, float, float]]:
-    """Return the stability of the best N features with its interval, for N from 1 to about half of the features.
+    """Return the stability of the best N features with its interval, for N up to four times the default.
 
     Parameters
     ----------
@@ -244,11 +244,14 @@ def stability_curve(result: StudyResult) -> list[tuple[int, float, float, float]
     list of (int, float, float, float)
         N, stability, lower and upper end.
     """
+    if hasattr(result, "stability_curve"):
+        table = result.stability_curve()[["n_features", "stability", "lower", "upper"]]
+        return [(int(n), *map(float, row)) for n, *row in table.itertuples(index=False)]
     d = len(result.feature_names)
     most = max(min(d, 4 * result.default_top), 2)
-    sizes = np.unique(np.geomspace(1, most, 25).round().astype(int)).tolist()
-    sizes = sorted({*sizes, *(n for n in result.config["evaluation"].get("n_features") or () if n < d)})
-    found = [(n, result.stability(n)) for n in sizes]
+    sizes = {*np.geomspace(1, most, 25).round().astype(int).tolist()}
+    sizes |= {n for n in result.config["evaluation"].get("n_features") or () if n < d}
+    found = [(n, result.stability(n)) for n in sorted(sizes)]
     return [(n, own.value, own.lower, own.upper) for n, own in found]
 
 
@@ -282,6 +285,8 @@ def disagreement(result: StudyResult) -> Section | None:
     title = "Where the folds disagree"
     if not len(shown):
         return Section("folds", title, [Text(["No feature has a score above 0 in the final model."])])
+    n_scored = np.array([result.n_scored[fold] for fold in folds])
+    ranks = np.where(ranks <= n_scored[:, None], ranks, np.nan)
     blocks: list[Block] = [Text(_disagreements(result, ranks, shown, what))]
     blocks.append(_rank_picture(result, ranks, order, shown, what, folds))
     return Section("folds", title, blocks)
@@ -295,21 +300,20 @@ def _disagreements(result: StudyResult, ranks: FloatArray, shown: Sequence[int],
     if callable(sentence) and (told := sentence()):
         said.append(str(told))
     best = np.asarray(shown)
-    outside = (ranks[:, best] > n).sum(axis=0)
+    outside = (~(ranks[:, best] <= n)).sum(axis=0)
     always = int((outside == 0).sum())
     said.append(
         f"Of the {len(best)} best features {what}, {always} are among the best {n} of every one of the "
         f"{len(ranks)} outer folds."
     )
     if always < len(best):
-        worst = best[np.lexsort((-ranks[:, best].std(axis=0), -outside))][:3]
+        worst = best[np.argsort(-outside, kind="stable")][:3]
         told = [
-            f"{short(result.feature_names[i], 40)} (rank {ranks[:, i].min():g} to {ranks[:, i].max():g}, outside the "
-            f"best {n} on {int((ranks[:, i] > n).sum())})"
+            f"{short(result.feature_names[i], 40)} (on {int(outside[np.flatnonzero(best == i)[0]])} of {len(ranks)} folds)"
             for i in worst
-            if (ranks[:, i] > n).any()
+            if (~(ranks[:, i] <= n)).any()
         ]
-        said.append(f"The folds disagree most on {', '.join(told)}.")
+        said.append(f"Most often not among the best {n}: {', '.join(told)}.")
     return said
 
 
@@ -322,9 +326,9 @@ def _rank_picture(
     n = result.default_top
     caption = (
         f"Rank of the {len(shown)} best features {what} in the winner of each outer fold; grey: not among that fold's "
-        f"best {n}."
+        f"best {n}{'; a dash: no score' if np.isnan(ranks[:, shown]).any() else ''}."
     )
     figure = figures.rank_figure([result.feature_names[i] for i in shown], ranks[:, shown], folds, n)
-    rows = ([result.feature_names[i], *ranks[:, i]] for i in order)
+    rows = ([result.feature_names[i], *(None if np.isnan(r) else r for r in ranks[:, i])] for i in order)
     data = csv_download("fold-ranks.csv", ["feature", *folds], rows, rest="ranking/ranking.csv and folds/")
     return Picture(inline_svg(figure, "ranks", caption), caption, data, on_white=True)

@@ -41,9 +41,13 @@ def tried(result: StudyResult) -> Section:
 def _budget(result: StudyResult) -> Iterator[str]:
     """Sentences on the number of trials by status, the time they took and convergence."""
     counts, study, search = result.n_trials, result.stored.study, result.config["search"]
-    total = sum(counts.values())
+    total, paths = sum(counts.values()), result.stored.paths
     each = ", each on one outer fold" if any(record.fold for record in result.records) else ""
-    yield f"{counted(total, 'trial')}{each} by the search {search['method']}, of at most {study.n_trials} planned."
+    if paths:
+        sets = counted(result.stored.n_trials, "training set")
+        yield f"{counted(total, 'configuration')} by the search {search['method']}, solved along a path on {sets}."
+    else:
+        yield f"{counted(total, 'trial')}{each} by the search {search['method']}, of at most {study.n_trials} planned."
     for status, what in (
         ("null", "gave the zero solution"),
         ("stopped", "stopped early, so that they cannot win"),
@@ -57,7 +61,7 @@ def _budget(result: StudyResult) -> Iterator[str]:
     n_fits, n_converged = sum(found.n_fits for found in fits), sum(found.n_converged for found in fits)
     if n_fits:
         yield f"{n_converged} of {n_fits} inner fits that were not stopped reached the solver's tolerance."
-    seconds = sum(max(record.ended - record.started, 0.0) for record in result.records)
+    seconds = sum(max(record.ended - record.started, 0.0) for record in paths or result.records)
     if seconds > 0:
         yield f"The trials took {duration(seconds)} in sum."
 
@@ -94,28 +98,25 @@ def _surface(result: StudyResult) -> Iterator[Block]:
         "score is too high for new samples."
     )
     height = float(np.clip(0.32 * len({repr(one.params[shown[-1]]) for one in configurations}) + 1.1, 3.1, 6.0))
-    figure = framed(plot_surface, height, configurations, metric=metric, width=6.0)
+    figure = framed(plot_surface, height, configurations, metric=metric, width=5.6)
     rows = ([*one.params.values(), one.score, one.n_winners, one.is_model] for one in configurations)
     data = csv_download("tried.csv", [*names, score, "outer_folds_won", "final_model"], rows)
     yield Picture(inline_svg(figure, "surface", caption), caption, data, on_white=len(shown) == 2)
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, rows = result.metric.replace("_", " "), []
+    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, bool(result.n_features)
+    rows = []
     for refit in result.refits:
-        n = "" if refit.n_features is None else str(refit.n_features)
-        test = "" if refit.test_score is None else f"{refit.test_score:.3f}"
-        converged = {True: "yes", False: "no", None: "not recorded"}[refit.converged]
-        row = [refit.fold, short(refit.name, _LONGEST), n, f"{refit.inner_score:.3f}", test, converged]
-        if result.ranks_features:
-            row.insert(3, str(result.n_scored[refit.fold]))
-        rows.append(row)
-    heads = ["fold", "winner", "N", f"inner {metric}", f"test {metric}", "converged"]
-    if result.ranks_features:
-        heads.insert(3, "features with a score")
+        row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
+        row += [str(result.n_scored[refit.fold])] if ranked else []
+        row += [f"{refit.inner_score:.3f}", "" if refit.test_score is None else f"{refit.test_score:.3f}"]
+        rows.append([*row, {True: "yes", False: "no", None: "not recorded"}[refit.converged]])
+    heads = ["fold", "winner", *(["N"] if chooses else []), *(["features with a score"] if ranked else [])]
+    heads += [f"inner {metric}", f"test {metric}", "converged"]
     caption = "The configuration that wins each outer fold"
     caption += ", and the final model." if result.has_final else "."
-    if result.n_features:
+    if chooses:
         caption += " N: number of best features chosen by the inner scores."
     return Table(caption, heads, rows, (0, 1))
 
@@ -128,9 +129,11 @@ def _best_table(result: StudyResult) -> Table:
     for row in table.head(_MOST_ROWS).to_dict("records"):
         cells = [short(names[row["trial"]], _LONGEST), *([str(row["outer_fold"])] if adaptive else []), row["status"]]
         cells += [_number(row.get(score), ".3f"), _number(row.get("objective"), ".4g")]
-        rows.append([*cells, _number(row.get("converged"), ".0%"), duration(max(row["seconds"], 0.0))])
+        cells.append(_number(row.get("converged"), ".0%"))
+        rows.append([*cells, *([] if result.stored.paths else [duration(max(row["seconds"], 0.0))])])
     heads = ["configuration", *(["outer fold"] if adaptive else []), "status", f"validation {result.metric}"]
-    heads = [head.replace("_", " ") for head in [*heads, "objective", "inner fits converged", "time"]]
+    heads = [head.replace("_", " ") for head in [*heads, "objective", "inner fits converged"]]
+    heads += [] if result.stored.paths else ["time"]  # configurations of a path have no time of their own
     columns = [column for column in table.columns if column != "error"]
     data = csv_download("trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl")
     caption = f"The {len(rows)} best of {len(table)} trials by mean validation score."
