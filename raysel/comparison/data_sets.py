@@ -187,7 +187,7 @@ class JoinedComparison:
         ]
         if not found.reason:
             from raysel.display.rank_figure import rank_figure  # noqa: PLC0415 - loads matplotlib
-            from raysel.display.ranking_figure import write_figure  # noqa: PLC0415
+            from raysel.display.figures.writing import write_figure  # noqa: PLC0415
 
             joined_by = f"Bars join methods that do not differ by Nemenyi's test at {found.alpha:g}."
             figure = rank_figure(

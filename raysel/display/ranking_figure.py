@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure, SubFigure
 
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
-from raysel.files import write_result
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.display.bars import Bars
 from raysel.display.maps import Maps
@@ -156,32 +152,3 @@ def _scored_in_words(ranking: FeatureRanking) -> str:
     least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
     folds = f"{least}" if least == most else f"{least} to {most}"
     return f"features with a score: {ranking.n_scored} in the final model, {folds} in the outer folds' winners"
-
-
-def write_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as PNG or SVG; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Figure to write.
-    path : str or Path
-        Path of the file; its suffix is ``.png`` or ``.svg``.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
-    """
-    image = io.BytesIO()
-    if Path(path).suffix == ".svg":
-        with rc_context({"svg.hashsalt": "raysel"}):  # ids in the file are random otherwise
-            figure.savefig(image, format="svg", metadata={"Creator": "raysel", "Date": None})
-    else:
-        figure.savefig(image, format="png", dpi=150, metadata={"Software": "raysel"})
-    return write_result(path, image.getvalue())

@@ -16,7 +16,7 @@ from raysel.errors import StudyError
 from raysel.files import write_result
 from raysel.ranking.export import write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.display.ranking_figure import write_figure
+from raysel.display.figures.writing import write_figure
 
 
 @pytest.fixture
