@@ -23,7 +23,7 @@ WARNING = "#a63603"
 GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
 
 SMALL = 9.5  # points: size of all text but the titles
-_TITLE, _LINE, _LETTERS = 0.34, 0.19, 13.5  # inches of the title and of a line below it; letters of a line per inch
+_TITLE, _LINE, _LETTERS = 0.34, 0.19, 14.4  # inches of the title and of a line below it; letters of a line per inch
 
 
 def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
@@ -106,10 +106,11 @@ def fold_colours(n_folds: int) -> tuple[ListedColormap, BoundaryNorm]:
     return colours, BoundaryNorm(np.arange(-0.5, n_folds + 1), n_folds + 1)
 
 
-def label_folds(bar: Colorbar, n_folds: int) -> None:
-    """Label a colour bar with the numbers of folds."""
-    bar.set_label(f"outer folds that select it, of {n_folds}")
-    bar.set_ticks(np.unique(np.linspace(0, n_folds, min(n_folds, 10) + 1).round()).tolist())
+def label_folds(bar: Colorbar, n_folds: int, height: float = 4.0) -> None:
+    """Label a colour bar of a height in inches with the numbers of folds."""
+    bar.set_label(f"outer folds that{' ' if height > 2.3 else chr(10)}select it, of {n_folds}")
+    n_ticks = min(n_folds, 10, max(1, int(height / 0.25)))
+    bar.set_ticks(np.unique(np.linspace(0, n_folds, n_ticks + 1).round()).tolist())
     bar.ax.minorticks_off()
     bar.ax.yaxis.set_major_formatter("{x:.0f}")
 
