@@ -34,6 +34,7 @@ from raysel.results.recording import end_record, mlflow_uri, resumed_record, stu
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table
 from raysel.study.definition import Study
+from raysel.study.mean_sample import write_mean_sample
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
@@ -200,6 +201,7 @@ class _Course:
                     self._refit_winners(self._search(log), log)
                 log.enter_phase("writing the results")
                 result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
+                write_mean_sample(self._study.dataset, self._directory.mean_sample)
                 export_result(result, self._directory.ranking)
                 self._write_report(result, log)
                 log.record(end_record("finished", self._record.started, result))

@@ -13,6 +13,7 @@ from raysel.cv.records import TrialRecord
 from raysel.errors import StudyError
 from raysel.ranking.export import write_manifest, write_ranking
 from raysel.results import words
+from raysel.results.pictures import write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
 
@@ -32,8 +33,9 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
     Returns
     -------
     list of Path
-        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features and there
-        is a final model), model.skops (only if the model was saved) and manifest.json.
+        The written files: ranking.csv and ranking.parquet (only if the method ranks features and there is a final
+        model), the pictures of `draw_pictures` as PNG, SVG and PDF, ``ranking.png`` first if there is a ranking,
+        model.skops (only if the model was saved) and manifest.json.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
         folder.mkdir(parents=True, exist_ok=True)
         if result.is_ranked:
             written += write_ranking(result.ranking(top), folder)
-            written.append(_write_picture(result, folder, top))
+        written += write_pictures(result, folder, top)
         if result.directory.model.exists():
             copied = folder / "model.skops"
             if copied.resolve() != result.directory.model.resolve():
@@ -63,20 +65,6 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
     return written
 
 
-def _write_picture(result: StudyResult, folder: Path, top: int | None) -> Path:
-    from raysel.display.ranking_figure import ranking_figure, write_figure  # noqa: PLC0415 - loads matplotlib
-
-    figure = ranking_figure(
-        result.ranking(top),
-        result.layout,
-        name=result.name,
-        test_scores=result.test_scores,
-        metric=result.metric,
-        task_scores=result.task_scores,
-        answer=[words.headline(result), words.references_line(result)],
-        remarks=result.remarks(top),
-    )
-    return write_figure(figure, folder / "ranking.png")
 
 
 def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:

@@ -78,6 +78,11 @@ class StudyDirectory:
         return self.path / "model.skops"
 
     @property
+    def mean_sample(self) -> Path:
+        """Mean of each feature over the samples, in NumPy's format; only if samples are images."""
+        return self.path / "mean_sample.npy"
+
+    @property
     def ranking(self) -> Path:
         """Folder of the exported result."""
         return self.path / "ranking"

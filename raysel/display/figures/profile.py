@@ -92,7 +92,7 @@ def profile_figure(
     Examples
     --------
     >>> figure = profile_figure([[1.0, -2.0]], ["b", "a"], ["no", "yes"], name="digits", n_features=9)
-    >>> [bar.get_width() for bar in figure.axes[0].patches]
+    >>> [float(bar.get_width()) for bar in figure.axes[0].patches]
     [1.0, -2.0]
     """
     values = np.asarray(coefficients, dtype=np.float64)[:, :_MOST]
@@ -114,7 +114,7 @@ def profile_figure(
 def _draw_cells(values: FloatArray, classes: Sequence[object], ax: Axes) -> None:
     limit = float(np.abs(values).max(initial=0.0)) or 1.0
     image = ax.imshow(values.T, cmap=_COLOURS, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
-    bar = ax.figure.colorbar(image, ax=ax, aspect=22)
+    bar = ax.figure.colorbar(image, ax=ax, aspect=40, pad=0.02)
     bar.set_label("coefficient", fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
     names = [short(str(c), 22) for c in classes]

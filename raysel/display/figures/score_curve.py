@@ -216,7 +216,7 @@ def score_curve_figure(
     if chosen:
         own = scores[np.arange(len(chosen)), [list(n_features).index(n) for n in chosen]]
         counted = sorted(Counter(chosen).items())
-        told = ", ".join(f"{n}" + (f" ({count} folds)" if count > 1 else "") for n, count in counted)
+        told = ", ".join(f"{n}" + (f"\u00a0({count}\u00a0folds)" if count > 1 else "") for n, count in counted)
         facts.append(f"at the N that the inner scores of each fold choose: test {word} {mean_and_sd(own)}; N = {told}")
     figure = headed_figure(_WIDTH, _HEIGHT, f"{short(name, 36)}: {word} over the number of features", facts, remarks)
     plot_score_curve(n_features, scores, inner, figure.subplots(), metric=metric, references=references, chosen=chosen)

@@ -110,7 +110,7 @@ def surface_figure(
 
 
 def _label(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else short(str(value), 14)
+    return f"{value:.3g}" if isinstance(value, (float, np.floating)) else short(str(value), 14)
 
 
 def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:
