@@ -13,8 +13,8 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import BoolArray, FloatArray
 from raysel.data.layouts import Tensor
-from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.display.style import EMPTY, OUTLINE, fold_colours, label_folds
+from raysel.ranking.feature_ranking import FeatureRanking
 
 _LEFT, _RIGHT = 0.65, 1.10  # margins in inches, as all sizes here: axis labels, and colour bar with labels
 _BELOW, _ABOVE = 0.55, 0.62

@@ -13,10 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import FloatArray
 from raysel.data.layouts import SEPARATOR, Tasks, Tensor
-from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.display.bars import Bars
 from raysel.display.maps import Maps
 from raysel.display.style import BLUE, OUTLINE, short
+from raysel.ranking.feature_ranking import FeatureRanking
 
 _TITLE = 0.48  # inches, as all sizes here: two lines
 _MAP, _SMALL_MAP, _FEW_TASKS = (3.3, 3.0), (2.7, 2.4), 2

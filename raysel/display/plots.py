@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.cv.records import TrialRecord, mean_curve
 from raysel.data.layouts import Layout, Tensor
-from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.display.style import BLUE, EMPTY, OUTLINE, short
+from raysel.ranking.feature_ranking import FeatureRanking
 
 _MOST_BARS = 20
 

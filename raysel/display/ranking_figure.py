@@ -10,11 +10,11 @@ from matplotlib.figure import Figure, SubFigure
 
 from raysel.arrays import FloatArray
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
-from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.display.bars import Bars
 from raysel.display.maps import Maps
 from raysel.display.parts import ModalityBars, TaskRow
 from raysel.display.style import WARNING, mean_and_sd, short
+from raysel.ranking.feature_ranking import FeatureRanking
 
 _HEADER = 1.05  # inches, as all sizes here
 _FACT = 0.22  # height of a line below the title

@@ -65,8 +65,6 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
     return written
 
 
-
-
 def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:
     """Mean and standard deviation, NaN if a value is undefined."""
     numbers = np.array(values, dtype=np.float64)

@@ -89,7 +89,7 @@ class StudyDirectory:
 
     @property
     def preview(self) -> Path:
-        """Class counts, and mean and range of each feature, for the report, JSON."""
+        """Class counts and ranges of the modalities for the report, JSON."""
         return self.path / "preview.json"
 
     @property

@@ -20,7 +20,7 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    """Replace control characters and controls of the text direction by the replacement character.
+    r"""Replace control characters and controls of the text direction by the replacement character.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Download:
 def csv_download(
     name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], largest: int = LARGEST_DOWNLOAD, rest: str = ""
 ) -> Download:
-    """Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says.
+    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says.
 
     Parameters
     ----------

@@ -276,7 +276,7 @@ def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[st
     """
     n_folds = len(fold_names)
     figure, axes = small_figure(0.21 * len(names) + 0.8, WIDTH)
-    inside = np.ma.array(ranks.T, mask=~(ranks.T <= n_selected))
+    inside = np.ma.array(ranks.T, mask=np.isnan(ranks.T) | (ranks.T > n_selected))
     colours = colormaps["Blues_r"].with_extremes(bad="0.93")
     norm = Normalize(1, 1.45 * n_selected + 1)  # the palest blue remains distinct from grey
     axes.pcolormesh(inside, cmap=colours, norm=norm, edgecolors="white", linewidth=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-import xml.etree.ElementTree as ET  # noqa: S405 - reads what matplotlib has just written
+import xml.etree.ElementTree as ET
 
 from matplotlib import rc_context
 from matplotlib.colors import to_hex
@@ -45,7 +45,7 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has other fonts
         metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(text, format="svg", metadata=metadata, transparent=True)
-    root = ET.fromstring(printable(text.getvalue()))  # noqa: S314
+    root = ET.fromstring(printable(text.getvalue()))  # noqa: S314 - what matplotlib has just written
     width, height = (float(side) for side in root.attrib["viewBox"].split()[2:])
     for parent in list(root.iter()):
         for child in list(parent):

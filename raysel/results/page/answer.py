@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
-from raysel.results import words
+from raysel.results import picture_data, words
 from raysel.results.result import StudyResult
 
 
@@ -100,31 +100,21 @@ def scores(result: StudyResult) -> Section:
         rows |= {words.reference_in_words(result, name): own.scores for name, own in result.references.items()}
         figure = framed(plot_score_rows, 0.3 * len(rows) + 0.75, rows, metric=metric, width=5.4, xlabel=what)
         of = "; test is the mean of the tasks" if result.task_scores else ""
-        caption = f"{what.capitalize()} of the outer folds' winners{of}: mean (bar), SD (line) and each outer fold (circle)."
+        caption = (
+            f"{what.capitalize()} of the outer folds' winners{of}: mean (bar), SD (line) and each outer fold (circle)."
+        )
         data = csv_download("scores.csv", ["name", *names], ([name, *own] for name, own in rows.items()))
         picture = Picture(inline_svg(figure, "scores", caption), caption, data)
         return Section("scores", f"{what.capitalize()}", [picture])
-    inner = [refit.inner_curve for refit in outer]
-    test = [refit.test_scores for refit in outer]
-    references = {name: [refit.references[name] for refit in outer] for name in result.references}
-    is_mean = result.stored.study.choose_n == "mean"
-    chosen = [] if is_mean else [n for refit in outer if (n := refit.n_features) is not None]
-    figure = framed(
-        plot_score_curve,
-        3.8,
-        sizes,
-        test,
-        inner if all(len(own) == len(sizes) for own in inner) else [],
-        metric=metric,
-        references=references,
-        chosen=chosen if len(chosen) == len(outer) else [],
-        width=5.8,
-    )
+    found = picture_data.score_curves(result)
+    if result.stored.study.choose_n == "mean":
+        found["chosen"] = []
+    figure = framed(plot_score_curve, 3.8, width=5.8, **found)
     caption = (
         f"{what.capitalize()} of the outer folds' winners with their N best features: on the test samples (unseen by "
         f"fit and choice) and on the inner validation samples, mean and SD over {len(outer)} outer folds."
     )
-    if chosen:
+    if found["chosen"]:
         caption += " Circled: each outer fold at the N that its inner scores choose, whose mean is the answer."
     data = csv_download("scores.csv", list(table.columns), table.itertuples(index=False))
     heads, cells = words.curve_rows(result)
@@ -148,7 +138,9 @@ def optimism(result: StudyResult) -> Section:
         The section.
     """
     rows = words.optimism_rows(result)
-    caption = f"Mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds on ever more honest samples."
+    caption = (
+        f"Mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds on ever more honest samples."
+    )
     blocks: list[Block] = [Table(caption, ["score", "mean", "of which samples"], rows, (0, 2), (len(rows) - 1,))]
     return Section("optimism", "How much the other scores flatter", blocks)
 
@@ -170,32 +162,27 @@ def confusion(result: StudyResult) -> Section | None:
     from raysel.display.page.figures import framed  # noqa: PLC0415
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
-    counts = getattr(result, "confusion", None)
-    classes = [str(name) for name in getattr(result, "classes", None) or ()]
-    if counts is None or not np.size(counts) or len(classes) != len(counts):
+    found = picture_data.confusion(result)
+    if found is None:
         return None
-    numbers, n = np.asarray(counts, dtype=np.int64), len(classes)
-    folds = f"summed over the {len(result.outer)} outer folds"
-    if numbers.shape == (n, n) and not (n == 4 and result.metric in ("macro_f1",)):
+    numbers, classes = np.asarray(found["counts"]), [str(name) for name in found["classes"]]
+    n, folds = len(classes), f"summed over the {len(result.outer)} outer folds"
+    if found["multilabel"]:
+        figure = framed(plot_label_errors, 0.22 * n + 0.9, numbers, classes, width=5.4)
+        caption = f"Test samples with each label that are found or missed, and false alarms, {folds}."
+        heads = ["label", "true_negatives", "false_positives", "false_negatives", "true_positives"]
+    else:
         side = float(np.clip(0.36 * n + 1.2, 2.8, 6.4))
         figure = framed(plot_confusion, side, numbers, classes, width=min(side + 1.0, 6.0))
-        right, total = int(np.trace(numbers)), int(numbers.sum())
         caption = (
-            f"Number of test samples by true and predicted class, {folds}: {right} of {total} are right. The colour is "
-            "the share of a true class."
+            f"Number of test samples by true and predicted class, {folds}: {int(np.trace(numbers))} of "
+            f"{int(numbers.sum())} are right. The colour is the share of a true class."
         )
-        data = csv_download("confusion.csv", ["true", *classes], ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))
-        return Section(
-            "confusion",
-            "Which classes are confused",
-            [Picture(inline_svg(figure, "confusion", caption), caption, data, on_white=True)],
-        )
-    figure = framed(plot_label_errors, 0.22 * n + 0.9, numbers, classes, width=5.4)
-    caption = f"Test samples with each label that are found or missed, and false alarms, {folds}."
-    heads = ["label", "true_negatives", "false_positives", "false_negatives", "true_positives"]
+        heads = ["true", *classes]
     data = csv_download("confusion.csv", heads, ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))
-    picture = Picture(inline_svg(figure, "confusion", caption), caption, data)
-    return Section("confusion", "Which labels are found and missed", [picture])
+    picture = Picture(inline_svg(figure, "confusion", caption), caption, data, on_white=not found["multilabel"])
+    title = "Which labels are found and missed" if found["multilabel"] else "Which classes are confused"
+    return Section("confusion", title, [picture])
 
 
 def error_control(result: StudyResult) -> Section | None:
@@ -216,26 +203,20 @@ def error_control(result: StudyResult) -> Section | None:
 
 def _error_blocks(result: StudyResult) -> Iterator[Block]:
     place = shlex.quote(result.path.name or str(result.path))
-    kinds = (
-        (
-            "stability_selection",
-            "Stability selection (how often each feature is selected on random halves of the samples, with a bound on "
-            "the number of false selections) has not been run for this study. To run it:",
-            f"python -m raysel.stability {place}",
-        ),
-        (
-            "permutation_test",
-            "The permutation test (how often a score as high is reached where labels mean nothing) has not been run "
-            "for this study. To run it:",
-            f"python -m raysel.permute {place} --permutations 200",
-        ),
+    selection = (
+        "Stability selection (how often each feature is selected on random halves of the samples, with a bound on the "
+        "number of false selections) has not been run for this study. To run it:"
     )
-    for name, missing, command in kinds:
+    permutation = (
+        "The permutation test (how often a score as high is reached where labels mean nothing) has not been run for "
+        "this study. To run it:"
+    )
+    for name, missing, command in (
+        ("stability_selection", selection, f"python -m raysel.stability {place}"),
+        ("permutation_test", permutation, f"python -m raysel.permute {place} --permutations 200"),
+    ):
         made = getattr(result, name, None)
-        if made is None:
-            yield Command(command, missing)
-            continue
-        yield Text(sentences_of(made))
+        yield Command(command, missing) if made is None else Text(sentences_of(made))
 
 
 def sentences_of(made: Any) -> list[str]:

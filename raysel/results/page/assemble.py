@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 from raysel.config.yaml_text import dump_yaml
-from raysel.display.page.contents import Block, Command, Facts, Folded, Page, Remarks, Section, Table, Text
+from raysel.display.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text
 from raysel.display.page.render import render_page
 from raysel.display.style import short
 from raysel.files import write_result
@@ -66,12 +65,12 @@ def page_of(result: StudyResult) -> Page:
         If the study has not finished.
     """
     _ = result.refits  # raises if the study has not finished
-    preview = Preview.read(result.directory.preview, len(result.feature_names))
+    preview = Preview.read(result.directory.preview)
     sections = [
         data.asked(result, preview),
         answer.answer(result),
         answer.scores(result),
-        ranking.features(result, preview),
+        ranking.features(result),
         ranking.stability(result),
         ranking.disagreement(result),
         search.tried(result),
@@ -88,7 +87,9 @@ def page_of(result: StudyResult) -> Page:
         f"method {result.config['solver']['name']}"
     )
     started = time.strftime("%Y-%m-%d", time.gmtime(study.started))
-    footer = f"Written by raysel {__version__} from a study of {started} made by raysel {study.versions.get('raysel', '')}"
+    footer = (
+        f"Written by raysel {__version__} from a study of {started} made by raysel {study.versions.get('raysel', '')}"
+    )
     found = [section for section in sections if section is not None]
     return Page(short(result.name, 120), subtitle, found, f"{footer}.", tiles(result))
 
@@ -128,7 +129,10 @@ def cite(result: StudyResult) -> Section:
         f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
         f"{words.headline(result)}."
     )
-    blocks: list[Block] = [Text([text]), Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note")]
+    blocks: list[Block] = [
+        Text([text]),
+        Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note"),
+    ]
     if described["command"]:
         label = "To run the study again in its directory, which holds config.yaml and plan.json (the same folds):"
         blocks.append(Command(described["command"], label))

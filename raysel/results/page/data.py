@@ -15,6 +15,7 @@ from raysel.display.style import short
 from raysel.results import words
 from raysel.results.page.preview import Preview
 from raysel.results.result import StudyResult
+from raysel.study.mean_sample import read_mean_sample
 
 _MOST_CLASSES = 24
 _MOST_TASKS = 6
@@ -35,7 +36,7 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
     Section
         The section.
     """
-    pictures = list(_pictures(result, preview)) if preview and preview.mean else []
+    pictures = list(_pictures(result, preview))
     blocks: list[Block] = [Facts([*_data_facts(result, preview), *_study_facts(result)])]
     if pictures:
         blocks.append(Pictures(pictures))
@@ -49,25 +50,23 @@ def data_name(result: StudyResult) -> str:
     return dataset.get("source") or ", ".join(Path(path).name for path in paths if path) or result.name
 
 
-def mean_images(layout: Layout, preview: Preview | None) -> dict[str, FloatArray]:
+def mean_images(result: StudyResult) -> dict[str, FloatArray]:
     """Return the mean image of the samples by task, under an empty name if there is one task.
 
     Parameters
     ----------
-    layout : Layout
-        Layout of the features.
-    preview : Preview or None
-        Preview of the data.
+    result : StudyResult
+        Result of a study.
 
     Returns
     -------
     dict of str to ndarray of shape (height, width)
-        Empty if the samples are no matrices or there is no preview.
+        Empty if the samples are no matrices or the study's directory has no mean sample.
     """
-    if preview is None or not preview.mean:
+    mean = read_mean_sample(result.directory.mean_sample, len(result.feature_names))
+    if mean is None:
         return {}
-    mean = np.array(preview.mean)
-    return {name: mean[columns].reshape(shape) for name, columns, shape in matrices(layout)}
+    return {name: mean[columns].reshape(shape) for name, columns, shape in matrices(result.layout)}
 
 
 def matrices(layout: Layout) -> Iterator[tuple[str, slice, tuple[int, int]]]:
@@ -130,10 +129,10 @@ def _listed(items: Sequence[str], most: int = _MOST_CLASSES) -> str:
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
     study, d = result.stored.study, len(result.feature_names)
     yield "Data", f"{short(data_name(result), 120)}: {study.n_samples} samples x {d} features"
-    if preview:
+    if preview and preview.counts:
         counts = sorted(set(preview.counts))
         each = f"{counts[0]} samples each" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} samples each"
-        named = [f"{name} ({count})" for name, count in zip(preview.classes, preview.counts, strict=True)]
+        named = [f"{name} ({count})" for name, count in zip(preview.classes, preview.counts, strict=False)]
         what = "Labels" if preview.is_multilabel else "Classes"
         yield what, f"{len(named)}, {each}: {_listed(named)}"
         if preview.n_groups is not None:
@@ -159,8 +158,9 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     )
     repeats = f" ({cv['repeats']} repeats)" if cv.get("repeats", 1) > 1 and not cv.get("train_per_class") else ""
     final = "; a final model is fitted on all samples" if result.has_final else ""
-    yield "Validation", (
-        f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search{final}"
+    yield (
+        "Validation",
+        (f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search{final}"),
     )
     early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
     yield "Search", f"{search['method']}{early}, at most {result.stored.study.n_trials} trials; seed {config['seed']}"
@@ -187,23 +187,17 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
     from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
-    if preview is None:
-        return
-    layout, n = result.layout, result.stored.study.n_samples
-    shown = list(mean_images(layout, preview).items())[:_MOST_TASKS]
-    for i, (name, image) in enumerate(shown):
+    n = result.stored.study.n_samples
+    for i, (name, image) in enumerate(list(mean_images(result).items())[:_MOST_TASKS]):
         what = f"Mean of the samples of {short(name, 40)}" if name else f"Mean of all {n} samples"
         caption = f"{what}, before scaling."
-        rows = ((r, c, value) for (r, c), value in np.ndenumerate(image))
+        rows = ((*place, value) for place, value in np.ndenumerate(image))
         data = csv_download(f"mean-{i}.csv" if name else "mean.csv", ["row", "column", "mean"], rows)
         figure = figures.image_figure(image, ("row", "column"))
         yield Picture(inline_svg(figure, f"mean{i}", caption), caption, data, on_white=True)
-    if isinstance(layout, Modalities):
-        mean, low, high = (np.array(values) for values in (preview.mean, preview.minimum, preview.maximum))
-        names, parts = list(layout.slices()), list(layout.slices().values())
-        ranges = [np.array([reduce(values[p]) for p in parts]) for values, reduce in
-                  ((low, np.min), (mean, np.mean), (high, np.max))]
+    if preview and preview.ranges:
+        names, *ranges = zip(*preview.ranges, strict=True)
         caption = f"Values of each modality over all {n} samples, before scaling: smallest, mean and largest."
-        data = csv_download("ranges.csv", ["modality", "smallest", "mean", "largest"], zip(names, *ranges, strict=True))
-        figure = figures.range_figure(names, *ranges)
+        data = csv_download("ranges.csv", ["modality", "smallest", "mean", "largest"], preview.ranges)
+        figure = figures.range_figure(names, *map(np.array, ranges))
         yield Picture(inline_svg(figure, "ranges", caption), caption, data)

@@ -1,4 +1,4 @@
-"""Preview of a study's data: class counts, and mean and range of each feature, kept in the study's directory."""
+"""Preview of a study's data, kept in its directory: class counts, and the range of each modality."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from raysel.data.dataset import Dataset
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.layouts import Modalities
 from raysel.files import write_text_atomically
-
-#: Largest number of features whose means are kept.
-MOST_FEATURES = 200_000
-_DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What a report shows of the data themselves.
+    """What a report shows of the data beside the mean sample.
 
     Parameters
     ----------
@@ -31,17 +27,15 @@ class Preview:
         Whether a sample can have several labels.
     n_groups : int or None
         Number of groups of samples; None if there are no groups.
-    mean, minimum, maximum : list of float
-        Of each feature over all samples (of its task), to six digits; empty if there are too many features.
+    ranges : list of (str, float, float, float)
+        Name, smallest, mean and largest value of each modality; empty if there are none.
     """
 
     classes: list[str]
     counts: list[int]
     is_multilabel: bool
     n_groups: int | None
-    mean: list[float]
-    minimum: list[float]
-    maximum: list[float]
+    ranges: list[tuple[str, float, float, float]]
 
     @classmethod
     def of(cls, data: Dataset) -> Preview:
@@ -58,20 +52,17 @@ class Preview:
             Plain data.
         """
         counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
-        blocks = data.X.blocks if isinstance(data.X, TaskBlocks) else (data.X,)
-        kept = data.n_features <= MOST_FEATURES
-        mean, low, high = (
-            [float(f"{value:.{_DIGITS}g}") for block in blocks for value in reduce(block, axis=0)] if kept else []
-            for reduce in (np.mean, np.min, np.max)
-        )
+        ranges = []
+        if isinstance(data.layout, Modalities) and isinstance(data.X, np.ndarray):
+            for name, columns in data.layout.slices().items():
+                own = data.X[:, columns]
+                ranges.append((name, float(own.min()), float(own.mean()), float(own.max())))
         return cls(
             [str(name) for name in data.classes],
             counts.tolist(),
             data.is_multilabel,
             None if data.groups is None else len(np.unique(data.groups)),
-            mean,
-            low,
-            high,
+            ranges,
         )
 
     def write(self, path: Path) -> None:
@@ -79,26 +70,28 @@ class Preview:
         write_text_atomically(path, json.dumps(asdict(self)), durable=False)
 
     @classmethod
-    def read(cls, path: Path, n_features: int) -> Preview | None:
+    def read(cls, path: Path) -> Preview | None:
         """Read a preview.
 
         Parameters
         ----------
         path : Path
             The file.
-        n_features : int
-            Number of features of the study.
 
         Returns
         -------
         Preview or None
-            None if the file is missing, as in studies of earlier versions, or is not a preview of these features: the
-            report does without.
+            None if the file is missing, as in studies of earlier versions, or is not a preview: the report does
+            without.
         """
         try:
-            found = cls(**json.loads(path.read_text(encoding="utf-8")))
-            means = np.array([found.mean, found.minimum, found.maximum], dtype=np.float64)
-            is_whole = len(found.classes) == len(found.counts) and means.shape in ((3, n_features), (3, 0))
-        except (OSError, ValueError, TypeError, RecursionError):
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                [str(name) for name in raw["classes"]],
+                [int(count) for count in raw["counts"]],
+                bool(raw["is_multilabel"]),
+                None if raw["n_groups"] is None else int(raw["n_groups"]),
+                [(str(name), float(low), float(mean), float(high)) for name, low, mean, high in raw["ranges"]],
+            )
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
-        return found if is_whole and np.isfinite(means).all() else None

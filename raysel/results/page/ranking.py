@@ -11,26 +11,26 @@ from raysel.arrays import FloatArray
 from raysel.data.layouts import Modalities
 from raysel.display.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
 from raysel.display.style import short
+from raysel.errors import DataError
 from raysel.metrics.ranks import selection_ranks
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.results.words import modalities_in_words, redundancy_in_words, stability_in_words
+from raysel.results import picture_data
 from raysel.results.page.data import matrices, mean_images
-from raysel.results.page.preview import Preview
 from raysel.results.result import StudyResult
+from raysel.results.score_meaning import score_meaning
+from raysel.results.words import modalities_in_words, redundancy_in_words, stability_in_words
 
 _MOST_BARS, _MOST_ROWS, _MOST_TASKS, _MOST_RANKS = 24, 20, 6, 20
 _RANKING_BYTES = 400_000
 
 
-def features(result: StudyResult, preview: Preview | None) -> Section:
+def features(result: StudyResult) -> Section:
     """Return the section on the features that the final model selects.
 
     Parameters
     ----------
     result : StudyResult
         Result of a finished study.
-    preview : Preview or None
-        Preview of the data, for the mean image.
 
     Returns
     -------
@@ -47,13 +47,14 @@ def features(result: StudyResult, preview: Preview | None) -> Section:
         return Section("features", title, [Text([why])])
     ranking = result.ranking()
     empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
+    meaning = score_meaning(result.config["solver"]["name"])
     lead = (
-        f"{ranking.n_scored} of {ranking.n_features} features have a score above 0 in the final model; the "
+        f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have a score above 0 in the final model; the "
         f"{len(ranking.top())} best count as selected.{empty}"
     )
     blocks: list[Block] = [Text([lead])]
     if ranking.n_scored:
-        blocks += [_drawn(result, ranking, preview), _top_table(result, ranking)]
+        blocks += [_drawn(result, ranking), _top_table(result, ranking)]
     if line := modalities_in_words(result):
         blocks.append(Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note"))
     if line := redundancy_in_words(result):
@@ -61,19 +62,44 @@ def features(result: StudyResult, preview: Preview | None) -> Section:
     return Section("features", title, blocks)
 
 
-def _drawn(result: StudyResult, ranking: FeatureRanking, preview: Preview | None) -> Pictures:
-    pictures = list(_maps(result, ranking, preview)) or [_bars(ranking)]
+def _drawn(result: StudyResult, ranking: FeatureRanking) -> Pictures:
+    pictures = list(_maps(result, ranking)) or [_bars(ranking)]
     if isinstance(result.layout, Modalities):
         pictures.append(_modalities(ranking))
-    return Pictures(pictures)
+    return Pictures([*pictures, *_profile(result)])
 
 
-def _maps(result: StudyResult, ranking: FeatureRanking, preview: Preview | None) -> Iterator[Picture]:
+def _profile(result: StudyResult) -> Iterator[Picture]:
+    from raysel.display.figures.profile import plot_profile  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.page.figures import framed  # noqa: PLC0415
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    try:
+        found = picture_data.profile(result)
+    except DataError:  # the model file is damaged, or names a class that is not trusted
+        return
+    if not found or not found["features"]:
+        return
+    values, names, classes = found["coefficients"], found["features"], found["classes"]
+    n = min(len(names), _MOST_BARS)
+    caption = (
+        f"Coefficients of the {n} best features in the final model (of the scaled features) by class: + speaks for the "
+        "class, - against it."
+    )
+    width = float(np.clip(0.2 * len(values) + 2.6, 5.2, 7.0))
+    figure = framed(plot_profile, 0.24 * n + 1.1, values[:, :n], names[:n], classes, width=width)
+    rows = ([name, *own] for name, own in zip(names, values.T, strict=True))
+    heads = [str(c) for c in classes] if len(classes) == len(values) else ["coefficient"] * len(values)
+    data = csv_download("coefficients.csv", ["feature", *heads], rows)
+    yield Picture(inline_svg(figure, "profile", caption), caption, data, on_white=True)
+
+
+def _maps(result: StudyResult, ranking: FeatureRanking) -> Iterator[Picture]:
     """Yield the map of the scores and that of the folds' selections, for each task whose samples are matrices."""
     from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
-    images, axes = mean_images(result.layout, preview), ("row", "column")
+    images, axes = mean_images(result), ("row", "column")
     usable = np.where(ranking.constant, 0.0, ranking.scores)
     for i, (name, columns, shape) in enumerate(list(matrices(result.layout))[:_MOST_TASKS]):
         of, over = (f" of {short(name, 40)}" if name else ""), " over the mean image" if images else ""
@@ -129,7 +155,9 @@ def _modalities(ranking: FeatureRanking) -> Picture:
     figure = figures.part_figure(labels, chosen, folds, by_width, ranking.n_selected)
     names = [f"selected_{name}" for name in ranking.fold_names]
     rows = ([name, len(parts[name]), *values] for name, *values in zip(parts, chosen, by_width, *folds.T, strict=True))
-    data = csv_download("modalities.csv", ["modality", "features", "selected_final", "expected_at_random", *names], rows)
+    data = csv_download(
+        "modalities.csv", ["modality", "features", "selected_final", "expected_at_random", *names], rows
+    )
     return Picture(inline_svg(figure, "modalities", caption), caption, data)
 
 
@@ -156,8 +184,8 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
         row.append(f"{ranking.selection_count[i]} of {ranking.n_folds} folds")
         rows.append([*row, *(f"{values[place]:.3g}" for values in further.values())])
     caption = (
-        f"The {len(shown)} best features of the final model. Selected by: outer folds that have the feature among their "
-        f"best {ranking.n_selected}."
+        f"The {len(shown)} best features of the final model. Selected by: outer folds that have the feature among "
+        f"their best {ranking.n_selected}."
     )
     heads += [name.replace("_", " ") for name in further]
     return Table(caption, heads, rows, (1, 2) if part else (1,), download=data)
@@ -218,41 +246,17 @@ def _stability_picture(result: StudyResult) -> Iterator[Block]:
     from raysel.display.page.figures import framed  # noqa: PLC0415
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
-    curve = stability_curve(result)
-    if sum(np.isfinite(row[1]) for row in curve) < 2:
+    found = picture_data.stability_curve(result)
+    if np.isfinite(found["stability"]).sum() < 2:
         return
     caption = (
         f"Stability of the best N features over {len(result.outer)} overlapping outer folds by N, with the 95 % "
         "interval as published, which assumes independent samples; 0 is agreement by chance."
     )
-    sizes, values, lower, upper = zip(*curve, strict=True)
-    figure = framed(plot_stability, 3.3, sizes, values, lower=lower, upper=upper, chosen=result.default_top, width=5.4)
-    data = csv_download("stability.csv", ["n_features", "stability", "lower", "upper"], curve)
+    figure = framed(plot_stability, 3.3, width=5.4, **found)
+    columns = ["n_features", "stability", "lower", "upper"]
+    data = csv_download("stability.csv", columns, zip(*(found[name] for name in columns), strict=True))
     yield Picture(inline_svg(figure, "stability", caption), caption, data)
-
-
-def stability_curve(result: StudyResult) -> list[tuple[int, float, float, float]]:
-    """Return the stability of the best N features with its interval, for N up to four times the default.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study whose method ranks features.
-
-    Returns
-    -------
-    list of (int, float, float, float)
-        N, stability, lower and upper end.
-    """
-    if hasattr(result, "stability_curve"):
-        table = result.stability_curve()[["n_features", "stability", "lower", "upper"]]
-        return [(int(n), *map(float, row)) for n, *row in table.itertuples(index=False)]
-    d = len(result.feature_names)
-    most = max(min(d, 4 * result.default_top), 2)
-    sizes = {*np.geomspace(1, most, 25).round().astype(int).tolist()}
-    sizes |= {n for n in result.config["evaluation"].get("n_features") or () if n < d}
-    found = [(n, result.stability(n)) for n in sorted(sizes)]
-    return [(n, own.value, own.lower, own.upper) for n, own in found]
 
 
 def disagreement(result: StudyResult) -> Section | None:
@@ -307,12 +311,9 @@ def _disagreements(result: StudyResult, ranks: FloatArray, shown: Sequence[int],
         f"{len(ranks)} outer folds."
     )
     if always < len(best):
-        worst = best[np.argsort(-outside, kind="stable")][:3]
-        told = [
-            f"{short(result.feature_names[i], 40)} (on {int(outside[np.flatnonzero(best == i)[0]])} of {len(ranks)} folds)"
-            for i in worst
-            if (~(ranks[:, i] <= n)).any()
-        ]
+        order = np.argsort(-outside, kind="stable")[:3]
+        worst = zip(best[order], outside[order], strict=True)
+        told = [f"{short(result.feature_names[i], 40)} (on {left} of {len(ranks)} folds)" for i, left in worst if left]
         said.append(f"Most often not among the best {n}: {', '.join(told)}.")
     return said
 

@@ -12,6 +12,7 @@ from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
 from raysel.display.style import short
+from raysel.results import picture_data
 from raysel.results.result import StudyResult
 
 _MOST_ROWS, _MOST_FAILURES, _MOST_CURVES = 10, 5, 120
@@ -67,40 +68,27 @@ def _budget(result: StudyResult) -> Iterator[str]:
 
 
 def _surface(result: StudyResult) -> Iterator[Block]:
-    from raysel.display.figures.surface import TriedConfiguration, plot_surface, shown_parameters  # noqa: PLC0415
-    from raysel.display.page.figures import framed  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.surface import plot_surface  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.tried import distinct_values, shown_parameters, varying_parameters  # noqa: PLC0415
+    from raysel.display.page.figures import framed  # noqa: PLC0415
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
-    table, metric = result.trials(), result.metric
-    names = list(result.config["solver"].get("space", {}))
-    score = f"val_{metric}"
-    wins = Counter(refit.trial for refit in result.outer)
-    model = result.final.trial if result.has_final else ""
-    configurations = []
-    for row in table.to_dict("records"):
-        value = row.get(score)
-        known = value is not None and bool(np.isfinite(value))
-        params = {name: row.get(f"param_{name}") for name in names}
-        configurations.append(
-            TriedConfiguration(
-                params, float(value) if known else None, wins[row["trial"]], row["trial"] == model,
-                row["status"] == "stopped",
-            )
-        )  # fmt: skip
-    shown = shown_parameters(configurations)
+    configurations = picture_data.tried_configurations(result)
+    shown, names = shown_parameters(configurations), varying_parameters(configurations)
     if not shown or all(one.score is None for one in configurations):
         return
-    what = metric.replace("_", " ")
     best = ", the best over the other parameters" if len(names) > 2 else ""
     caption = (
-        f"Validation {what} by {' and '.join(short(name, 40) for name in shown)}{best}: mean over the inner and outer "
-        "folds, for display only. Each outer fold chooses its winner by its own inner folds, and the best validation "
-        "score is too high for new samples."
+        f"Validation {result.metric.replace('_', ' ')} by {' and '.join(short(name, 40) for name in shown)}{best}: "
+        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner folds, "
+        "and the best validation score is too high for new samples."
     )
-    height = float(np.clip(0.32 * len({repr(one.params[shown[-1]]) for one in configurations}) + 1.1, 3.1, 6.0))
-    figure = framed(plot_surface, height, configurations, metric=metric, width=5.6)
-    rows = ([*one.params.values(), one.score, one.n_winners, one.is_model] for one in configurations)
-    data = csv_download("tried.csv", [*names, score, "outer_folds_won", "final_model"], rows)
+    height = float(np.clip(0.32 * len(distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
+    figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)
+    rows = (
+        [*(one.params.get(name) for name in names), one.score, one.n_winners, one.is_model] for one in configurations
+    )
+    data = csv_download("tried.csv", [*names, f"val_{result.metric}", "outer_folds_won", "final_model"], rows)
     yield Picture(inline_svg(figure, "surface", caption), caption, data, on_white=len(shown) == 2)
 
 
