@@ -144,6 +144,6 @@ def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
         return []
     from rich.console import Console  # noqa: PLC0415 - needed only to print
 
-    from raysel.report.progress import ProgressLine  # noqa: PLC0415
+    from raysel.display.progress import ProgressLine  # noqa: PLC0415
 
     return [ProgressLine(Console(soft_wrap=True, highlight=False))]

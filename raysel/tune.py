@@ -16,11 +16,11 @@ from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
 from raysel.cli.reference import print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
+from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import check_resources, output_directory
-from raysel.report.progress import ProgressLine, counted
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory

@@ -25,7 +25,7 @@ LAYERS = {
     **dict.fromkeys(["solvers", "baselines"], 4),
     **dict.fromkeys(["cv", "ranking"], 5),
     **dict.fromkeys(["search", "tracking"], 6),
-    "report": 7,
+    "display": 7,
     "study": 8,
     "results": 9,
     "comparison": 10,
@@ -35,7 +35,7 @@ LAYERS = {
     **dict.fromkeys(["api", "comparison_run"], 14),
     "raysel": 15,  # the public names
     "cli": 16,
-    **dict.fromkeys(["tune", "select", "compare"], 17),
+    **dict.fromkeys(["tune", "select", "compare", "report"], 17),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {
@@ -43,7 +43,8 @@ ONLY_IN = {
     "mlflow": "raysel.tracking.mlflow_runs",
     "pydantic": "raysel.config",
     "yaml": "raysel.config",
-    "matplotlib": "raysel.report",
+    "matplotlib": "raysel.display",
+    "jinja2": "raysel.display",
     "pytest": "raysel.testing",
 }
 #: Parts whose every module has a test file of its own name.

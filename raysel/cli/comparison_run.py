@@ -16,9 +16,9 @@ from raysel.comparison_run.api import comparison_directory, prepare_comparison, 
 from raysel.comparison_run.course import state_of
 from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
+from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
 from raysel.execution.signals import was_terminated
-from raysel.report.progress import ProgressLine, counted, duration
 from raysel.study.cost import estimate_cost
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import comparison_status

@@ -12,7 +12,7 @@ from raysel.arrays import IntArray, LabelArray
 from raysel.base.capabilities import RECONSTRUCTED
 from raysel.base.registry import solver_capabilities
 from raysel.data.layouts import Modalities, Tensor
-from raysel.report.progress import counted, duration
+from raysel.display.progress import counted, duration
 from raysel.results.remarks import storage_remedy
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study

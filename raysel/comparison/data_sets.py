@@ -186,8 +186,8 @@ class JoinedComparison:
             write_result(folder / "ranks.md", self.markdown().encode()),
         ]
         if not found.reason:
-            from raysel.report.rank_figure import rank_figure  # noqa: PLC0415 - loads matplotlib
-            from raysel.report.ranking_figure import write_figure  # noqa: PLC0415
+            from raysel.display.figures.writing import write_figure  # noqa: PLC0415
+            from raysel.display.rank_figure import rank_figure  # noqa: PLC0415 - loads matplotlib
 
             joined_by = f"Bars join methods that do not differ by Nemenyi's test at {found.alpha:g}."
             figure = rank_figure(

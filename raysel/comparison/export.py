@@ -76,8 +76,8 @@ def make_folder(folder: str | Path) -> Path:
 
 
 def _write_figure(comparison: StoredComparison, folder: Path) -> list[Path]:
-    from raysel.report.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.report.ranking_figure import write_figure  # noqa: PLC0415
+    from raysel.display.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.writing import write_figure  # noqa: PLC0415
 
     rows = member_rows(comparison)
     pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)

@@ -14,12 +14,12 @@ from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, dump_config, load_comparison
+from raysel.display.progress import counted
 from raysel.errors import ConfigError, DirectoryError, RayselError, StudyError
 from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
 from raysel.launch import check_resources, make_executor
-from raysel.report.progress import counted
 from raysel.results.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy

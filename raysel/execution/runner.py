@@ -22,17 +22,20 @@ from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
-from raysel.errors import DataError, DirectoryError, StudyError
+from raysel.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
 from raysel.results.export import export_result
+from raysel.results.page.assemble import write_report
+from raysel.results.page.preview import Preview
 from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table
 from raysel.study.definition import Study
+from raysel.study.mean_sample import write_mean_sample
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
@@ -199,7 +202,9 @@ class _Course:
                     self._refit_winners(self._search(log), log)
                 log.enter_phase("writing the results")
                 result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
+                write_mean_sample(self._study.dataset, self._directory.mean_sample)
                 export_result(result, self._directory.ranking)
+                self._write_report(result, log)
                 log.record(end_record("finished", self._record.started, result))
             except BaseException as error:
                 status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -257,6 +262,17 @@ class _Course:
                 return
         if not self._is_native:
             save_model(model.without_method(), path)
+
+    def _write_report(self, result: StudyResult, log: StudyLog) -> None:
+        try:
+            Preview.of(self._study.dataset).write(self._directory.preview)
+            write_report(result)
+        except OSError as error:
+            raise StudyError(f"{self._directory.path} cannot be written: {error.strerror}.") from error
+        except RayselError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
+            log.message(f"report.html is not written: {type(error).__name__}: {error}")
 
     def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
         """Return the outer folds with their winners, except those whose refit is stored."""

@@ -17,6 +17,7 @@ from raysel.errors import StudyError
 from raysel.ranking.export import check_formats, write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import words
+from raysel.results.pictures import write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
 from raysel.results.trust import choose_top, trust_figures
@@ -52,8 +53,9 @@ def export_result(
     Returns
     -------
     list of Path
-        The written files: ranking.csv, ranking.parquet and ranking.png (only if the method ranks features and, by
-        default, there is a final model), model.skops (only if the model of that ranking was saved) and manifest.json.
+        The written files: ranking.csv and ranking.parquet (only if the method ranks features and, by default, there is
+        a final model), the pictures of `draw_pictures` as PNG, SVG and PDF, ``ranking.png`` first if there is a ranking,
+        model.skops (only if the model of that ranking was saved) and manifest.json.
 
     Raises
     ------
@@ -90,7 +92,7 @@ def _write_files(
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
-        written.append(_write_picture(result, folder, ranking))
+    written += write_pictures(result, folder, ranking)
     model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
     if model.exists():
         copied = folder / "model.skops"
@@ -118,22 +120,6 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
         if not target.exists():
             file.rename(target)
     return targets
-
-
-def _write_picture(result: StudyResult, folder: Path, ranking: FeatureRanking) -> Path:
-    from raysel.report.ranking_figure import ranking_figure, write_figure  # noqa: PLC0415 - loads matplotlib
-
-    figure = ranking_figure(
-        ranking,
-        result.layout,
-        name=result.name,
-        test_scores=result.test_scores,
-        metric=result.metric,
-        task_scores=result.task_scores,
-        answer=[words.headline(result), words.references_line(result)],
-        remarks=result.remarks(ranking.n_selected),
-    )
-    return write_figure(figure, folder / "ranking.png")
 
 
 def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:

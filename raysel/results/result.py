@@ -580,7 +580,7 @@ class StudyResult:
         matplotlib Axes
             The axes with the plot.
         """
-        from raysel.report.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
+        from raysel.display.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
 
         return plot_ranking(self.ranking(top), self.layout, ax)
 
@@ -597,7 +597,7 @@ class StudyResult:
         matplotlib Axes
             The axes with the plot.
         """
-        from raysel.report.plots import plot_convergence  # noqa: PLC0415
+        from raysel.display.plots import plot_convergence  # noqa: PLC0415
 
         final = self.stored.refits.get(FINAL)
         return plot_convergence(self.records, final.trial if final else None, ax)

@@ -83,9 +83,24 @@ class StudyDirectory:
         return self.path / "model.skops"
 
     @property
+    def mean_sample(self) -> Path:
+        """Mean of each feature over the samples, in NumPy's format; only if samples are images."""
+        return self.path / "mean_sample.npy"
+
+    @property
     def ranking(self) -> Path:
         """Folder of the exported result."""
         return self.path / "ranking"
+
+    @property
+    def preview(self) -> Path:
+        """Class counts and ranges of the modalities for the report, JSON."""
+        return self.path / "preview.json"
+
+    @property
+    def report(self) -> Path:
+        """Report, one HTML file."""
+        return self.path / "report.html"
 
     @property
     def incomplete(self) -> Path:

@@ -12,11 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from raysel.data.layouts import Matrix
+from raysel.display.figures.writing import write_figure
 from raysel.errors import StudyError
 from raysel.files import write_result
 from raysel.ranking.export import write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.ranking_figure import write_figure
 
 
 @pytest.fixture

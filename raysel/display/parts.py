@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,15 +11,44 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
+from raysel.arrays import FloatArray
 from raysel.data.layouts import SEPARATOR, Tasks, Tensor
+from raysel.display.bars import Bars
+from raysel.display.maps import Maps
+from raysel.display.style import BLUE, OUTLINE, short
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.bars import Bars
-from raysel.report.maps import Maps
-from raysel.report.style import BLUE, OUTLINE, short
 
 _TITLE = 0.48  # inches, as all sizes here: two lines
-_MAP = (3.3, 3.0)
+_MAP, _SMALL_MAP, _FEW_TASKS = (3.3, 3.0), (2.7, 2.4), 2
 _LEAST_BARS, _MOST_BARS = 8, 16
+
+
+def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
+    """Divide a number of features among tasks in proportion to their numbers of features, by largest remainders.
+
+    Parameters
+    ----------
+    n_selected : int
+        Number of features.
+    widths : mapping of str to int
+        Number of features of each task.
+
+    Returns
+    -------
+    dict of str to int
+        Shares whose sum is ``n_selected``, but at least 1 each.
+
+    Examples
+    --------
+    >>> shares(237, {"a": 1024, "b": 644, "c": 700})
+    {'a': 103, 'b': 64, 'c': 70}
+    """
+    exact = {name: n_selected * width / sum(widths.values()) for name, width in widths.items()}
+    found = {name: int(share) for name, share in exact.items()}
+    by_remainder = sorted(exact, key=lambda name: found[name] - exact[name])
+    for name in by_remainder[: n_selected - sum(found.values())]:
+        found[name] += 1
+    return {name: max(1, share) for name, share in found.items()}
 
 
 class TaskRow:
@@ -35,18 +65,32 @@ class TaskRow:
         Name of the task.
     fact : str, default=""
         Text for the line below the title, before the stability, e.g. the task's accuracy.
+    background : ndarray of shape (n_features,), optional
+        Mean sample of all tasks, drawn below maps in grey; none by default.
+    meaning : str, default=""
+        What the score is.
     """
 
-    def __init__(self, ranking: FeatureRanking, layout: Tasks, name: str, fact: str = "") -> None:
+    def __init__(
+        self,
+        ranking: FeatureRanking,
+        layout: Tasks,
+        name: str,
+        fact: str = "",
+        background: FloatArray | None = None,
+        meaning: str = "",
+    ) -> None:
         columns = np.arange(layout.n_features)[layout.slices()[name]]
-        share = ranking.n_selected * len(columns) / ranking.n_features
-        own = ranking.restrict_to(columns, max(1, round(share)))
+        own = ranking.restrict_to(columns, shares(ranking.n_selected, layout.widths())[name])
         names = tuple(feature.removeprefix(f"{name}{SEPARATOR}") for feature in own.feature_names)
         self._name, self._fact, self._ranking = name, fact, replace(own, feature_names=names)
         shape = layout.tasks[name]
         matrix = isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1
-        self._maps = Maps(Tensor(shape), _MAP) if matrix and isinstance(shape, tuple) else None
-        self._bars = Bars(self._ranking, _LEAST_BARS, _MOST_BARS)
+        below = background[columns] if background is not None else None
+        few = len(layout.tasks) <= _FEW_TASKS
+        size = _MAP if few else _SMALL_MAP
+        self._maps = Maps(Tensor(shape), size, below, meaning) if matrix and isinstance(shape, tuple) else None
+        self._bars = Bars(self._ranking, _LEAST_BARS, _MOST_BARS if few else _LEAST_BARS, meaning)
 
     @property
     def height(self) -> float:
@@ -136,7 +180,9 @@ class ModalityBars:
             np.concatenate(of_folds), at, s=22, facecolors="none", edgecolors="0.3", zorder=3, label="each outer fold"
         )
         by_width = [ranking.n_selected * len(f) / ranking.n_features for f in parts.values()]
-        axes.vlines(by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="by its width alone")
+        axes.vlines(
+            by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="a random choice, on average"
+        )
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(f"features among the top {ranking.n_selected}")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure, SubFigure
 
+from raysel.arrays import FloatArray
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
-from raysel.files import write_result
+from raysel.display.bars import Bars
+from raysel.display.maps import Maps
+from raysel.display.parts import ModalityBars, TaskRow
+from raysel.display.style import WARNING, mean_and_sd, short
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.bars import Bars
-from raysel.report.maps import Maps
-from raysel.report.parts import ModalityBars, TaskRow
-from raysel.report.style import WARNING, mean_and_sd, short
 
 _HEADER = 1.05  # inches, as all sizes here
 _FACT = 0.22  # height of a line below the title
@@ -25,6 +22,7 @@ _LINE = 0.2  # height of a line of a remark
 _LETTERS = 13  # letters of a remark per inch
 _WIDTH = 10.4
 _LEAST_WIDTH = 9.8
+_PAGE = 13.0  # height of the rows of tasks; with the header about that of A4 paper at this width
 
 
 def ranking_figure(
@@ -37,6 +35,8 @@ def ranking_figure(
     task_scores: Mapping[str, Sequence[float]] | None = None,
     answer: Sequence[str] = (),
     remarks: Sequence[str] = (),
+    background: FloatArray | None = None,
+    meaning: str = "",
 ) -> Figure:
     """Draw a ranking: two maps for matrix-shaped samples, bars for others.
 
@@ -63,6 +63,10 @@ def ranking_figure(
         Sentences on the score, written in the header; the mean of ``test_scores`` by default.
     remarks : sequence of str, default=()
         Limitations of the result, e.g. winners that did not converge, written in the header.
+    background : ndarray of shape (n_features,), optional
+        Mean sample, drawn below maps in grey; none by default.
+    meaning : str, default=""
+        What the score of the method is, for captions.
 
     Returns
     -------
@@ -70,19 +74,23 @@ def ranking_figure(
         Figure that is not registered with pyplot, so it need not be closed.
     """
     matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
-    maps = Maps(layout) if matrix and isinstance(layout, Tensor) else None
+    maps = Maps(layout, background=background, meaning=meaning) if matrix and isinstance(layout, Tensor) else None
     width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
+    rows: list[TaskRow] = []
+    if isinstance(layout, Tasks):
+        rows = _task_rows(ranking, layout, task_scores or {}, metric, background, meaning)
+        remarks = [*remarks, *_left_out(list(layout.tasks), len(rows))]
     facts, lines = _wrapped(answer, width), _wrapped(remarks, width)
     facts.append(_agreement(ranking, "" if facts else f"{metric.replace('_', ' ')} on unseen samples", test_scores))
     header = _HEADER + _FACT * (len(facts) - 1) + _LINE * len(lines)
     if maps:
         figure = _maps(ranking, maps, (width, maps.size[1] + header))
-    elif isinstance(layout, Tasks):
-        figure = _tasks(ranking, layout, task_scores or {}, metric, header)
+    elif rows:
+        figure = _tasks(rows, header)
     elif isinstance(layout, Modalities):
-        figure = _modalities(ranking, header)
+        figure = _modalities(ranking, header, meaning)
     else:
-        figure = _bars(ranking, header)
+        figure = _bars(ranking, header, meaning)
     _header(figure, ranking, name, facts, lines)
     return figure
 
@@ -104,26 +112,49 @@ def _maps(ranking: FeatureRanking, maps: Maps, size: tuple[float, float]) -> Fig
     return figure
 
 
-def _bars(ranking: FeatureRanking, header: float) -> Figure:
-    bars = Bars(ranking)
+def _bars(ranking: FeatureRanking, header: float, meaning: str) -> Figure:
+    bars = Bars(ranking, meaning=meaning)
     (area,) = _page([bars.height], header)
     bars.draw(area)
     return area.figure
 
 
-def _modalities(ranking: FeatureRanking, header: float) -> Figure:
-    bars, below = Bars(ranking), ModalityBars(ranking)
+def _modalities(ranking: FeatureRanking, header: float, meaning: str) -> Figure:
+    bars, below = Bars(ranking, meaning=meaning), ModalityBars(ranking)
     first, second = _page([bars.height, below.height], header)
     bars.draw(first)
     below.draw(second)
     return first.figure
 
 
-def _tasks(
-    ranking: FeatureRanking, layout: Tasks, scores: Mapping[str, Sequence[float]], metric: str, header: float
-) -> Figure:
-    facts = {name: f"{metric.replace('_', ' ')} {mean_and_sd(own)}" for name, own in scores.items()}
-    rows = [TaskRow(ranking, layout, name, facts.get(name, "")) for name in layout.tasks]
+def _task_rows(
+    ranking: FeatureRanking,
+    layout: Tasks,
+    scores: Mapping[str, Sequence[float]],
+    metric: str,
+    background: FloatArray | None,
+    meaning: str,
+) -> list[TaskRow]:
+    """Rows of the first tasks, as many as a page holds."""
+    rows: list[TaskRow] = []
+    for name in layout.tasks:
+        fact = f"{metric.replace('_', ' ')} {mean_and_sd(scores[name])}" if name in scores else ""
+        row = TaskRow(ranking, layout, name, fact, background, meaning)
+        if rows and sum(other.height for other in rows) + row.height > _PAGE:
+            break
+        rows.append(row)
+    return rows
+
+
+def _left_out(tasks: Sequence[str], n_shown: int) -> Iterator[str]:
+    """Say which tasks the page does not hold."""
+    if n_shown < len(tasks):
+        names = [short(name, 24) for name in tasks[n_shown:]]
+        told = ", ".join(names[:8]) + (f" and {len(names) - 8} others" if len(names) > 8 else "")
+        yield f"{n_shown} of {len(tasks)} tasks are shown; ranking.csv has all. Left out: {told}."
+
+
+def _tasks(rows: Sequence[TaskRow], header: float) -> Figure:
     areas = _page([row.height for row in rows], header)
     for row, area in zip(rows, areas, strict=True):
         row.draw(area, _WIDTH)
@@ -157,32 +188,3 @@ def _scored_in_words(ranking: FeatureRanking) -> str:
     folds = f"{least}" if least == most else f"{least} to {most}"
     chosen = f"top {ranking.n_selected} of {ranking.source}, {ranking.chosen_by}   ·   " if ranking.chosen_by else ""
     return f"{chosen}features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the outer folds' winners"
-
-
-def write_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as PNG or SVG; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Figure to write.
-    path : str or Path
-        Path of the file; its suffix is ``.png`` or ``.svg``.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
-    """
-    image = io.BytesIO()
-    if Path(path).suffix == ".svg":
-        with rc_context({"svg.hashsalt": "raysel"}):  # ids in the file are random otherwise
-            figure.savefig(image, format="svg", metadata={"Creator": "raysel", "Date": None})
-    else:
-        figure.savefig(image, format="png", dpi=150, metadata={"Software": "raysel"})
-    return write_result(path, image.getvalue())

@@ -11,10 +11,16 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.cv.records import TrialRecord, mean_curve
 from raysel.data.layouts import Layout, Tensor
+from raysel.display.style import BLUE, EMPTY, OUTLINE, short
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.style import BLUE, EMPTY, OUTLINE, short
 
 _MOST_BARS = 20
+
+
+def new_axes() -> Axes:
+    """Return new axes of a figure that pyplot shows."""
+    _, ax = plt.subplots(layout="constrained")
+    return ax
 
 
 def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None) -> Axes:
@@ -34,8 +40,7 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
     matplotlib Axes
         The axes with the plot.
     """
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+    ax = ax or new_axes()
     if isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1:
         scores = np.ma.array(ranking.scores, mask=ranking.constant | (ranking.scores <= 0)).reshape(layout.shape)
         image = ax.imshow(scores, cmap=plt.get_cmap("viridis").with_extremes(bad=EMPTY), interpolation="nearest")
@@ -74,8 +79,7 @@ def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, a
     matplotlib Axes
         The axes with the plot.
     """
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+    ax = ax or new_axes()
     ordered = sorted(records, key=lambda record: record.id == model)
     curves = [
         (record, mean_curve([t.objective_curve() for t in record.folds.values() if not t.error])) for record in ordered

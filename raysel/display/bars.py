@@ -9,10 +9,10 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import IntArray
+from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.style import BLUE, OUTLINE, fold_colours, label_folds, short
 
-_AROUND = 1.1  # inches: an axis with its labels, and a line above
+_AROUND = 1.25  # inches: an axis with its labels, and a line above
 
 
 class Bars:
@@ -26,9 +26,12 @@ class Bars:
         Smallest number of bars; otherwise there is one for each selected feature.
     most : int, default=40
         Largest number of bars.
+    meaning : str, default=""
+        What the score is.
     """
 
-    def __init__(self, ranking: FeatureRanking, least: int = 1, most: int = 40) -> None:
+    def __init__(self, ranking: FeatureRanking, least: int = 1, most: int = 40, meaning: str = "") -> None:
+        self._meaning = meaning
         self._ranking, self._shown = ranking, ranking.top(min(max(ranking.n_selected, least), most))
 
     @property
@@ -53,6 +56,8 @@ class Bars:
         scores_axes, ranks_axes = area.subplots(1, 2, sharey=True)
         scores_axes.set_ylim(len(shown) - 0.4, -0.6)
         _score_bars(ranking, shown, scores_axes)
+        below = f"\n{short(self._meaning, 66)}" if self._meaning else ""
+        scores_axes.set_xlabel(f"score of {ranking.source}{below}", parse_math=False)
         _fold_ranks(ranking, shown, ranks_axes)
         for axes in (scores_axes, ranks_axes):
             axes.grid(axis="x", color="0.92")
@@ -61,7 +66,7 @@ class Bars:
         colours, norm = fold_colours(ranking.n_folds)
         shrink = min(1.0, 3.5 / self.height)
         bar = area.colorbar(ScalarMappable(norm, colours), ax=ranks_axes, shrink=shrink, aspect=20, anchor=(0, 1))
-        label_folds(bar, ranking.n_folds)
+        label_folds(bar, ranking.n_folds, (self.height - _AROUND) * shrink)
 
 
 def _score_bars(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
@@ -71,7 +76,6 @@ def _score_bars(ranking: FeatureRanking, shown: IntArray, axes: Axes) -> None:
     axes.barh(places, ranking.scores[shown], color=shades, edgecolor="0.45", linewidth=0.6)
     names = [short(ranking.feature_names[i], 32) for i in shown]
     axes.set_yticks(places, names, parse_math=False)
-    axes.set_xlabel(f"score of {ranking.source}")
     if len(shown) < min(ranking.n_selected, ranking.n_scored):
         axes.set_title(f"the best {len(shown)} are shown", fontsize=10)
 

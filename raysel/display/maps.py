@@ -7,18 +7,20 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import Normalize
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import BoolArray, FloatArray
 from raysel.data.layouts import Tensor
+from raysel.display.style import EMPTY, OUTLINE, fold_colours, label_folds
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.report.style import EMPTY, OUTLINE, fold_colours, label_folds
 
 _LEFT, _RIGHT = 0.65, 1.10  # margins in inches, as all sizes here: axis labels, and colour bar with labels
-_BELOW, _ABOVE = 0.55, 0.40
+_BELOW, _ABOVE = 0.55, 0.62
 _LEAST = 2.2
+_DARKEST = 0.35  # grey of the mean image's darkest cell, so that the colours above it can be read
+_SCORES_ALPHA, _COUNTS_ALPHA = (0.25, 0.95), 0.8  # opacity above the mean image: of the lowest and the highest score
 
 
 class Maps:
@@ -30,11 +32,22 @@ class Maps:
         Layout of order 2.
     largest : (float, float), default=(4.1, 6.4)
         Largest width and height of a map in inches; stacked maps may be twice as wide.
+    background : ndarray of shape (n_features,), optional
+        Mean sample, drawn below the maps in grey; none by default.
+    meaning : str, default=""
+        What the score is.
     """
 
-    def __init__(self, layout: Tensor, largest: tuple[float, float] = (4.1, 6.4)) -> None:
+    def __init__(
+        self,
+        layout: Tensor,
+        largest: tuple[float, float] = (4.1, 6.4),
+        background: FloatArray | None = None,
+        meaning: str = "",
+    ) -> None:
         rows, columns = layout.shape
-        self._layout = layout
+        self._layout, self._meaning = layout, meaning
+        self._background = None if background is None else background.reshape(layout.shape)
         self._stacked = columns > 1.8 * rows
         scale = min((2.1 if self._stacked else 1.0) * largest[0] / columns, largest[1] / rows)
         self._width, self._height = max(scale * columns, _LEAST), max(scale * rows, _LEAST)
@@ -60,9 +73,11 @@ class Maps:
         layout = self._layout
         first = (0.0, self.size[1] / 2) if self._stacked else (0.0, 0.0)
         second = (0.0, 0.0) if self._stacked else (size[0] / 2, 0.0)
-        _score_map(ranking, layout, *self._axes(area, size, *first))
+        axes, bar = self._axes(area, size, *first)
+        _score_map(ranking, layout, axes, bar, self._background)
+        _title(axes, f"score of {ranking.source}", self._meaning)
         cell = min(self._width / layout.shape[1], self._height / layout.shape[0])
-        _selection_map(ranking, layout, *self._axes(area, size, *second), cell)
+        _selection_map(ranking, layout, *self._axes(area, size, *second), cell, self._background)
 
     def _axes(self, area: Figure | SubFigure, size: tuple[float, float], x: float, y: float) -> tuple[Axes, Axes]:
         boxes = [
@@ -77,33 +92,73 @@ class Maps:
         return axes, bar
 
 
-def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes) -> None:
+def _draw_background(background: FloatArray | None, axes: Axes) -> None:
+    """Draw the mean sample in greys, light enough that the colours above it can be read."""
+    if background is not None:
+        greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
+        axes.imshow(background, cmap=greys, aspect="auto", interpolation="nearest", label="mean image")
+
+
+def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, background: FloatArray | None) -> None:
+    _draw_background(background, axes)
     empty = ranking.constant | (ranking.scores <= 0)
     shown = ranking.scores[~empty]
     norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
     scores = np.ma.array(ranking.scores, mask=empty).reshape(layout.shape)
-    colours = colormaps["viridis"].with_extremes(bad=EMPTY)
+    clear = background is not None
+    shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
+    if clear:
+        shades[:, 3] = np.linspace(*_SCORES_ALPHA, len(shades))  # the better the cell, the less of the image is seen
+    colours = ListedColormap(shades).with_extremes(bad="none" if clear else EMPTY)
     image = axes.imshow(scores, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
     if ranking.constant.any():
         corners = _corners(ranking.constant.reshape(layout.shape))
         hatches = PolyCollection(list(corners), facecolor="none", edgecolor="0.65", hatch="////", linewidth=0)
         axes.add_collection(hatches, autolim=False)
-    axes.set_title(f"score of {ranking.source}", fontsize=11)
-    notes = ["grey: 0"] * bool((empty & ~ranking.constant).any()) + ["hatched: constant"] * bool(ranking.constant.any())
+    zero = "no colour: 0" if clear else "grey: 0"
+    notes = [zero] * bool((empty & ~ranking.constant).any()) + ["hatched: constant"] * bool(ranking.constant.any())
     Colorbar(bar, image, label=f"score ({', '.join(notes)})" if notes else "score")
 
 
-def _selection_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, cell: float) -> None:
+def _selection_map(
+    ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, cell: float, background: FloatArray | None
+) -> None:
     """Colour each cell by the number of outer folds that select it; ``cell`` is its side length in inches."""
+    _draw_background(background, axes)
     colours, norm = fold_colours(ranking.n_folds)
     count = ranking.selection_count.reshape(layout.shape)
-    image = axes.imshow(count, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
-    border = _border(ranking.selected.reshape(layout.shape))
+    if background is not None:
+        count = np.ma.array(count, mask=count == 0)
+    alpha = None if background is None else _COUNTS_ALPHA
+    image = axes.imshow(count, cmap=colours, norm=norm, alpha=alpha, aspect="auto", interpolation="nearest")
+    border = cell_border(ranking.selected.reshape(layout.shape))
     width = float(np.clip(72 * cell / 7, 0.4, 2.4))
     lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
     axes.add_collection(lines, autolim=False)
-    axes.set_title(f"top {ranking.n_selected} (outlined: of {ranking.source})", fontsize=11)
-    label_folds(Colorbar(bar, image), ranking.n_folds)
+    n_outlined = int(ranking.selected.sum())
+    below = (
+        f"outlined: of {ranking.source}" if n_outlined == ranking.n_selected else f"outlined: {n_outlined} with a score"
+    )
+    below += ", in grey: mean of all samples" if background is not None else ""
+    _title(axes, f"top {ranking.n_selected}", below)
+    label_folds(Colorbar(bar, image), ranking.n_folds, cell * layout.shape[0])
+
+
+def _title(axes: Axes, title: str, below: str) -> None:
+    """Write a title and, smaller, a line below it."""
+    axes.set_title(title, fontsize=11, pad=20 if below else 6)
+    if below:
+        axes.annotate(
+            below,
+            (0.5, 1.0),
+            (0, 5),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="center",
+            fontsize=8.5,
+            color="0.3",
+            parse_math=False,
+        )
 
 
 def _corners(cells: BoolArray) -> FloatArray:
@@ -113,7 +168,7 @@ def _corners(cells: BoolArray) -> FloatArray:
     return np.stack([column, row], axis=1)[:, None, :] + steps
 
 
-def _border(cells: BoolArray) -> FloatArray:
+def cell_border(cells: BoolArray) -> FloatArray:
     """End points (x, y) of the sides between chosen cells and others, shape (n_sides, 2, 2)."""
     padded = np.pad(cells, 1)
     row, column = np.nonzero(padded[:, 1:] != padded[:, :-1])

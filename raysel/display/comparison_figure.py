@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from raysel.arrays import FloatArray
-from raysel.report.style import WARNING, short, short_middle
+from raysel.display.placing import spread_out
+from raysel.display.style import WARNING, short, short_middle
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -192,39 +193,6 @@ def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[f
             ax.plot([edge, text + 0.015 * width], [at, at], color=colour, linestyle=dashes, clip_on=False)
         label = short_middle(member.label, _LONGEST)
         ax.text(text + 0.03 * width, at, label, fontsize=_SMALL, va="center", parse_math=False, clip_on=False)
-
-
-def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
-    """Move places as little as needed so that no two are nearer than ``least``, in the same order.
-
-    Parameters
-    ----------
-    wanted : ndarray of shape (n,)
-        Places between 0 and ``height``.
-    least : float
-        Smallest distance.
-    height : float
-        Largest place.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Places between 0 and ``height``, as far as they have room.
-    """
-    order = np.argsort(wanted, kind="stable")
-    # Places less the room that those below need must not fall: this is isotonic regression by pooling neighbours.
-    room = least * np.arange(len(wanted))
-    pools: list[list[float]] = []
-    for value in wanted[order] - room:
-        pools.append([float(value)])
-        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
-            last = pools.pop()
-            pools[-1] += last
-    found = np.concatenate([np.full(len(pool), np.mean(pool)) for pool in pools])
-    found = np.clip(found, 0.0, max(height - (room[-1] if len(room) else 0.0), 0.0)) + room
-    result = np.empty_like(found)
-    result[order] = found
-    return result
 
 
 def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], score: str, at: str) -> None:

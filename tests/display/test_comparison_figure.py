@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from raysel.report.comparison_figure import ShownMember, comparison_figure, spread_out
-from raysel.report.rank_figure import rank_figure
+from raysel.display.comparison_figure import ShownMember, comparison_figure
+from raysel.display.placing import spread_out
+from raysel.display.rank_figure import rank_figure
 from raysel.statistics.over_data_sets import compare_over_data_sets
 
 

@@ -1,0 +1,142 @@
+"""Figure of the stability of the selected features over their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+from numpy.typing import ArrayLike
+
+from raysel.display.placing import some_ticks
+from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, plain_legend, short
+
+
+def plot_stability(
+    n_features: Sequence[int],
+    stability: ArrayLike,
+    ax: Axes,
+    *,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    chance: ArrayLike | None = None,
+    chosen: int | None = None,
+) -> Axes:
+    """Draw the stability over the number of features with its interval and that of random selections.
+
+    Parameters
+    ----------
+    n_features : sequence of int
+        Numbers of features, increasing.
+    stability : array-like of shape (n_sizes,)
+        Stability at each number; NaN where it is undefined, which leaves a gap.
+    ax : matplotlib Axes
+        Axes to draw on.
+    lower, upper : array-like of shape (n_sizes,), optional
+        Ends of the interval; none by default.
+    chance : array-like of shape (n_sizes,) or (n_sizes, 2), optional
+        Stability of random selections: a value, or the ends of a range; none by default.
+    chosen : int, optional
+        Number of features of the final model, which is marked.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+    """
+    x, values = np.array(n_features, dtype=float), np.asarray(stability, dtype=float)
+    if len(x) > 1 and x[-1] > 12 * x[0]:
+        ax.set_xscale("log")
+    if lower is not None and upper is not None:
+        ends = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        if len(x) > 1:
+            ax.fill_between(x, *ends, color=BLUE, alpha=0.18, linewidth=0, label="95 % interval")
+        else:
+            ax.vlines(x, *ends, color=BLUE, alpha=0.5, linewidth=2, label="95 % interval")
+    if chance is not None:
+        random = np.asarray(chance, dtype=float)
+        if random.ndim == 2 and len(x) > 1:
+            ax.fill_between(
+                x,
+                random[:, 0],
+                random[:, 1],
+                facecolor="0.85",
+                edgecolor="0.6",
+                hatch="///",
+                linewidth=0,
+                label="random selections, 95 %",
+            )
+        elif random.ndim == 2:
+            ax.vlines(x, random[:, 0], random[:, 1], color="0.6", linewidth=6, label="random selections, 95 %")
+        else:
+            ax.plot(x, random, color="0.45", linestyle=":", marker="." if len(x) == 1 else "", label="chance")
+    ax.plot(x, values, color=BLUE, marker="o", markersize=5, linewidth=1.9, label="stability", zorder=4)
+    if chosen is not None:
+        ax.axvline(chosen, color=OUTLINE, linestyle="--", linewidth=1.2, label=f"N of the final model, {chosen}")
+    clean_axes(ax, "y")
+    ticks = some_ticks(list(n_features), ax)
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels([f"{n:d}" for n in ticks])
+    ax.set_ylim(top=max(1.02, ax.get_ylim()[1]))
+    ax.set_xlabel("N, number of best features that count as selected", fontsize=SMALL)
+    ax.set_ylabel("Nogueira's stability", fontsize=SMALL)
+    plain_legend(ax)
+    return ax
+
+
+def stability_figure(
+    n_features: Sequence[int],
+    stability: ArrayLike,
+    *,
+    name: str,
+    n_folds: int,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    chance: ArrayLike | None = None,
+    chosen: int | None = None,
+    remarks: Sequence[str] = (),
+) -> Figure:
+    """Draw the stability over the number of features with its interval and that of random selections.
+
+    Parameters
+    ----------
+    n_features : sequence of int
+        Numbers of features, increasing.
+    stability : array-like of shape (n_sizes,)
+        Stability at each number; NaN where it is undefined.
+    name : str
+        Name of the study, for the title.
+    n_folds : int
+        Number of outer folds.
+    lower, upper : array-like of shape (n_sizes,), optional
+        Ends of the interval; none by default.
+    chance : array-like of shape (n_sizes,) or (n_sizes, 2), optional
+        Stability of random selections: a value, or the ends of a range; none by default.
+    chosen : int, optional
+        Number of features of the final model, which is marked.
+    remarks : sequence of str, default=()
+        Limitations, written in the header.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Figure that is not registered with pyplot, so it need not be closed.
+
+    Examples
+    --------
+    >>> figure = stability_figure([4, 8], [0.5, 0.7], name="digits", n_folds=3, chosen=8)
+    >>> figure.axes[0].get_ylabel()
+    "Nogueira's stability"
+    """
+    agreement = f"agreement of the N best features of {n_folds} overlapping outer folds"
+    facts = [f"{agreement}: 1 is the same features in every fold, 0 the mean of random selections of as many"]
+    if not np.isfinite(np.asarray(stability, dtype=float)).any():
+        facts.append("undefined at every N: there is one outer fold, or every fold selects all or no features")
+    elif lower is not None:
+        facts.append("the interval assumes independent folds; these share training samples, so it is too narrow")
+    figure = headed_figure(7.2, 3.3, f"{short(name, 36)}: stability over the number of features", facts, remarks)
+    plot_stability(n_features, stability, figure.subplots(), lower=lower, upper=upper, chance=chance, chosen=chosen)
+    return figure

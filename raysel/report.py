@@ -1,0 +1,59 @@
+"""Command ``python -m raysel.report``, which writes the report of a finished study as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.api import open_study
+from raysel.errors import RayselError, UnfinishedStudyError
+from raysel.results.page.assemble import write_report
+from raysel.tracking.directory import newest_study
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments of the command; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if the file is written, 2 after an error.
+    """
+    arguments = _parser().parse_args(argv)
+    path = Path()
+    try:
+        path = Path(arguments.study) if arguments.study else newest_study(Path())
+        written = write_report(open_study(path), arguments.output)
+    except RayselError as error:
+        hint = ""
+        if isinstance(error, UnfinishedStudyError):
+            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
+        console = Console(stderr=True, soft_wrap=True)
+        console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
+        return 2
+    Console(soft_wrap=True, highlight=False).print(str(written), markup=False)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m raysel.report",
+        description="Write the report of a finished study: one HTML file that needs no network.",
+    )
+    parser.add_argument("study", nargs="?", metavar="STUDY_DIR", help="default: the newest study below this directory")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: STUDY_DIR/report.html)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

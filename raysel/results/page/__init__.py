@@ -1,0 +1,1 @@
+"""Report of a finished study: its sections, made of the study's result as plain data."""

@@ -1,0 +1,237 @@
+"""Sections of a report on the scores: the answer, the curve over N, optimism, confusion and error control."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
+from raysel.results import picture_data, words
+from raysel.results.result import StudyResult
+
+
+def answer(result: StudyResult) -> Section:
+    """Return the section with the answer: score, references and trust.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section
+        The section.
+    """
+    blocks: list[Block] = [Text(answer_sentences(result), "answer")]
+    if result.references:
+        rows = [[row.name, row.n_features, row.score, row.difference] for row in words.score_rows(result)]
+        caption = (
+            f"{result.metric.replace('_', ' ').capitalize()} on the test samples of the outer folds (mean ± SD over "
+            f"{len(result.outer)} folds) beside the references on the same folds; they choose nothing."
+        )
+        heads = ["", "features", "test score", "method minus reference"]
+        outer = [refit.fold for refit in result.outer]
+        scores = [["method", *result.test_scores], *([name, *r.scores] for name, r in result.references.items())]
+        data = csv_download("references.csv", ["name", *outer], scores)
+        blocks.append(Table(caption, heads, rows, (0,), (0,), data))
+    else:
+        blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
+    notes = [words.missing_references_sentence(result), words.interval_footnote(result)]
+    blocks.append(Text([note for note in notes if note], "note"))
+    return Section("answer", "The answer", blocks)
+
+
+def answer_sentences(result: StudyResult) -> list[str]:
+    """Return the answer in three sentences: the score, how it compares, and how far to trust the selection.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    first = words.headline(result)
+    said = [f"{first[0].upper()}{first[1:]}."]
+    verdicts = words.verdict_sentences(result)
+    if verdicts:
+        said.append(" ".join(verdicts))
+    elif result.references:
+        said.append(" ".join(words.reference_sentences(result)))
+    if result.ranks_features:
+        said.append(f"Stability {words.stability_in_words(result)}.")
+    else:
+        said.append("The method gives no scores of the features, and so no ranking.")
+    return said
+
+
+def scores(result: StudyResult) -> Section:
+    """Return the section on the score over the number of features, or its rows where there is no such choice.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section
+        The section.
+    """
+    from raysel.display.figures.score_curve import plot_score_curve, plot_score_rows  # noqa: PLC0415 - matplotlib
+    from raysel.display.page.figures import framed  # noqa: PLC0415
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    metric, outer = result.metric, result.outer
+    what = metric.replace("_", " ")
+    table = result.score_curves()
+    sizes = [int(n) for n in table["n_features"]]
+    names = [refit.fold for refit in outer]
+    if len(sizes) < 2:
+        rows: dict[str, Any] = {"test (unseen samples)": result.test_scores, "inner validation": result.inner_scores}
+        rows |= {f"test, {name}": own for name, own in result.task_scores.items()}
+        rows |= {words.reference_in_words(result, name): own.scores for name, own in result.references.items()}
+        figure = framed(plot_score_rows, 0.3 * len(rows) + 0.75, rows, metric=metric, width=5.4, xlabel=what)
+        of = "; test is the mean of the tasks" if result.task_scores else ""
+        caption = (
+            f"{what.capitalize()} of the outer folds' winners{of}: mean (bar), SD (line) and each outer fold (circle)."
+        )
+        data = csv_download("scores.csv", ["name", *names], ([name, *own] for name, own in rows.items()))
+        picture = Picture(inline_svg(figure, "scores", caption), caption, data)
+        return Section("scores", f"{what.capitalize()}", [picture])
+    found = picture_data.score_curves(result)
+    if result.stored.study.choose_n == "mean":
+        found["chosen"] = []
+    figure = framed(plot_score_curve, 3.8, width=5.8, **found)
+    caption = (
+        f"{what.capitalize()} of the outer folds' winners with their N best features: on the test samples (unseen by "
+        f"fit and choice) and on the inner validation samples, mean and SD over {len(outer)} outer folds."
+    )
+    if found["chosen"]:
+        caption += " Circled: each outer fold at the N that its inner scores choose, whose mean is the answer."
+    data = csv_download("scores.csv", list(table.columns), table.itertuples(index=False))
+    heads, cells = words.curve_rows(result)
+    listed = Table(f"Mean {what} ± SD over the outer folds; of references the mean.", heads, cells, ())
+    picture = Picture(inline_svg(figure, "scores", caption), caption, data)
+    title = f"{what.capitalize()} over the number of features"
+    return Section("scores", title, [picture, Folded("The figures as a table", [listed])])
+
+
+def optimism(result: StudyResult) -> Section:
+    """Return the section on resubstitution, best inner and honest score.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section
+        The section.
+    """
+    rows = words.optimism_rows(result)
+    caption = (
+        f"Mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds on ever more honest samples."
+    )
+    blocks: list[Block] = [Table(caption, ["score", "mean", "of which samples"], rows, (0, 2), (len(rows) - 1,))]
+    return Section("optimism", "How much the other scores flatter", blocks)
+
+
+def confusion(result: StudyResult) -> Section | None:
+    """Return the section on the errors by class or label; None if the study did not record them.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section or None
+        The section.
+    """
+    from raysel.display.figures.confusion import plot_confusion, plot_label_errors  # noqa: PLC0415 - matplotlib
+    from raysel.display.page.figures import framed  # noqa: PLC0415
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    found = picture_data.confusion(result)
+    if found is None:
+        return None
+    numbers, classes = np.asarray(found["counts"]), [str(name) for name in found["classes"]]
+    n, folds = len(classes), f"summed over the {len(result.outer)} outer folds"
+    if found["multilabel"]:
+        figure = framed(plot_label_errors, 0.22 * n + 0.9, numbers, classes, width=5.4)
+        caption = f"Test samples with each label that are found or missed, and false alarms, {folds}."
+        heads = ["label", "true_negatives", "false_positives", "false_negatives", "true_positives"]
+    else:
+        side = float(np.clip(0.36 * n + 1.2, 2.8, 6.4))
+        figure = framed(plot_confusion, side, numbers, classes, width=min(side + 1.0, 6.0))
+        caption = (
+            f"Number of test samples by true and predicted class, {folds}: {int(np.trace(numbers))} of "
+            f"{int(numbers.sum())} are right. The colour is the share of a true class."
+        )
+        heads = ["true", *classes]
+    data = csv_download("confusion.csv", heads, ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))
+    picture = Picture(inline_svg(figure, "confusion", caption), caption, data, on_white=not found["multilabel"])
+    title = "Which labels are found and missed" if found["multilabel"] else "Which classes are confused"
+    return Section("confusion", title, [picture])
+
+
+def error_control(result: StudyResult) -> Section | None:
+    """Return the section on false selections and chance: what was run, or the commands that run it.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section or None
+        The section.
+    """
+    return Section("errors", "Could it be chance?", list(_error_blocks(result)))
+
+
+def _error_blocks(result: StudyResult) -> Iterator[Block]:
+    place = shlex.quote(result.path.name or str(result.path))
+    selection = (
+        "Stability selection (how often each feature is selected on random halves of the samples, with a bound on the "
+        "number of false selections) has not been run for this study. To run it:"
+    )
+    permutation = (
+        "The permutation test (how often a score as high is reached where labels mean nothing) has not been run for "
+        "this study. To run it:"
+    )
+    for name, missing, command in (
+        ("stability_selection", selection, f"python -m raysel.stability {place}"),
+        ("permutation_test", permutation, f"python -m raysel.permute {place} --permutations 200"),
+    ):
+        made = getattr(result, name, None)
+        yield Command(command, missing) if made is None else Text(sentences_of(made))
+
+
+def sentences_of(made: Any) -> list[str]:
+    """Return what a stability selection or permutation test found as sentences.
+
+    Parameters
+    ----------
+    made : object
+        Result with a method or property ``sentences`` or a text as its ``str``.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+    """
+    told = getattr(made, "sentences", None)
+    told = told() if callable(told) else told
+    return [str(sentence) for sentence in told] if told else [str(made)]

@@ -1,0 +1,146 @@
+"""Report of a finished study as one HTML file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from raysel.config.yaml_text import dump_yaml
+from raysel.display.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text
+from raysel.display.page.render import render_page
+from raysel.display.style import short
+from raysel.files import write_result
+from raysel.results import words
+from raysel.results.export import manifest
+from raysel.results.page import answer, data, ranking, search
+from raysel.results.page.preview import Preview
+from raysel.results.result import StudyResult
+from raysel.version import __version__
+
+_LONGEST_REMARK = 600
+
+
+def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
+    """Write the report of a finished study as one HTML file that needs no network.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    path : str or Path, optional
+        File to write; by default ``report.html`` in the study's directory.
+
+    Returns
+    -------
+    Path
+        Path of the file.
+
+    Raises
+    ------
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If the file cannot be written.
+    """
+    html = render_page(page_of(result))
+    return write_result(result.directory.report if path is None else path, html.encode("utf-8", "replace"))
+
+
+def page_of(result: StudyResult) -> Page:
+    """Return the contents of a study's report.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Page
+        Plain data.
+
+    Raises
+    ------
+    UnfinishedStudyError
+        If the study has not finished.
+    """
+    _ = result.refits  # raises if the study has not finished
+    preview = Preview.read(result.directory.preview)
+    sections = [
+        data.asked(result, preview),
+        answer.answer(result),
+        answer.scores(result),
+        ranking.features(result),
+        ranking.stability(result),
+        ranking.disagreement(result),
+        search.tried(result),
+        search.convergence(result),
+        answer.optimism(result),
+        answer.confusion(result),
+        answer.error_control(result),
+        remarks(result),
+        cite(result),
+    ]
+    study = result.stored.study
+    subtitle = (
+        f"{short(data.data_name(result), 80)}: {study.n_samples} samples, {len(result.feature_names)} features; "
+        f"method {result.config['solver']['name']}"
+    )
+    started = time.strftime("%Y-%m-%d", time.gmtime(study.started))
+    footer = (
+        f"Written by raysel {__version__} from a study of {started} made by raysel {study.versions.get('raysel', '')}"
+    )
+    found = [section for section in sections if section is not None]
+    return Page(short(result.name, 120), subtitle, found, f"{footer}.", tiles(result))
+
+
+def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
+    """Return the figures at the top of the report: value, what it is, and a line below."""
+    metric, n_folds = result.metric.replace("_", " "), len(result.outer)
+    spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
+    found = [(f"{result.test_mean:.3f}", f"test {metric}", spread)]
+    if result.n_features:
+        chosen = result.n_features[result.final.fold] if result.has_final else result.default_top
+        whose = "of the final model" if result.has_final else "median of the outer folds"
+        found.append((str(chosen), f"of {len(result.feature_names)} features", whose))
+    if result.ranks_features:
+        stability = result.stability()
+        value = "undefined" if stability.reason else f"{stability.value:.2f}"
+        found.append((value, "stability", f"of the best {result.default_top} features"))
+    found.append((str(sum(result.n_trials.values())), "trials", result.config["search"]["method"]))
+    return found
+
+
+def remarks(result: StudyResult) -> Section:
+    """Return the section on the limitations of the result."""
+    found = result.remarks()
+    blocks: list[Block] = [Remarks([short(remark, _LONGEST_REMARK) for remark in found])]
+    if not found:
+        blocks = [Text(["Nothing failed, all fits of winners converged, and every fold selects features."])]
+    return Section("limitations", "Limitations", blocks)
+
+
+def cite(result: StudyResult) -> Section:
+    """Return the section on how to cite the result and how to run the study again."""
+    study, described = result.stored.study, manifest(result)
+    version = study.versions.get("raysel", __version__)
+    text = (
+        f"Features were ranked by the method {result.config['solver']['name']} as implemented in raysel {version}, "
+        f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
+        f"{words.headline(result)}."
+    )
+    blocks: list[Block] = [
+        Text([text]),
+        Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note"),
+    ]
+    if described["command"]:
+        label = "To run the study again in its directory, which holds config.yaml and plan.json (the same folds):"
+        blocks.append(Command(described["command"], label))
+    else:
+        blocks.append(Text(["A search that its time budget ended cannot be repeated exactly."], "note"))
+    versions = [[name, value] for name, value in sorted(study.versions.items())]
+    blocks += [
+        Folded("Versions", [Table("Versions that the study ran with.", ["library", "version"], versions, (0, 1))]),
+        Folded("Configuration (config.yaml)", [Command(dump_yaml(study.config))]),
+    ]
+    return Section("again", "How to cite and run it again", blocks)

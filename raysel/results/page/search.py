@@ -1,0 +1,190 @@
+"""Sections of a report on the search: what was tried, at which cost, and how the objective converged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from raysel.cv.plan import FINAL
+from raysel.cv.records import TrialRecord, mean_curve
+from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
+from raysel.display.progress import counted, duration
+from raysel.display.style import short
+from raysel.results import picture_data
+from raysel.results.result import StudyResult
+
+_MOST_ROWS, _MOST_FAILURES, _MOST_CURVES = 10, 5, 120
+_LONGEST = 48  # letters of a configuration
+
+
+def tried(result: StudyResult) -> Section:
+    """Return the section on the configurations that were tried and the budget.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section
+        The section.
+    """
+    blocks: list[Block] = [Text([" ".join(_budget(result))])]
+    blocks += [*_surface(result), _winners_table(result), _best_table(result)]
+    if failures := _failures(result):
+        blocks.append(Folded(f"Errors of the failed trials ({len(failures)} different)", [Remarks(failures)]))
+    return Section("tried", "What was tried", blocks)
+
+
+def _budget(result: StudyResult) -> Iterator[str]:
+    """Sentences on the number of trials by status, the time they took and convergence."""
+    counts, study, search = result.n_trials, result.stored.study, result.config["search"]
+    total, paths = sum(counts.values()), result.stored.paths
+    each = ", each on one outer fold" if any(record.fold for record in result.records) else ""
+    if paths:
+        sets = counted(result.stored.n_trials, "training set")
+        yield f"{counted(total, 'configuration')} by the search {search['method']}, solved along a path on {sets}."
+    else:
+        yield f"{counted(total, 'trial')}{each} by the search {search['method']}, of at most {study.n_trials} planned."
+    for status, what in (
+        ("null", "gave the zero solution"),
+        ("stopped", "stopped early, so that they cannot win"),
+        ("failed", "failed"),
+    ):
+        if counts[status]:
+            yield f"{counts[status]} {what}."
+    if result.cut:
+        yield "The time budget search.time_budget ended the search before all were made."
+    fits = [record.convergence() for record in result.records if record.status != "stopped"]
+    n_fits, n_converged = sum(found.n_fits for found in fits), sum(found.n_converged for found in fits)
+    if n_fits:
+        yield f"{n_converged} of {n_fits} inner fits that were not stopped reached the solver's tolerance."
+    seconds = sum(max(record.ended - record.started, 0.0) for record in paths or result.records)
+    if seconds > 0:
+        yield f"The trials took {duration(seconds)} in sum."
+
+
+def _surface(result: StudyResult) -> Iterator[Block]:
+    from raysel.display.figures.surface import plot_surface  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.tried import distinct_values, shown_parameters, varying_parameters  # noqa: PLC0415
+    from raysel.display.page.figures import framed  # noqa: PLC0415
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    configurations = picture_data.tried_configurations(result)
+    shown, names = shown_parameters(configurations), varying_parameters(configurations)
+    if not shown or all(one.score is None for one in configurations):
+        return
+    best = ", the best over the other parameters" if len(names) > 2 else ""
+    caption = (
+        f"Validation {result.metric.replace('_', ' ')} by {' and '.join(short(name, 40) for name in shown)}{best}: "
+        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner folds, "
+        "and the best validation score is too high for new samples."
+    )
+    height = float(np.clip(0.32 * len(distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
+    figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)
+    rows = (
+        [*(one.params.get(name) for name in names), one.score, one.n_winners, one.is_model] for one in configurations
+    )
+    data = csv_download("tried.csv", [*names, f"val_{result.metric}", "outer_folds_won", "final_model"], rows)
+    yield Picture(inline_svg(figure, "surface", caption), caption, data, on_white=len(shown) == 2)
+
+
+def _winners_table(result: StudyResult) -> Table:
+    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, bool(result.n_features)
+    rows = []
+    for refit in result.refits:
+        row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
+        row += [str(result.n_scored[refit.fold])] if ranked else []
+        row += [f"{refit.inner_score:.3f}", "" if refit.test_score is None else f"{refit.test_score:.3f}"]
+        rows.append([*row, {True: "yes", False: "no", None: "not recorded"}[refit.converged]])
+    heads = ["fold", "winner", *(["N"] if chooses else []), *(["features with a score"] if ranked else [])]
+    heads += [f"inner {metric}", f"test {metric}", "converged"]
+    caption = "The configuration that wins each outer fold"
+    caption += ", and the final model." if result.has_final else "."
+    if chooses:
+        caption += " N: number of best features chosen by the inner scores."
+    return Table(caption, heads, rows, (0, 1))
+
+
+def _best_table(result: StudyResult) -> Table:
+    table, score = result.trials(), f"val_{result.metric}"
+    names = {record.id: record.name for record in result.records}
+    adaptive = "outer_fold" in table
+    rows = []
+    for row in table.head(_MOST_ROWS).to_dict("records"):
+        cells = [short(names[row["trial"]], _LONGEST), *([str(row["outer_fold"])] if adaptive else []), row["status"]]
+        cells += [_number(row.get(score), ".3f"), _number(row.get("objective"), ".4g")]
+        cells.append(_number(row.get("converged"), ".0%"))
+        rows.append([*cells, *([] if result.stored.paths else [duration(max(row["seconds"], 0.0))])])
+    heads = ["configuration", *(["outer fold"] if adaptive else []), "status", f"validation {result.metric}"]
+    heads = [head.replace("_", " ") for head in [*heads, "objective", "inner fits converged"]]
+    heads += [] if result.stored.paths else ["time"]  # configurations of a path have no time of their own
+    columns = [column for column in table.columns if column != "error"]
+    data = csv_download("trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl")
+    caption = f"The {len(rows)} best of {len(table)} trials by mean validation score."
+    return Table(caption, heads, rows, tuple(range(3 if adaptive else 2)), download=data)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None or not np.isfinite(value) else format(value, form)
+
+
+def _failures(result: StudyResult) -> list[str]:
+    """The different errors of failed trials with their numbers, the most frequent first."""
+    errors = Counter(record.failure.strip().rpartition("\n")[2] for record in result.records if record.failure)
+    told = [f"{counted(n, 'trial')}: {short(error, 300)}" for error, n in errors.most_common(_MOST_FAILURES)]
+    more = len(errors) - len(told)
+    return [*told, *([f"{more} more in journal.jsonl"] if more > 0 else [])]
+
+
+def convergence(result: StudyResult) -> Section:
+    """Return the section on the objective of the configurations by iteration.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    Section
+        The section; a sentence if no objective was recorded.
+    """
+    model = result.final.trial if result.has_final else ""
+    curves = {record.id: curve for record in result.records if (curve := _objective(record))}
+    said = []
+    found = result.winner_convergence
+    if found.n_fits:
+        among = ", the final model among them" if result.has_final else ""
+        said.append(f"{found.n_converged} of {found.n_fits} winners{among} reached the solver's tolerance.")
+    title = "Convergence"
+    if not curves or max(map(len, curves.values())) < 2:
+        said.append("The method records its objective at the end of a fit only, or has none.")
+        return Section("convergence", title, [Text(said)])
+    return Section("convergence", title, [*([Text(said)] if said else []), _objective_picture(result, curves, model)])
+
+
+def _objective(record: TrialRecord) -> list[float]:
+    outer = [t.objective_curve() for name, t in record.folds.items() if not t.error and name != FINAL]
+    return mean_curve(outer or [t.objective_curve() for t in record.folds.values() if not t.error])
+
+
+def _objective_picture(result: StudyResult, curves: dict[str, list[float]], model: str) -> Picture:
+    from raysel.display.page.figures import objective_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    names = {record.id: record.name for record in result.records}
+    ids = sorted(curves)
+    kept = ids if len(ids) <= _MOST_CURVES else ids[:: -(-len(ids) // _MOST_CURVES)]
+    kept = [*(id_ for id_ in kept if id_ != model), *([model] if model in curves else [])]
+    some = f"{len(kept)} of {len(ids)} configurations" if len(kept) < len(ids) else f"{len(ids)} configurations"
+    caption = f"Objective of {some} by iteration, mean over the inner fits; a fit that has ended keeps its last value."
+    own = len(kept) - 1 if model in curves else None
+    label = f"final model's configuration: {short(names[model], _LONGEST)}" if own is not None else ""
+    figure = objective_figure([curves[id_] for id_ in kept], own, label)
+    rows = ((names[id_], i, value) for id_ in kept[::-1] for i, value in enumerate(curves[id_], start=1))
+    data = csv_download("objective.csv", ["configuration", "iteration", "objective"], rows, rest="traces.parquet")
+    return Picture(inline_svg(figure, "objective", caption), caption, data)

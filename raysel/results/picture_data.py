@@ -1,0 +1,198 @@
+"""Numbers that the pictures of a finished study show."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from raysel.arrays import FloatArray
+from raysel.cv.plan import FINAL
+from raysel.data.layouts import Tasks
+
+if TYPE_CHECKING:
+    from raysel.display.figures.tried import TriedConfiguration
+    from raysel.results.result import StudyResult
+
+_NATIVE_SIZES = 24  # numbers of features of the stability curve where the study lists none
+
+
+def score_curves(result: StudyResult) -> dict[str, Any]:
+    """Return the arguments of `plot_score_curve`: scores of each outer fold for each number of features.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    dict
+        ``n_features``, ``test``, ``inner``, ``metric``, ``references`` and ``chosen``.
+    """
+    outer = result.outer
+    inner = [refit.inner_curve for refit in outer]
+    names = list(dict.fromkeys(name for refit in outer for name in refit.references))
+    return {
+        "n_features": list(result.config["evaluation"].get("n_features") or ()),
+        "test": np.array([refit.test_scores for refit in outer]),
+        "inner": np.array(inner if all(inner) else [[refit.inner_score] for refit in outer]),
+        "metric": result.metric,
+        "references": {name: np.array([refit.references[name] for refit in outer]) for name in names},
+        "chosen": [refit.n_features for refit in outer if refit.n_features is not None],
+    }
+
+
+def stability_curve(result: StudyResult) -> dict[str, Any]:
+    """Return the arguments of `plot_stability`: the stability of the outer folds' best features by their number.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+
+    Returns
+    -------
+    dict
+        ``n_features``, ``stability``, ``lower``, ``upper``, ``chosen``.
+    """
+    d = len(result.feature_names)
+    sizes = list(result.config["evaluation"].get("n_features") or ())
+    if len(sizes) < 2:
+        sizes = np.unique(np.geomspace(1, d, _NATIVE_SIZES).round().astype(int)).tolist()
+    found = [result.stability(n) for n in sizes]
+    return {
+        "n_features": sizes,
+        "stability": [one.value for one in found],
+        "lower": [one.lower for one in found],
+        "upper": [one.upper for one in found],
+        "chosen": result.default_top if result.has_final else None,
+    }
+
+
+def tried_configurations(result: StudyResult) -> list[TriedConfiguration]:
+    """Return the configurations of the search with their mean validation scores over the outer folds.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    list of TriedConfiguration
+        In the order in which they ended. In an adaptive search the trials of a configuration on several outer folds
+        are one, with the mean score of those that have one.
+    """
+    from raysel.display.figures.tried import TriedConfiguration  # noqa: PLC0415 - loads matplotlib
+
+    rule = result.stored.study.choose_n
+    by_params: dict[str, list[Any]] = {}
+    for record in result.records:
+        by_params.setdefault(json.dumps(record.params, sort_keys=True), []).append(record)
+    wins = [refit.trial for refit in result.outer]
+    model = result.final.trial if result.has_final else None
+    found = []
+    for records in by_params.values():
+        traces = [(name, trace) for record in records for name, trace in record.folds.items()]
+        of_folds = [trace for name, trace in traces if name != FINAL] or [trace for _, trace in traces]
+        scores = [score for trace in of_folds if (score := trace.score(rule)) is not None]
+        found.append(
+            TriedConfiguration(
+                records[0].params,
+                float(np.mean(scores)) if scores else None,
+                n_winners=sum(wins.count(record.id) for record in records),
+                is_model=any(record.id == model for record in records),
+                stopped=all(record.status == "stopped" for record in records),
+            )
+        )
+    return found
+
+
+def confusion(result: StudyResult) -> dict[str, Any] | None:
+    """Return the arguments of `confusion_figure`: counts of the outer folds' test samples.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    dict or None
+        ``counts``, summed over the outer folds, ``classes`` and ``multilabel``; None if they were not recorded.
+    """
+    recorded = [refit.confusion for refit in result.outer]
+    if not recorded or not all(recorded):
+        return None
+    counts = np.sum(recorded, axis=0)
+    # In a table of labels every row counts all test samples; in one of classes all rows together do.
+    n_test = sum(refit.n_test for refit in result.outer)
+    multilabel = counts.shape != (len(counts), len(counts)) or bool(n_test and (counts.sum(axis=1) == n_test).all())
+    classes = getattr(result, "classes", None)
+    return {
+        "counts": counts,
+        "classes": list(range(len(counts)) if classes is None else classes),
+        "multilabel": multilabel and len(counts) > 1,
+    }
+
+
+def profile(result: StudyResult, top: int | None = None) -> dict[str, Any] | None:
+    """Return the arguments of `plot_profile`: coefficients of the final model's best features by class.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study with a ranking.
+    top : int, optional
+        Number of features; `StudyResult.default_top` by default.
+
+    Returns
+    -------
+    dict or None
+        ``coefficients`` of shape (n_rows, n_top), ``features`` and ``classes``, best feature first; None if the
+        method has no coefficient for each feature, or there is no model file.
+    """
+    if isinstance(result.layout, Tasks) or not result.directory.model.exists():
+        return None
+    found = linear_coefficients(result.model, len(result.feature_names))
+    if found is None:
+        return None
+    values, own = found
+    shown = result.ranking(top).top()
+    classes = getattr(result, "classes", None)
+    known = own if classes is None or len(classes) not in (len(own), len(values)) else classes
+    return {
+        "coefficients": values[:, shown],
+        "features": [result.feature_names[i] for i in shown],
+        "classes": list(known),
+    }
+
+
+def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
+    """Find the coefficients of the method in a fitted pipeline of a scaler, the method and further steps.
+
+    Parameters
+    ----------
+    model : Pipeline
+        Fitted pipeline.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    (ndarray of shape (n_rows, n_features), list) or None
+        Coefficients with one row for each class, or one for two classes, and the classes; None if there are none.
+    """
+    waiting: list[Any] = [model.steps[1][1]]
+    while waiting:
+        estimator = waiting.pop(0)
+        values = getattr(estimator, "coef_", None)
+        if isinstance(values, np.ndarray) and values.ndim <= 2 and values.shape[-1:] == (n_features,):
+            rows = values.reshape(-1, n_features)
+            return rows, list(getattr(estimator, "classes_", range(len(rows))))
+        fitted = [(name, part) for name, part in sorted(vars(estimator).items()) if name.endswith("_")]
+        waiting += [part for _, part in fitted if isinstance(part, BaseEstimator)]
+    return None

@@ -1,0 +1,152 @@
+"""Pictures of a finished study as files, and as plots on given axes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raysel.data.layouts import Tasks
+from raysel.errors import StudyError
+from raysel.results import picture_data, words
+from raysel.results.score_meaning import score_meaning
+from raysel.study.mean_sample import read_mean_sample
+
+if TYPE_CHECKING:
+    from raysel.ranking.feature_ranking import FeatureRanking
+    from raysel.results.result import StudyResult
+
+
+def draw_pictures(result: StudyResult, ranking: FeatureRanking | None) -> dict[str, Any]:
+    """Draw all pictures of a finished study.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    ranking : FeatureRanking or None
+        Ranking to draw; None if there is none.
+
+    Returns
+    -------
+    dict of str to matplotlib.figure.Figure
+        Figures by name: ``ranking`` and ``stability`` (only if there is a ranking), ``scores``, ``search`` (only if
+        several configurations were tried), ``confusion`` (only if it was recorded) and ``profile`` (only if the final
+        model has a coefficient for each feature).
+    """
+    from raysel.display.figures.confusion import confusion_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.profile import profile_figure  # noqa: PLC0415
+    from raysel.display.figures.score_curve import score_curve_figure  # noqa: PLC0415
+    from raysel.display.figures.stability import stability_figure  # noqa: PLC0415
+    from raysel.display.figures.surface import surface_figure  # noqa: PLC0415
+    from raysel.display.ranking_figure import ranking_figure  # noqa: PLC0415
+
+    name, n_folds, drawn = result.name, len(result.outer), {}
+    if ranking is not None:
+        drawn["ranking"] = ranking_figure(
+            ranking,
+            result.layout,
+            name=name,
+            test_scores=result.test_scores,
+            metric=result.metric,
+            task_scores=result.task_scores,
+            answer=[words.headline(result), words.references_line(result)],
+            remarks=result.remarks(ranking.n_selected),
+            background=read_mean_sample(result.directory.mean_sample, len(result.feature_names)),
+            meaning=score_meaning(result.config["solver"]["name"]),
+        )
+    parts = list(result.layout.tasks) if isinstance(result.layout, Tasks) else []
+    drawn["scores"] = score_curve_figure(**picture_data.score_curves(result), name=name, parts=parts)
+    if result.ranks_features:
+        drawn["stability"] = stability_figure(**picture_data.stability_curve(result), name=name, n_folds=n_folds)
+    tried = picture_data.tried_configurations(result)
+    if len(tried) > 1:
+        over = f"the inner folds of {n_folds} outer folds"
+        drawn["search"] = surface_figure(tried, name=name, over=over, metric=result.metric)
+    if counts := picture_data.confusion(result):
+        drawn["confusion"] = confusion_figure(**counts, name=name, n_folds=n_folds)
+    if ranking is not None and (linear := picture_data.profile(result, ranking.n_selected)):
+        drawn["profile"] = profile_figure(**linear, name=name, n_features=len(result.feature_names))
+    return drawn
+
+
+def write_pictures(result: StudyResult, folder: str | Path, ranking: FeatureRanking | None) -> list[Path]:
+    """Write all pictures of a finished study as PNG, SVG and PDF.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    folder : str or Path
+        Existing folder to write to.
+    ranking : FeatureRanking or None
+        Ranking to draw; None if there is none.
+
+    Returns
+    -------
+    list of Path
+        Paths of the files, each picture's PNG first.
+
+    Raises
+    ------
+    StudyError
+        If a file cannot be written.
+    """
+    from raysel.display.figures.writing import write_figures  # noqa: PLC0415 - loads matplotlib
+
+    drawn = draw_pictures(result, ranking)
+    return [path for name, figure in drawn.items() for path in write_figures(figure, folder, name)]
+
+
+def plot_scores(result: StudyResult, ax: Any = None) -> Any:
+    """Draw the scores of a study over the number of features, or as rows where there are not several."""
+    from raysel.display.figures.score_curve import plot_score_curve, plot_score_rows  # noqa: PLC0415
+    from raysel.display.plots import new_axes  # noqa: PLC0415
+
+    found = picture_data.score_curves(result)
+    if len(found["n_features"]) > 1:
+        return plot_score_curve(ax=ax or new_axes(), **found)
+    references = {name: values.mean(axis=1) for name, values in found["references"].items()}
+    rows = {"test (unseen samples)": found["test"].mean(axis=1), "inner validation": found["inner"].mean(axis=1)}
+    return plot_score_rows(rows | references, ax or new_axes(), metric=result.metric)
+
+
+def plot_stability(result: StudyResult, ax: Any = None) -> Any:
+    """Draw the stability of the outer folds' best features over their number."""
+    from raysel.display.figures.stability import plot_stability as draw  # noqa: PLC0415
+    from raysel.display.plots import new_axes  # noqa: PLC0415
+
+    return draw(ax=ax or new_axes(), **picture_data.stability_curve(result))
+
+
+def plot_search(result: StudyResult, ax: Any = None) -> Any:
+    """Draw the validation score over one or two hyperparameters."""
+    from raysel.display.figures.surface import plot_surface  # noqa: PLC0415
+    from raysel.display.plots import new_axes  # noqa: PLC0415
+
+    return plot_surface(picture_data.tried_configurations(result), ax or new_axes(), metric=result.metric)
+
+
+def plot_confusion(result: StudyResult, ax: Any = None) -> Any:
+    """Draw the confusion of the classes, or the errors of each label, on the outer folds' test samples."""
+    from raysel.display.figures.confusion import plot_confusion as draw  # noqa: PLC0415
+    from raysel.display.figures.confusion import plot_label_errors  # noqa: PLC0415
+    from raysel.display.plots import new_axes  # noqa: PLC0415
+
+    found = picture_data.confusion(result)
+    if found is None:
+        raise StudyError(f"the study {result.name} recorded no confusion: an earlier version of raysel ran it.")
+    chosen = plot_label_errors if found["multilabel"] else draw
+    return chosen(found["counts"], found["classes"], ax or new_axes())
+
+
+def plot_profile(result: StudyResult, top: int | None = None, ax: Any = None) -> Any:
+    """Draw the coefficients of the final model's best features by class."""
+    from raysel.display.figures.profile import plot_profile as draw  # noqa: PLC0415
+    from raysel.display.plots import new_axes  # noqa: PLC0415
+
+    found = picture_data.profile(result, top)
+    if found is None:
+        raise StudyError(
+            f"the final model of {result.name} has no coefficient for each feature; plot_profile needs a linear method."
+        )
+    return draw(ax=ax or new_axes(), **found)

@@ -1,0 +1,49 @@
+"""What the feature scores of each method are, in words for captions."""
+
+from __future__ import annotations
+
+_COEFFICIENTS = "norm of the feature's coefficients over the classes"
+#: By the method's registered name; the methods' documentation has the equations.
+_MEANINGS = {
+    "smr": "norm of the cell's coefficients over the classes",
+    "gbr": "norm of the cell's coefficients over the classes",
+    "smml": _COEFFICIENTS,
+    "linear_svm": _COEFFICIENTS,
+    "rfs": _COEFFICIENTS,
+    "mlls": _COEFFICIENTS,
+    "glspfs": f"{_COEFFICIENTS}, of z-scores",
+    "mtda": "norm of the feature's row of the weighted projection",
+    "dfs": "norm of the feature's row of the projection",
+    "random_ranking": "place in a random order",
+    "variance": "variance of the feature",
+    "information_gain": "information gain in bits",
+    "relieff": "(1 + W) / 2 with ReliefF's weight W",
+    "fisher_score": "Fisher's ratio of scatter between and within classes",
+    "t_test": "t statistic between classes",
+    "mrmr": "order of selection, the first selected the highest",
+}
+
+
+def score_meaning(method: str) -> str:
+    """Return what the feature scores of a method are, for a caption.
+
+    Parameters
+    ----------
+    method : str
+        Registered name of the method, or dotted name of a class. The class is not imported.
+
+    Returns
+    -------
+    str
+        Clause without a full stop.
+
+    Examples
+    --------
+    >>> score_meaning("variance")
+    'variance of the feature'
+    >>> score_meaning("sklearn.svm.LinearSVC")
+    'norm of coef_ over the classes, or feature_importances_ or scores_, of LinearSVC'
+    """
+    if "." in method:
+        return f"norm of coef_ over the classes, or feature_importances_ or scores_, of {method.rpartition('.')[2]}"
+    return _MEANINGS.get(method, f"score of the method {method}")
