@@ -47,7 +47,7 @@ def refitted(X, y, fold, evaluation=KNN, scaling="unit"):
 def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_set(digits, plan, scaling):
     X, y = digits
     fold = plan.folds[1]
-    record, model = refitted(X, y, fold, scaling=scaling)
+    record, _ = refitted(X, y, fold, scaling=scaling)
     expected = make_pipeline(make_scaler(scaling), solver()).fit(X[fold.train], y[fold.train])
     scaler, fitted = expected[0], expected[-1]
     assert record.feature_scores == fitted.scores_.tolist()

@@ -31,7 +31,9 @@ def test_it_selects_as_scikit_learn_does_by_the_same_scores():
         theirs = SelectKBest(k=n).fit(X, y)
         np.testing.assert_array_equal(ours.get_support(), theirs.get_support())
         np.testing.assert_array_equal(ours.transform(X), theirs.transform(X))
-        np.testing.assert_array_equal(ours.inverse_transform(ours.transform(X)), theirs.inverse_transform(theirs.transform(X)))
+        np.testing.assert_array_equal(
+            ours.inverse_transform(ours.transform(X)), theirs.inverse_transform(theirs.transform(X))
+        )
 
 
 def test_constant_features_and_those_without_a_score_are_never_selected():
