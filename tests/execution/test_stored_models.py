@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
+from small_studies import NoUpload
 
 import raysel
 from raysel.config import config_from_dict
@@ -28,16 +29,6 @@ RULES = ("one_se", "best", "mean")
 KNN = {"classifier": "knn", "n_features": [1, 2, 4], "n_neighbors": 1}
 NATIVE = {"classifier": "native"}
 SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.01, 0.1]}}
-
-
-class NoUpload:
-    """Upload of a study whose journal stays here."""
-
-    def __init__(self, directory):
-        self.directory = directory
-
-    def finish(self, patience=0.0):
-        return {}
 
 
 def run(raw, path, stored=None):
