@@ -181,7 +181,8 @@ class FeaturePipeline(TransformerMixin, Pipeline):
             The fitted pipeline.
         """
         self._pin()
-        vars(self).pop("_feature_names", None)
+        if "_feature_names" in vars(self):
+            del self.feature_names_in_
         super().fit(_contiguous(X) if has_names(X) else X, y, **params)
         names = column_names(X)
         if names and all(isinstance(name, str) for name in names):  # scikit-learn ignores other names
