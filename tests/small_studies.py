@@ -17,6 +17,7 @@ from raysel.study.definition import Study
 from raysel.testing import studies
 from raysel.testing.studies import Refit, compute, timeless
 from raysel.testing.studies import study_log as quiet_log
+from raysel.tracking.directory import StudyDirectory
 
 __all__ = ["Refit", "compute", "quiet_log", "timeless"]  # the rest is defined here
 
@@ -39,6 +40,17 @@ class CommandRun:
     out: str
     err: str
     study: Path
+
+
+class NoUpload:
+    """Upload of a study whose journal stays where it is: runs without MLflow."""
+
+    def __init__(self, directory: StudyDirectory) -> None:
+        self.directory = directory
+
+    def finish(self, patience: float = 0.0) -> dict[str, Any]:
+        """Nothing is left to do."""
+        return {}
 
 
 def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None) -> None:

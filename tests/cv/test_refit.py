@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+from raysel.cv.model.selector import RankedSelector
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
 from raysel.cv.refit import refit_winner
@@ -47,7 +48,7 @@ def refitted(X, y, fold, evaluation=KNN, scaling="unit"):
 def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_set(digits, plan, scaling):
     X, y = digits
     fold = plan.folds[1]
-    record, model = refitted(X, y, fold, scaling=scaling)
+    record, _ = refitted(X, y, fold, scaling=scaling)
     expected = make_pipeline(make_scaler(scaling), solver()).fit(X[fold.train], y[fold.train])
     scaler, fitted = expected[0], expected[-1]
     assert record.feature_scores == fitted.scores_.tolist()
@@ -87,6 +88,36 @@ def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, 
             for name, value in fitted.items():
                 assert np.array_equal(value, getattr(two, name)), name
         assert np.array_equal(model.predict(X), other.predict(X))
+
+
+def test_a_feature_that_is_constant_before_scaling_is_never_selected(digits, plan):
+    """Rows of unit length make a constant pixel vary with the norm of the image, and then it has a score."""
+    X, y = digits
+    X = X.copy()
+    X[:, 0] = 16.0
+    fold = plan.folds[0]
+    record, model = refitted(X, y, fold, Evaluation("knn", (5, 64)), "row_unit")
+    assert model.method.scores_[0] > 0
+    constant = np.ptp(X[fold.train], axis=0) == 0
+    assert constant[0]
+    assert record.feature_scores == np.where(constant, 0.0, model.method.scores_).tolist()
+    whole = RankedSelector.of(model.method, constant, 64)
+    assert not (whole.get_support() & constant).any()
+    assert record.n_features == 64
+    np.testing.assert_array_equal(model.selector.get_support(), whole.get_support())
+
+
+def test_the_recorded_counts_and_training_scores_are_those_of_the_predictions(digits, plan):
+    X, y = digits
+    for fold in plan.folds:
+        record, model = refitted(X, y, fold, Evaluation("knn", (5, 20), 3))
+        predicted = model.predict(X[fold.test])
+        assert np.array(record.confusion).sum() == len(fold.test)
+        for i, j in np.ndindex(3, 3) if len(fold.test) else ():
+            assert record.confusion[i][j] == np.sum((y[fold.test] == i) & (predicted == j))
+        assert record.training_scores[1] == np.mean(model.predict(X[fold.train]) == y[fold.train])
+        nearest, _ = refitted(X, y, fold, Evaluation("knn", (5, 20), 1))
+        assert nearest.training_scores[1] == 1.0  # each sample is its own neighbour
 
 
 def test_the_final_fold_trains_on_everything_and_has_no_test_score(digits, plan):

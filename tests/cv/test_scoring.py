@@ -61,6 +61,16 @@ def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
 
 
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
+def test_a_constant_feature_is_not_selected_whatever_its_score(sets, name):
+    scores = np.arange(12.0, 0.0, -1.0)
+    constant = np.isin(np.arange(12), (0, 3))
+    evaluation = Evaluation(name, (1, 4, 12))
+    found = evaluation.scorer(*sets, 7, constant)(SimpleNamespace(scores_=scores))
+    unscored = evaluation.scorer(*sets, 7)(SimpleNamespace(scores_=np.where(constant, 0.0, scores)))
+    np.testing.assert_array_equal(found, unscored)
+
+
+@pytest.mark.parametrize("name", ["knn", "linear_svm"])
 def test_without_a_scored_feature_the_most_frequent_class_is_predicted(sets, name):
     X, y, X_test, y_test = sets
     found = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))

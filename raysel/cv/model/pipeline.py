@@ -26,6 +26,11 @@ def _last_has(name: str) -> Callable[[FeaturePipeline], bool]:
     return has
 
 
+def _contiguous(X: Any) -> Any:
+    """A table as an array in C order, in which scikit-learn's sums have the same last bits as those of an array."""
+    return np.ascontiguousarray(np.asarray(X))
+
+
 class FeaturePipeline(TransformerMixin, Pipeline):
     """Pipeline of a scaler, a selector of the best features and a classifier, the model of a study.
 
@@ -89,9 +94,8 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         pipeline = cls(list(steps))
         pipeline._pin()
         if len(feature_names):
-            pipeline._name(
-                np.array(feature_names, dtype=np.str_)
-            )  # in a file an array of objects takes 200 bytes a name
+            # Of text, because in a file an array of objects takes 200 bytes a name.
+            pipeline._name(np.array(feature_names, dtype=np.str_))
         return pipeline
 
     def _pin(self) -> None:
@@ -157,7 +161,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         if not has_names(X):
             return X
         validate_data(self, X, reset=False, skip_check_array=True)
-        return np.asarray(X)
+        return _contiguous(X)
 
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the steps one after the other.
@@ -177,8 +181,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
             The fitted pipeline.
         """
         self._pin()
-        vars(self).pop("_feature_names", None)
-        super().fit(np.asarray(X) if has_names(X) else X, y, **params)
+        if "_feature_names" in vars(self):
+            del self.feature_names_in_
+        super().fit(_contiguous(X) if has_names(X) else X, y, **params)
         names = column_names(X)
         if names and all(isinstance(name, str) for name in names):  # scikit-learn ignores other names
             self._name(np.array(names, dtype=np.str_))

@@ -54,8 +54,7 @@ def column_names(X: Any) -> list[Any]:
 class ScoredSelector(SelectorMixin, BaseEstimator):
     """Base class of selectors that hold a score for each feature and select the best ones.
 
-    Columns are selected as they are, so that samples may hold NaN, e.g. outside the columns of their task. Columns of
-    an array are taken by their position; those of a table must be ``feature_names_in_`` if that is known.
+    Columns of an array are taken by their position; those of a table must be ``feature_names_in_`` if that is known.
 
     Attributes
     ----------
@@ -115,7 +114,8 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
         if has_names(X):
             return super().transform(X)
         # Not by scikit-learn's validate_data, which warns of an array where names are known.
-        values = check_array(X, dtype=None, accept_sparse="csr", ensure_all_finite=False)
+        finite = not get_tags(self).input_tags.allow_nan
+        values = check_array(X, dtype=None, accept_sparse="csr", ensure_all_finite=finite)
         self._check_width(values.shape[1])
         return values[:, support]
 
@@ -255,7 +255,7 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             tags.target_tags.multi_output = own.target_tags.multi_output
             tags.classifier_tags = own.classifier_tags
             tags.input_tags.positive_only = own.input_tags.positive_only
-            tags.input_tags.allow_nan = own.input_tags.allow_nan  # a fitted one selects columns that hold NaN
+            tags.input_tags.allow_nan = own.input_tags.allow_nan
         return tags
 
 

@@ -1,0 +1,214 @@
+"""The models that a study stores are those that it scored: read back, each has the recorded figures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
+from small_studies import NoUpload
+
+import raysel
+from raysel.config import config_from_dict
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Modalities, Tensor
+from raysel.data.task_blocks import TaskBlocks
+from raysel.errors import ConfigError
+from raysel.execution import runner
+from raysel.execution.serial import SerialExecutor
+from raysel.metrics.classification import classification_metric
+from raysel.study.definition import Study
+from raysel.study.stored import StoredStudy
+from raysel.tracking.journal import read_journal
+
+RULES = ("one_se", "best", "mean")
+KNN = {"classifier": "knn", "n_features": [1, 2, 4], "n_neighbors": 1}
+NATIVE = {"classifier": "native"}
+SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.01, 0.1]}}
+
+
+def run(raw, path, stored=None):
+    study = Study.prepare(config_from_dict(raw), plan=stored and stored.directory.plan)
+    if stored:
+        return study, runner.resume(study, stored, SerialExecutor(study), (), NoUpload)
+    return study, runner.run(study, Path(path), SerialExecutor(study), (), NoUpload)
+
+
+def blobs(folder, name, layout, n_labels=None):
+    """Whole numbers in a few columns, which tie often; the first is constant."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.integers(0, 6, (60, 8)) + 3.0 * (y[:, None] == np.arange(8) % 4)
+    X[:, 0] = 5
+    if n_labels:
+        y = (X[:, 1 : 1 + n_labels] + rng.random((60, n_labels)) > 4).astype(int)
+    path = folder / f"{name}.arrow"
+    save_dataset(Dataset(X, y, layout, name), path)
+    return str(path)
+
+
+def small(kind, folder):
+    """Configuration of a small study of each kind."""
+    table = Tensor((8,))
+    if kind == "matrix knn":
+        X, y = raysel.load_dataset("digits").X[:80], raysel.load_dataset("digits").y[:80]
+        np.savez(folder / "few.npz", X=X.reshape(-1, 8, 8), y=y % 4)
+        part = {"dataset": {"path": str(folder / "few.npz")}, "solver": {"name": "smr", "params": {"max_iter": 4}}}
+        return {**part, "evaluation": {**KNN, "n_features": [3, 9, 60], "report": ["macro_f1"]}}
+    if kind == "table linear_svm":
+        data, evaluation = blobs(folder, "table", table), {"classifier": "linear_svm", "n_features": [1, 2, 4]}
+        return {"dataset": {"path": data, "scaling": "zscore"}, "solver": SMML, "evaluation": evaluation}
+    if kind == "modalities native":
+        data = blobs(folder, "modalities", Modalities({"a": 3, "b": 5}))
+        scaled = {"path": data, "scaling": "zscore_sqrt_width"}
+        return {"dataset": scaled, "solver": SMML, "evaluation": {**NATIVE, "metric": "balanced_accuracy"}}
+    if kind == "tasks native":
+        tasks = [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}]
+        solver = {"name": "mtda", "space": {"shrinkage": [0.0, 0.5]}}
+        return {"dataset": {"tasks": tasks}, "solver": solver, "evaluation": NATIVE}
+    data = blobs(folder, "labels", table, n_labels=3)
+    evaluation = {**KNN, "metric": "macro_f1", "n_neighbors": 3}
+    if kind == "multi-label linear_svm":
+        evaluation = {"classifier": "linear_svm", "n_features": [2, 4], "metric": "mean_average_precision"}
+    return {"dataset": {"path": data}, "solver": SMML, "evaluation": evaluation}
+
+
+def scores_of(study, model, X, y):
+    """Metric of a model's predictions by task, recomputed from the file alone."""
+    name = study.config.evaluation.metric
+    metric = classification_metric(name)
+    tasks = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=int)
+    if name == "mean_average_precision":
+        return [metric(y, model.decision_function(X))]
+    return [metric(y[tasks == task], model.predict(X)[tasks == task]) for task in np.unique(tasks)]
+
+
+def require_models_are_those_scored(study, result):
+    data = study.dataset
+    assert sorted(path.name for path in (result.path / "folds").glob("*.skops")) == sorted(
+        f"{fold.name}.skops" for fold in study.plan.outer
+    )
+    sizes = study.evaluation.n_features
+    summed = 0
+    for fold in study.plan.folds:
+        refit = next(refit for refit in result.refits if refit.fold == fold.name)
+        model = raysel.load_model(result.path / "folds" / f"{fold.name}.skops") if len(fold.test) else result.model
+        own = slice(None) if refit.n_features is None else [sizes.index(refit.n_features)]
+        X, y = data.X[fold.test], data.y[fold.test]
+        if len(fold.test):
+            assert scores_of(study, model, X, y) == np.array(refit.test_scores)[own].tolist()
+            if refit.position is not None:
+                assert scores_of(study, model, X, y) == [refit.test_score]
+            if study.config.evaluation.metric == "accuracy" and not isinstance(X, TaskBlocks):
+                assert model.score(X, y) == np.array(refit.test_scores)[own][0]
+            predicted = model.predict(X)
+            if y.ndim == 2:
+                assert refit.confusion == [m.ravel().tolist() for m in multilabel_confusion_matrix(y, predicted)]
+            else:
+                assert refit.confusion == confusion_matrix(y, predicted, labels=data.classes).tolist()
+            summed = summed + np.array(refit.confusion)
+        on_itself = scores_of(study, model, data.X[fold.train], data.y[fold.train])
+        assert on_itself == np.array(refit.training_scores)[own].tolist()
+        assert len(refit.training_scores) == (len(sizes) or len(study.evaluation.tasks) or 1)
+
+        # What transform selects is what the fold's table shows.
+        assert model.feature_names_in_.tolist() == list(data.feature_names)
+        table = pd.read_csv(result.directory.fold_table(fold.name))
+        n = refit.n_features or result.default_top
+        shown = table[(table["rank"] <= n) & (table.score > 0)].feature
+        assert set(model.get_feature_names_out()) == set(shown)
+        chosen = np.isin(data.feature_names, list(shown))
+        scaled = model.named_steps["scaler"].transform(data.X)
+        scaled = scaled.dense() if isinstance(scaled, TaskBlocks) else scaled
+        np.testing.assert_array_equal(model.transform(data.X), scaled[:, chosen])
+        assert model.method.scores_.shape == (data.n_features,)
+    np.testing.assert_array_equal(result.confusion, summed)
+    assert list(result.classes) == [str(name) for name in data.classes]
+    ranking = result.ranking()
+    assert set(result.model.get_feature_names_out()) == {ranking.feature_names[i] for i in ranking.top()}
+    selector = raysel.FeatureSelector.from_study(result.path)
+    np.testing.assert_array_equal(selector.get_support(), result.model.selector.get_support())
+
+
+KINDS = ["matrix knn", "table linear_svm", "modalities native", "tasks native", "multi-label", "multi-label linear_svm"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_file_has_the_scores_that_are_recorded(kind, tmp_path):
+    raw = {"name": "few", "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}, **small(kind, tmp_path)}
+    rules = ["mean"] if raw["evaluation"]["classifier"] == "native" else RULES
+    for rule in rules if kind == "matrix knn" else rules[:1] + rules[2:]:
+        changed = raw if rules == ["mean"] else {**raw, "evaluation": {**raw["evaluation"], "choose_n": rule}}
+        study, result = run(changed, tmp_path / rule)
+        require_models_are_those_scored(study, result)
+        assert all((refit.position is None) == (rule == "mean") for refit in result.refits)
+
+
+def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path):
+    raw = {"name": "few", "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+    raw |= small("table linear_svm", tmp_path)
+    study, result = run(raw, tmp_path / "study")
+    with pytest.raises(ConfigError, match="fold='outer7' is no fold of the study few: give one of outer0, outer1, fin"):
+        result.fold_model("outer7")
+    before = result.fold_model("outer1").predict(study.dataset.X)
+    for record in read_journal(result.directory.journal):
+        assert "predict" not in str(list(record))
+    result.directory.fold_model("outer1").unlink()
+    n_lines = len(list(read_journal(result.directory.journal)))
+    _, again = run(raw, None, StoredStudy.read(result.directory))
+    new = list(read_journal(result.directory.journal))[n_lines:]
+    assert [record["fold"] for record in new if record["kind"] == "refit"] == ["outer1"]
+    np.testing.assert_array_equal(again.fold_model("outer1").predict(study.dataset.X), before)
+    np.testing.assert_array_equal(
+        again.fold_model("final").predict(study.dataset.X), again.model.predict(study.dataset.X)
+    )
+
+
+DATA = Path(os.environ.get("RAYSEL_DATA", "absent"))
+REAL = {
+    "ORL.npz": {
+        "solver": {"name": "smr", "params": {"max_iter": 10}, "space": {"alpha": [0.01, 0.1]}},
+        "evaluation": {"classifier": "knn", "n_features": [20, 50, 100], "report": ["balanced_accuracy"]},
+    },
+    "MSRCv1_6v.npz": {
+        "dataset": {"scaling": "zscore_sqrt_width"},
+        "solver": {**SMML, "params": {"tol": 1e-3}},
+        "evaluation": NATIVE,
+    },
+    "MSRCv2_6v_multilabel.npz": {
+        "dataset": {"exclude_labels": ["horse"], "scaling": "zscore_sqrt_width"},
+        "solver": {**SMML, "params": {"tol": 1e-3}},
+        "evaluation": {"classifier": "linear_svm", "n_features": [50, 200], "metric": "micro_f1"},
+    },
+    "faces": {
+        "dataset": {"tasks": [{"name": "orl", "path": "ORL_28x23.npz"}, {"name": "umist", "path": "UMIST.npz"}]},
+        "solver": {"name": "mtda", "space": {"shrinkage": [0.01, 0.3]}},
+        "evaluation": NATIVE,
+    },
+    "table": {
+        "dataset": {"source": "breast_cancer", "scaling": "zscore"},
+        "solver": {"name": "fisher_score"},
+        "evaluation": {"classifier": "linear_svm", "n_features": [2, 5, 10]},
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets of RAYSEL_DATA")
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("rule", ["one_se", "mean"])
+def test_real_models_have_the_scores_that_are_recorded(name, rule, tmp_path):
+    raw = {"name": "real", "cv": {"outer": 3, "inner": 2}, "search": {"executor": "serial"}, **REAL[name]}
+    if name.endswith(".npz"):
+        raw["dataset"] = {"path": str(DATA / name), **raw.get("dataset", {})}
+    if raw["evaluation"] == NATIVE:
+        if rule == "mean":
+            pytest.skip("native has the one rule")
+    else:
+        raw["evaluation"] = {**raw["evaluation"], "choose_n": rule}
+    study, result = run(raw, tmp_path / "study")
+    require_models_are_those_scored(study, result)
