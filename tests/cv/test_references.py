@@ -109,7 +109,10 @@ def test_a_models_own_predictions_are_compared_with_the_nearest_neighbour(digits
 def test_each_task_has_its_own_references(digits):
     X, y, X_test, y_test = digits
     tasks, tasks_test = np.arange(100) % 2, np.arange(60) % 2
-    blocks = TaskBlocks((X[::2, :40], X[1::2, 40:]), tasks), TaskBlocks((X_test[::2, :40], X_test[1::2, 40:]), tasks_test)
+    blocks = (
+        TaskBlocks((X[::2, :40], X[1::2, 40:]), tasks),
+        TaskBlocks((X_test[::2, :40], X_test[1::2, 40:]), tasks_test),
+    )
     evaluation = Evaluation("native", tasks=("a", "b"))
     found = reference_scores(blocks[0], y, blocks[1], y_test, evaluation=evaluation, random_state=SEED)
     for task, columns in enumerate((slice(0, 40), slice(40, 64))):
