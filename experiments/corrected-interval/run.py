@@ -53,6 +53,7 @@ def scores(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) ->
 
 
 def coverage() -> Iterator[dict[str, object]]:
+    """Yield a row of figures for each population and plan."""
     for population, (n, distance) in POPULATIONS.items():
         for plan, make in PLANS.items():
             runs, ratios = [], []

@@ -51,7 +51,7 @@ def scaled(train, test):
 def nearest(train, y, test):
     """1-nearest neighbour; of several at the same distance (all are exact here) the most frequent class counts."""
     D = pairwise_distances(test * 16, train * 16, metric="sqeuclidean").round()
-    votes = np.stack([(D == D.min(axis=1, keepdims=True))[:, y == c].sum(axis=1) for c in range(10)], axis=1)
+    votes = np.stack([(D.min(axis=1, keepdims=True) == D)[:, y == c].sum(axis=1) for c in range(10)], axis=1)
     return votes.argmax(axis=1)
 
 
@@ -151,6 +151,6 @@ def test_headline_curve_and_references_are_scikit_learns(study):
             assert found.curve == pytest.approx(np.mean(curves[name], axis=0).tolist(), abs=1e-15)
             assert table[name].tolist() == found.curve
         d = np.subtract(figures["test"], own)
-        bounds = interval(d, np.mean(ratios))
-        row = f"{words} {np.mean(own):.3f} ± {np.std(own, ddof=1):.3f} {d.mean():+.3f} [{bounds[0]:+.3f}, {bounds[1]:+.3f}]"
+        low, high = interval(d, np.mean(ratios))
+        row = f"{words} {np.mean(own):.3f} ± {np.std(own, ddof=1):.3f} {d.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
         assert all(row in text for text in shown), row
