@@ -102,7 +102,8 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
     evaluation = study.config["evaluation"]
     n_features = () if evaluation["classifier"] == "native" else tuple(evaluation["n_features"])
     # One number for all members: stabilities of different numbers of features are not comparable.
-    top = default_n_selected(n_features, len(study.feature_names)) if study.ranks_features else None
+    listed = tuple(evaluation.get("n_features") or ())
+    top = default_n_selected(listed, len(study.feature_names)) if study.ranks_features else None
     redundancy = study.redundancy.get(top, float("nan")) if top else float("nan")
     cpu = [refit.cpu_seconds for refit in outer if refit.cpu_seconds is not None]
     winners = Counter(refit.name for refit in outer)

@@ -50,8 +50,8 @@ def reference_scores(
     """Score the references of a refit on its scaled training and test samples; they choose nothing.
 
     ``all features`` is the classifier of the evaluation on all features; ``variance`` and ``f_test`` are the same on
-    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the F values of
-    the labels), scored exactly as the method is. ``chance`` is the mean score of ``CHANCE_DRAWS`` stratified random
+    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the labels'
+    F values), scored exactly as the method is. ``chance`` is the mean score of ``CHANCE_DRAWS`` stratified random
     labellings by scikit-learn's ``DummyClassifier``, whose seeds are
     ``numpy.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS)``; that is close to its expectation.
 

@@ -49,7 +49,7 @@ def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
             usable[constant] = 0.0
             n_scored = int((usable > 0).sum())
         recorded = dict(zip(sizes, refit.redundancy, strict=False))
-        row = {"outer_fold": fold, "winner": refit.name, "n_features": refit.n_features}
+        row: dict[str, Any] = {"outer_fold": fold, "winner": refit.name, "n_features": refit.n_features}
         row |= {f"training_{metric}": refit.training_score, f"inner_{metric}": refit.inner_score}
         row |= {f"test_{metric}": refit.test_score} | {f"test_{name}": refit.reported(name) for name in report}
         row |= {"features_with_score": n_scored, "redundancy": recorded.get(top), "converged": refit.converged}

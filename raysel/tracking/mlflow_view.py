@@ -146,6 +146,8 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         metrics[f"test_{study.metric}"] = record.test_score
         scores = zip(study.labels, record.test_scores, strict=False)
         metrics |= {f"test_{study.metric}_{label}": score for label, score in scores}
+    for name in record.references:
+        metrics[f"reference_{name.replace(' ', '_')}_{study.metric}"] = record.reference(name)
     for name, values in record.report.items():
         metrics[f"test_{name}"] = record.reported(name)
         metrics |= {f"test_{name}_{label}": value for label, value in zip(study.labels, values, strict=False)}
@@ -196,6 +198,7 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
     metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
     for name, own in result.get("report", {}).items():
         metrics |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
+    metrics |= _beside_the_score(metric, result)
     if "cut" in result:
         metrics["cut_by_time_budget"] = float(result["cut"])
     files = [directory.config, directory.plan, directory.traces, directory.ranking / "ranking.png"]
@@ -211,6 +214,16 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         tags={"mlflow.note.content": record.summary or f"The study was {record.status}."},
         artifacts=_existing(*files) if record.status == "finished" else (),
     )
+
+
+def _beside_the_score(metric: str, result: Mapping[str, Any]) -> dict[str, float]:
+    """Interval of the test score, training score, and references with the method's differences to them."""
+    found = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
+    found[f"training_{metric}"] = result.get("optimism", {}).get("training")
+    for name, own in result.get("references", {}).items():
+        key = f"reference_{name.replace(' ', '_')}"
+        found |= {f"{key}_{metric}": own["test_mean"], f"{key}_difference": own["method_minus_it"]["mean"]}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def model_artifacts(directory: StudyDirectory) -> list[Path]:

@@ -163,8 +163,10 @@ class EndRecord(_PlainRecord):
     result : mapping of str to object
         Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
         ``test_by_task`` (a mapping), ``inner_mean``, ``stability`` and ``redundancy`` (of the default top; None if
-        undefined), ``winners_converged`` (a share), ``cut`` (by the time budget) and ``report`` (``test_mean`` and
-        ``test_std`` of each further metric by its name). Figures that the study does not have are missing.
+        undefined), ``winners_converged`` (a share), ``cut`` (by the time budget), ``report`` (``test_mean`` and
+        ``test_std`` of each further metric by its name), and ``choose_n``, ``n_features``, ``interval``,
+        ``references``, ``optimism`` and ``curve``, as the manifest has them. Figures that the study does not have are
+        missing.
     summary : str, default=""
         Result of a finished study in Markdown; empty otherwise.
     """

@@ -1,0 +1,156 @@
+"""What a study's answer says in words: which numbers of features, what beats what, and what an interval is of."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pytest
+from small_studies import raw_config, write_digits
+
+import raysel
+from raysel.cv.plan import FINAL
+from raysel.results import words
+from raysel.results.export import figures, manifest, markdown
+from raysel.results.result import StudyResult
+from raysel.statistics.paired import paired_comparison
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("words")
+    write_digits(folder / "few.npz")
+    config = raw_config(folder / "few.npz", solver__space={"alpha": [0.1]}, cv={"outer": 3, "inner": 2})
+    with contextlib.chdir(folder):
+        return raysel.run_study(config, output=folder / "study", progress=False)
+
+
+def changed(result, evaluation=None, **by_fold):
+    """The result with other fields of the outer refits, one value a fold, and another section evaluation."""
+    study = result.stored.study
+    if evaluation:
+        config = {**study.config, "evaluation": {**study.config["evaluation"], **evaluation}}
+        study = dataclasses.replace(study, config=config)
+    refits = dict(result.stored.refits)
+    for i, fold in enumerate(fold for fold in study.folds if fold != FINAL):
+        refits[fold] = dataclasses.replace(refits[fold], **{name: values[i] for name, values in by_fold.items()})
+    return StudyResult(dataclasses.replace(result.stored, study=study, refits=refits))
+
+
+#: Test scores of three folds at 4 and 8 features.
+SCORES = [[0.80, 0.90], [0.70, 0.94], [0.85, 0.92]]
+#: References whose mean difference to the scores at 8 features is large against its spread, small, or nought.
+REFERENCES = [
+    {
+        "all features": [s + 0.05 + 0.001 * i],
+        "variance": [0.3, s],
+        "f_test": [0.2, s + 0.01 * (i - 1)],
+        "chance": [0.25],
+    }
+    for i, s in enumerate([0.90, 0.94, 0.92])
+]
+
+
+@pytest.fixture
+def at_eight(finished):
+    changes = {"n_features": [8] * 3, "position": [1] * 3, "test_scores": SCORES, "references": REFERENCES}
+    return changed(finished, **changes, training_scores=[[0.9, 1.0]] * 3, inner_score=[0.95, 0.96, 0.97])
+
+
+def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_eight):
+    assert words.headline(at_eight).startswith("test accuracy 0.920 ± 0.020 (SD over 3 outer folds; corrected 95 % ")
+    assert words.headline(at_eight).endswith(") with the 8 best of 64 features")
+    assert words.headline(at_eight) in repr(at_eight)
+    differ = changed(at_eight, n_features=[4, 8, 8], position=[0, 1, 1])
+    assert differ.test_scores == [0.80, 0.94, 0.92]
+    assert words.headline(differ).endswith("4 to 8 best of 64 features, chosen on each outer fold by its inner scores")
+    mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
+    assert mean.test_scores == pytest.approx([0.85, 0.82, 0.885])
+    assert words.headline(mean).endswith("as the mean over the best 4 and 8 of 64 features")
+    assert "mean over all 2 numbers" in words.rule_sentence(mean)
+    assert "with the best inner mean" in words.rule_sentence(changed(at_eight, {"choose_n": "best"}))
+    equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
+    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in words.headline(equal)
+    assert words.interval_footnote(equal) == ""
+    native = changed(finished, {"classifier": "native"}, position=[None] * 3, n_features=[None] * 3)
+    assert words.headline(native).endswith("by the model's own predictions")
+
+
+def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
+    verdicts = {name: found.verdict for name, found in at_eight.references.items()}
+    assert verdicts == {
+        "all features": "worse",
+        "variance": "equal",
+        "f_test": "not distinguishable",
+        "chance": "better",
+    }
+    said = " ".join(words.verdict_sentences(at_eight))
+    assert "worse than all features: difference -0.051 (corrected 95 % interval -0." in said
+    assert "not distinguishable from the F-test with the same numbers of features: difference +0.000" in said
+    assert "chance" not in said
+    assert said in markdown(at_eight)
+    for name, found in at_eight.references.items():
+        ratio = np.mean([refit.n_test / refit.n_train for refit in at_eight.outer])
+        expected = paired_comparison(at_eight.test_scores, found.scores, ratio)
+        assert found.paired.mean == expected.mean
+        line = next(s for s in words.reference_sentences(at_eight) if words.reference_in_words(at_eight, name)[1:] in s)
+        assert f"{found.mean:.3f} ± {found.sd:.3f} (SD)" in line
+    rows = words.score_rows(at_eight)
+    assert [row.name for row in rows] == ["smr", "all 64 features", "largest variance", "F-test", "chance (stratified)"]
+    assert [row.n_features for row in rows] == ["8", "64", "8", "8", ""]
+
+
+def test_references_without_a_score_are_named(at_eight):
+    fewer = changed(
+        at_eight, references=[{k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)]
+    )
+    assert list(fewer.references) == ["all features", "f_test", "chance"]
+    assert "without a score: largest variance" in words.missing_references_sentence(fewer)
+    assert words.missing_references_sentence(fewer) in markdown(fewer)
+    none = changed(at_eight, references=[{}] * 3)
+    assert (none.references, words.missing_references_sentence(none), words.verdict_sentences(none)) == ({}, "", [])
+    assert "F-test" not in markdown(none)
+
+
+def test_optimism_and_curve_are_means_over_the_outer_folds(at_eight):
+    assert at_eight.optimism == pytest.approx({"training": 1.0, "inner": 0.96, "test": 0.92})
+    assert words.optimism_sentence(at_eight).startswith("Optimism: training 1.000, best inner 0.960, test 0.920 (mean")
+    curves = at_eight.score_curves()
+    assert curves["n_features"].tolist() == [4, 8]
+    assert curves["test_mean"].tolist() == pytest.approx(np.mean(SCORES, axis=0).tolist())
+    assert curves["test_sd"].tolist() == pytest.approx(np.std(SCORES, axis=0, ddof=1).tolist())
+    assert curves["inner_mean"].tolist() == pytest.approx(
+        np.mean([refit.inner_curve for refit in at_eight.outer], axis=0).tolist()
+    )
+    assert curves["f_test"].tolist() == pytest.approx([0.2, 0.92])
+    assert curves["all features"].tolist() == pytest.approx([0.971] * 2)
+    assert at_eight.summary()["n_features"].tolist() == [8, 8, 8]
+    assert at_eight.summary()["training_accuracy"].tolist() == [1.0] * 3
+
+
+def test_the_manifest_and_the_last_record_hold_what_the_words_say(at_eight):
+    for found in (manifest(at_eight)["scores"], figures(at_eight)):
+        assert found["interval"]["lower"] == at_eight.interval.lower
+        assert found["references"]["all features"]["verdict"] == "worse"
+        assert found["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - 0.25)
+        assert found["curve"]["f_test"] == pytest.approx([0.2, 0.92])
+        assert found["n_features"]["outer0"] == 8
+
+
+def test_studies_of_before_there_were_references_are_told_without_them(finished):
+    old = changed(
+        finished,
+        {"choose_n": "mean"},
+        n_features=[None] * 3,
+        position=[None] * 3,
+        inner_curve=[[]] * 3,
+        references=[{}] * 3,
+        n_train=[0] * 3,
+        n_test=[0] * 3,
+    )
+    assert "no interval: the sizes of the folds were not recorded" in words.headline(old)
+    assert old.score_curves()["inner_mean"].isna().all()
+    assert old.optimism.keys() == {"inner", "test"}
+    assert markdown(old)
+    assert figures(old)["interval"]["test_train_ratio"] is None
