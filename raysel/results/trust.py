@@ -172,7 +172,7 @@ def stability_in_words(result: StudyResult, top: int | None = None, by: str = FI
         notes.append(f"95 % interval {ends}, too narrow for few or overlapping folds")
     if np.isfinite(chance.mean):
         ends = f"{_signed(chance.lower)} to {_signed(chance.upper)}"
-        noise = ", which overlapping folds exceed even on noise"
+        noise = ", which overlapping folds often exceed even on noise"
         notes.append(f"random rankings {_signed(chance.mean)}, 95 % {ends}{noise}")
     told = f" ({'; '.join(notes)})" if notes else ""
     overlap = f"rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
@@ -221,7 +221,7 @@ def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) 
             "at_chance": {
                 **asdict(chance),
                 "of": "independent random rankings with as many scores: exact mean, and 95 % range of 1000 draws; "
-                "folds that share samples exceed it even on noise",
+                "folds that share samples often exceed it even on noise",
             },
         },
         "stability_curve": result.stability_curve().drop(columns="undefined_because").to_dict("list"),
