@@ -11,11 +11,13 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet
 import pytest
 
 import raysel
 from raysel.config import load_config
+from raysel.cv.feature_count import choose_n
 from raysel.data.loading import load_dataset
 from raysel.select import main
 from raysel.tracking.journal import read_journal
@@ -29,6 +31,20 @@ def exported(finished_study, tmp_path, capsys) -> Path:
     assert main([str(finished_study.study), "--top", "5", "--output", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     return tmp_path / "out"
+
+
+def run(capsys, *arguments: object, status: int = 0) -> tuple[str, str]:
+    """Run the command; return what it printed to both streams."""
+    assert main([str(argument) for argument in arguments]) == status
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return captured.out, captured.err
+
+
+@pytest.fixture
+def study(finished_study, tmp_path) -> Path:
+    """A copy of the study, to write into."""
+    return Path(shutil.copytree(finished_study.study, tmp_path / "study"))
 
 
 def refits(study: Path) -> dict[str, dict]:
@@ -143,9 +159,12 @@ def test_without_arguments_it_takes_the_newest_study_below(finished_study, tmp_p
     assert main([]) == 0
     out = capsys.readouterr().out
     assert out.startswith("few in raysel-studies/new: alpha=")
-    folder = tmp_path / "raysel-studies" / "new" / "ranking"
+    chosen = refits(finished_study.study)["final"]["n_features"]
+    new = tmp_path / "raysel-studies" / "new"
+    folder = new / f"selection-top{chosen}"
+    assert not (new / "ranking").exists()
     assert {path.name for path in folder.iterdir()} == FILES
-    assert json.loads((folder / "manifest.json").read_text())["top"] == 8  # the middle one of n_features
+    assert json.loads((folder / "manifest.json").read_text())["top"] == chosen
     # The same as what the study itself wrote.
     for name in FILES:
         assert (folder / name).read_bytes() == (finished_study.study / "ranking" / name).read_bytes(), name
@@ -183,5 +202,131 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
     (broken / "journal.jsonl").write_bytes(b"".join(lines))
     assert main([str(broken)]) == 0
     assert "There is no model.skops: it was removed or could not be written" in capsys.readouterr().out
-    written = {path.name for path in (broken / "ranking").iterdir()}
+    (folder,) = broken.glob("selection-top*")
+    written = {path.name for path in folder.iterdir()}
     assert written == {"ranking.csv", "ranking.parquet", "ranking.png", "manifest.json"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_it_writes_beside_what_is_there_and_replaces_nothing_unless_told(study, capsys):
+    before = contents(study)
+    run(capsys, study, "--top", 5)
+    run(capsys, study, "--top", 5)  # the same again is no conflict
+    folder = study / "selection-top5"
+    assert {path.name for path in folder.iterdir()} == FILES
+    (folder / "ranking.csv").write_text("mine")
+    said = run(capsys, study, "--top", 5, "--format", "csv,json", status=2)[1]
+    assert "holds another ranking.csv; nothing was written" in said
+    assert "--output" in said
+    assert (folder / "ranking.csv").read_text() == "mine"
+    assert {path.name for path in folder.iterdir()} == FILES
+    run(capsys, study, "--top", 5, "--format", "csv,json", "--output", folder)
+    assert (folder / "ranking.csv").read_text() != "mine"
+    assert (folder / "ranking.json").exists()
+    after = contents(study)
+    assert {name: after[name] for name in before} == before
+    assert {Path(name).parts[0] for name in after.keys() - before.keys()} == {"selection-top5"}
+    assert not list(study.glob(".selection*"))
+
+
+def test_it_prints_the_names_alone(study, capsys):
+    before = contents(study)
+    table = pd.read_csv(study / "ranking/ranking.csv")
+    out, err = run(capsys, study, "--names", "--top", 6)
+    assert out.splitlines() == table.feature[:6].tolist()
+    assert "did not reach tol" in err
+    assert contents(study) == before
+    chosen = refits(study)["final"]["n_features"]
+    assert len(run(capsys, study, "--names")[0].splitlines()) == chosen
+
+
+def test_it_ranks_by_the_consensus_of_the_folds(study, capsys):
+    out, _ = run(capsys, study, "--consensus", "--top", 6)
+    folder = study / "selection-top6-consensus"
+    assert {path.name for path in folder.iterdir()} == FILES - {"model.skops"}  # the model has another ranking
+    assert "ranking of the consensus, top 6 (as given)" in out
+    table = pd.read_parquet(folder / "ranking.parquet")
+    by_fold = table[["rank_outer0", "rank_outer1"]].mean(axis=1)
+    assert table["rank"].tolist() == sorted(table["rank"])
+    best = table[table.score > 0]
+    assert by_fold[best.index].is_monotonic_increasing
+    np.testing.assert_allclose(best.score, 65 - by_fold[best.index])
+    np.testing.assert_allclose(table.consensus_rank, by_fold)
+    assert run(capsys, study, "--consensus", "--names", "--top", 6)[0].splitlines() == table.feature[:6].tolist()
+    assert json.loads((folder / "manifest.json").read_text())["ranking_of"] == "consensus"
+
+
+def test_it_ranks_by_an_outer_fold(study, capsys):
+    out, _ = run(capsys, study, "--fold", "outer1")
+    found = refits(study)["outer1"]
+    folder = study / f"selection-top{found['n_features']}-outer1"
+    table = pd.read_parquet(folder / "ranking.parquet")
+    assert table.score.tolist() == [found["feature_scores"][i] for i in table["index"]]
+    assert table["rank"].tolist() == table.rank_outer1.tolist()
+    assert "chosen by the inner scores of outer1" in out
+    final = run(capsys, study, "--fold", "final", "--names")[0]
+    assert final == run(capsys, study, "--names")[0]
+
+
+@pytest.mark.parametrize("name", ["mask.npy", "mask.nii.gz"])
+def test_it_writes_a_mask_of_a_sample_s_shape(study, tmp_path, capsys, name):
+    if name.endswith("gz"):
+        nibabel = pytest.importorskip("nibabel")
+    path = tmp_path / name
+    out, _ = run(capsys, study, "--names", "--top", 6, "--mask", path)
+    mask = np.load(path) if name.endswith("npy") else np.asarray(nibabel.load(path).dataobj).astype(bool)
+    names = {f"r{row}c{column}" for row, column in np.argwhere(mask)}
+    assert (mask.shape, names) == ((8, 8), set(out.split()))
+    out, _ = run(capsys, study, "--top", 6, "--mask", path)  # the same content is no conflict
+    assert ("affine: identity" in out) == name.endswith("gz")
+    said = run(capsys, study, "--top", 7, "--mask", path, status=2)[1]
+    assert "exists with other content" in said
+    assert not (study / "selection-top7").exists()
+
+
+def test_it_writes_the_formats_that_are_asked_for(study, capsys):
+    run(capsys, study, "--top", 5, "--format", "json,npz", "--format", "json")
+    folder = study / "selection-top5"
+    assert {path.name for path in folder.iterdir()} == {
+        "ranking.json",
+        "ranking.npz",
+        "ranking.png",
+        "model.skops",
+        "manifest.json",
+    }
+    names = run(capsys, study, "--names", "--top", 64)[0].split()
+    rows = json.loads((folder / "ranking.json").read_text())
+    with np.load(folder / "ranking.npz", allow_pickle=False) as columns:
+        assert columns["feature"].tolist() == [row["feature"] for row in rows]
+        assert columns["feature"].tolist()[: len(names)] == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--fold", "outer0", "--consensus"), "leave one of them out"),
+        (("--fold", "outer7"), "--fold outer7 is no fold of the study; it has outer0, outer1"),
+        (("--fold", ""), "is no fold of the study"),
+        (("--names", "--output", "out"), "--output has no effect"),
+        (("--names", "--format", "csv"), "--format has no effect"),
+        (("--format", "csv,pdf"), "'pdf' is no format of a ranking; choose from csv, parquet, json, npz"),
+        (("--format", ""), "choose from csv, parquet, json, npz"),
+        (("--mask", "mask.png"), "must end in .npy or .nii.gz"),
+        (("--mask", "nowhere/mask.npy"), "there is no folder nowhere; create it first"),
+        (("--top", "65", "--names"), "top=65 must be a whole number between 1 and the 64 features"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_is_written(study, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(study)
+    before = contents(study)
+    assert said in run(capsys, study, *arguments, status=2)[1]
+    assert contents(study) == before
+
+
+def test_help_has_examples(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "python -m raysel.select STUDY_DIR --names | head" in capsys.readouterr().out

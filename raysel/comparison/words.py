@@ -219,7 +219,8 @@ def _remarks(comparison: StoredComparison, rows: Mapping[str, MemberRow], pairs:
         if has_red:
             what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
         parts = [f"of the top {top} features ({_listed(own, rows)})" for top, own in _grouped(tops).items()]
-        yield f"{what}: {'; '.join(parts)}."
+        fixed = "the middle number of evaluation.n_features, or a tenth of all; not what each study chose"
+        yield f"{what}: {'; '.join(parts)} ({fixed})."
     if any(row.cpu_seconds is not None for row in rows.values()):
         yield (
             "CPU s a fit: CPU seconds of the winner's fit on the outer training set, without its search; median over "

@@ -186,5 +186,5 @@ def _scored_in_words(ranking: FeatureRanking) -> str:
     """Number of features with a score in the final model and in the outer folds' winners, in words."""
     least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
     folds = f"{least}" if least == most else f"{least} to {most}"
-    chosen = f"top {ranking.n_selected} of {ranking.source}, {ranking.chosen_by}   ·   " if ranking.chosen_by else ""
+    chosen = f"top {ranking.n_selected}: {ranking.chosen_by}   ·   " if ranking.chosen_by else ""
     return f"{chosen}features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the outer folds' winners"

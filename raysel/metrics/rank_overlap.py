@@ -149,7 +149,7 @@ def persistence(n: int, share: float = 0.9) -> float:
     --------
     >>> p = persistence(10, 0.9)
     >>> round(p, 3), round(top_weight(p, 10), 3)
-    (0.883, 0.9)
+    (0.876, 0.9)
     """
     _check_share("share", share)
     if n < 1:

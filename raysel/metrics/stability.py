@@ -99,7 +99,9 @@ def nogueira_stability(selections: ArrayLike, confidence: float = 0.95) -> Stabi
     value = 1 - n_sets / (n_sets - 1) * np.mean(p * (1 - p)) / v
     phi = (Z @ p / d - sizes * size + value / 2 * (2 * sizes * size - sizes - size + 1)) / v
     deviation = 2 / n_sets * np.linalg.norm(phi - phi.mean())
-    margin = float(ndtri((1 + confidence) / 2) * deviation) if n_sets > 2 else np.nan
+    if n_sets == 2:
+        return Stability(float(value), np.nan, np.nan)
+    margin = float(ndtri((1 + confidence) / 2) * deviation)
     return Stability(float(value), float(value) - margin, float(value) + margin)
 
 

@@ -43,7 +43,7 @@ class FoldRanks:
     >>> print(folds.stability(2))
     1.00
     >>> print(folds.overlap(2))
-    0.74 (at chance 0.60)
+    0.47 (random rankings 0.45)
     """
 
     ranks: FloatArray
@@ -78,6 +78,9 @@ class FoldRanks:
 
     def chance(self, n: int) -> ChanceStability:
         """Return the stability of random rankings of the same features; see `stability_at_chance`.
+
+        The random rankings are independent. Folds that share samples agree more than that even where no feature
+        carries information: ``experiments/stability-interval`` shows how much.
 
         Parameters
         ----------
@@ -185,7 +188,7 @@ class RankOverlap:
         total = len(self.fold_names) * (len(self.fold_names) - 1) // 2
         known = f"of {len(self.pairs)} of {total} pairs, " if len(self.pairs) < total else ""
         least = f"lowest {self.lowest:.2f}, " if total > 1 else ""
-        return f"{self.mean:.2f} ({known}{least}at chance {self.mean_at_chance:.2f})"
+        return f"{self.mean:.2f} ({known}{least}random rankings {self.mean_at_chance:.2f})"
 
 
 def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:

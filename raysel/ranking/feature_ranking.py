@@ -381,6 +381,7 @@ class FeatureRanking:
             coordinates={axis: values[features] for axis, values in self.coordinates.items()},
             n_selected=n_selected,
             constant=self.constant[features],
+            chosen_by="",
         )
 
     def to_table(self) -> Any:
@@ -391,8 +392,9 @@ class FeatureRanking:
         pyarrow.Table
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
             ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
-            ``selection_frequency``, ``consensus_rank`` and ``rank_sd`` (over the outer folds). Features without
-            a score share the mean of the last ranks.
+            ``selection_frequency`` (share of the outer folds that select the feature among ``n_selected``),
+            ``consensus_rank`` (mean rank) and ``rank_sd`` (over the outer folds). Features without a score share the
+            mean of the last ranks.
         """
         order = self.order
         columns: dict[str, LabelArray] = {

@@ -409,7 +409,8 @@ class StudyResult:
             ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects all features or none);
             ``lower`` and ``upper`` (its 95 % interval, which assumes independent folds and is too narrow for those of
             a cross-validation; NaN for two folds); ``chance``, ``chance_lower`` and ``chance_upper`` (exact mean and
-            95 % range of random rankings of the features that are not constant); ``undefined_because``.
+            95 % range of independent random rankings of the features that are not constant; folds that share samples
+            agree more even on noise); ``undefined_because``.
         """
         return trust.stability_curve(self)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Source of a ranking that is the mean rank over the outer folds; others are names of folds.
 CONSENSUS = "consensus"
+#: Choice of a number of features by the caller.
+GIVEN = "as given"
 
 
 class Top(NamedTuple):
@@ -58,7 +60,7 @@ def choose_top(result: StudyResult, top: int | None = None, by: str = FINAL) -> 
         The given number, else that of the fold whose ranking it is, else `StudyResult.default_top`.
     """
     if top is not None:
-        return Top(top, "as given")
+        return Top(top, GIVEN)
     chosen, listed = result.n_features, result.config["evaluation"].get("n_features")
     if by in chosen:
         return Top(chosen[by], f"chosen by the inner scores of {_fold_in_words(by)}")
@@ -114,7 +116,7 @@ def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL)
         n_selected=n,
         coordinates=result.layout.coordinates(),
         constant=result.constant,
-        source="the consensus of the outer folds" if by == CONSENSUS else _fold_in_words(by),
+        source="the consensus" if by == CONSENSUS else _fold_in_words(by),
         chosen_by=chosen_by,
     )
 
@@ -158,21 +160,23 @@ def stability_in_words(result: StudyResult, top: int | None = None, by: str = FI
     Returns
     -------
     str
-        E.g. ``"of the top 10 (as given) over 5 overlapping outer folds: 0.81 (...); rank-biased overlap 0.75 (...)"``.
+        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81 (...); rank-biased overlap of their rankings 0.75
+        (...)"``, with intervals, values at chance and the choice of N unless it was given.
     """
     chosen, folds = choose_top(result, top, by), result.fold_ranks
     over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
     found, chance = result.stability(chosen.n), folds.chance(chosen.n)
-    notes = []
+    notes = [] if chosen.chosen_by == GIVEN else [f"N: {chosen.chosen_by}"]
     if np.isfinite(found.lower):
         ends = f"{found.lower:.2f} to {min(found.upper, 1):.2f}"
-        notes.append(f"95 % interval {ends} if the folds were independent samples: too narrow")
+        notes.append(f"95 % interval {ends}, too narrow for few or overlapping folds")
     if np.isfinite(chance.mean):
-        notes.append(f"at chance {_signed(chance.mean)}, 95 % {_signed(chance.lower)} to {_signed(chance.upper)}")
+        ends = f"{_signed(chance.lower)} to {_signed(chance.upper)}"
+        noise = ", which overlapping folds often exceed even on noise"
+        notes.append(f"random rankings {_signed(chance.mean)}, 95 % {ends}{noise}")
     told = f" ({'; '.join(notes)})" if notes else ""
-    return (
-        f"of the {chosen} over {over}: {found}{told}; rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
-    )
+    overlap = f"rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
+    return f"of the top {chosen.n} over {over}: {found}{told}; {overlap}"
 
 
 def _signed(value: float) -> str:
@@ -213,10 +217,11 @@ def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) 
             "over": over,
             "undefined_because": found.reason or None,
             "interval": {"confidence": 0.95, "lower": found.lower, "upper": found.upper},
-            "interval_holds_for": "selections from independent samples; over overlapping folds it is too narrow",
+            "interval_holds_for": "many selections from independent samples; too narrow for few or overlapping folds",
             "at_chance": {
                 **asdict(chance),
-                "of": "random rankings with as many scores: exact mean, and 95 % range of 1000 draws",
+                "of": "independent random rankings with as many scores: exact mean, and 95 % range of 1000 draws; "
+                "folds that share samples often exceed it even on noise",
             },
         },
         "stability_curve": result.stability_curve().drop(columns="undefined_because").to_dict("list"),

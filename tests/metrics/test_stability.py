@@ -53,9 +53,27 @@ def test_equals_the_published_formula(Z, confidence):
         assert found.reason
         return
     assert found.reason == ""
-    np.testing.assert_allclose(
-        (found.value, found.lower, found.upper), published(Z.astype(int).tolist(), confidence), rtol=1e-9, atol=1e-9
-    )
+    value, *interval = published(Z.astype(int).tolist(), confidence)
+    interval = [np.nan, np.nan] if len(Z) == 2 else interval
+    np.testing.assert_allclose((found.value, found.lower, found.upper), (value, *interval), rtol=1e-9, atol=1e-9)
+
+
+def test_equals_the_authors_figures():
+    """The examples of the authors' demonstration (github.com/nogueirs/JMLR2018, stabilityDemo), with their figures."""
+    assert nogueira_stability([[1, 1, 0]] * 3).value == pytest.approx(1)
+    assert nogueira_stability([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).value == pytest.approx(-0.5)
+    rows = ["1111000000", "0001011100", "0100011100", "1100101000", "0110110000"]
+    rows += ["0111001000", "1001000011", "0001011100", "0011110000", "0000100111"]
+    found = nogueira_stability([list(map(int, row)) for row in rows])
+    assert found.value == pytest.approx(-0.037037037037)
+    half = NormalDist().inv_cdf(0.975) * math.sqrt(0.00516666666667)
+    assert (found.lower, found.upper) == pytest.approx((found.value - half, found.value + half))
+
+
+def test_two_sets_have_no_interval():
+    found = nogueira_stability([[1, 1, 0, 0], [1, 0, 1, 0]])
+    assert found.value == pytest.approx(0)
+    assert np.isnan([found.lower, found.upper]).all()
 
 
 @pytest.mark.parametrize(("n_sets", "d", "k"), [(2, 5, 2), (6, 30, 7), (4, 10, 9)])

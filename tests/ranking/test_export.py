@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from csv import reader
 
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 
 from raysel.data.layouts import Matrix
 from raysel.display.figures.writing import write_figure
-from raysel.errors import StudyError
+from raysel.errors import ConfigError, StudyError
 from raysel.files import write_result
 from raysel.ranking.export import write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
@@ -105,3 +106,34 @@ def test_a_failed_write_keeps_what_stood_there_and_leaves_nothing_beside(tmp_pat
 def test_a_missing_folder_is_named(ranking, tmp_path):
     with pytest.raises(StudyError, match="nowhere"):
         write_ranking(ranking, tmp_path / "nowhere")
+
+
+def test_json_and_npz_hold_the_table_too(ranking, tmp_path):
+    paths = write_ranking(ranking, tmp_path, ["npz", "json"])
+    assert [path.name for path in paths] == ["ranking.npz", "ranking.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {"ranking.npz", "ranking.json"}
+    table = ranking.to_table().to_pydict()
+    rows = json.loads(paths[1].read_text(encoding="utf-8"))
+    assert [list(row) for row in rows] == [list(table)] * 6
+    assert {name: [row[name] for row in rows] for name in table} == table
+    assert pd.read_json(io.StringIO(paths[1].read_text(encoding="utf-8")))["feature"].tolist() == table["feature"]
+    with np.load(paths[0], allow_pickle=False) as columns:
+        assert list(columns) == list(table)
+        for name, values in table.items():
+            assert columns[name].tolist() == values
+    (tmp_path / "again").mkdir()
+    for first, second in zip(paths, write_ranking(ranking, tmp_path / "again", ["npz", "json"]), strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_json_has_null_for_what_is_no_number(tmp_path):
+    lone = FeatureRanking.from_folds([1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1)
+    (path,) = write_ranking(lone, tmp_path, ["json"])
+    assert [row["rank_sd"] for row in json.loads(path.read_text())] == [None, None]
+
+
+@pytest.mark.parametrize("formats", [[], ["csv", "xlsx"], [""]])
+def test_unknown_formats_are_refused_and_nothing_written(ranking, tmp_path, formats):
+    with pytest.raises(ConfigError, match="choose from csv, parquet, json, npz"):
+        write_ranking(ranking, tmp_path, formats)
+    assert list(tmp_path.iterdir()) == []

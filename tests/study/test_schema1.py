@@ -76,7 +76,7 @@ def test_a_finished_study_is_read_and_exported(here):
     result = open_study(here / "finished")
     assert result.has_final
     assert (result.report, result.redundancy) == ({}, {})  # not recorded then
-    assert result.stability(5) == result.ranking(5).stability
+    assert result.stability(5).value == result.ranking(5).stability.value
     assert result.summary().redundancy.isna().all()
     raw = {line["fold"]: line for line in lines(STORED / "finished") if line["kind"] == "refit"}
     assert [refit.feature_scores for refit in result.refits] == [line["feature_scores"] for line in raw.values()]

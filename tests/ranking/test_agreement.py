@@ -1,0 +1,183 @@
+"""Agreement of folds against plain sets and lists, and the sentence on the consensus."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from raysel.metrics.rank_overlap import overlap_at_chance, rank_biased_overlap, top_weight
+from raysel.metrics.ranks import selection_ranks
+from raysel.metrics.stability import nogueira_stability
+from raysel.ranking.agreement import FoldRanks, borda_scores, consensus_sentence, curve_sizes
+from raysel.ranking.feature_ranking import FeatureRanking
+
+
+def fold_ranks(scores, n_choosable=None):
+    scores = np.asarray(scores, dtype=float)
+    names = tuple(f"outer{i}" for i in range(len(scores)))
+    ranks = np.array([selection_ranks(row) for row in scores])
+    return FoldRanks(ranks, (scores > 0).sum(axis=1), names, n_choosable or scores.shape[1])
+
+
+def best(row, n):
+    """Features with a score, best first, the lower index first of equal ones."""
+    return sorted((i for i, score in enumerate(row) if score > 0), key=lambda i: (-row[i], i))[:n]
+
+
+def ranking(final, folds, n, **changes):
+    d = len(final)
+    parts = {"feature_names": [f"f{i}" for i in range(d)], "fold_names": [f"outer{i}" for i in range(len(folds))]}
+    return FeatureRanking.from_folds(final, folds, n_selected=n, **{**parts, **changes})
+
+
+tied = st.tuples(st.integers(2, 5), st.integers(2, 8)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0, 3.0]))
+)
+
+
+@given(tied, st.data())
+def test_equals_plain_sets_and_lists(scores, data):
+    n, folds = data.draw(st.integers(1, scores.shape[1])), fold_ranks(scores)
+    sets = np.array([[i in best(row, n) for i in range(len(row))] for row in scores])
+    wanted = nogueira_stability(sets)
+    assert folds.stability(n).value == pytest.approx(wanted.value, nan_ok=True)
+    overlap = folds.overlap(n)
+    assert top_weight(overlap.p, n) == pytest.approx(0.9)
+    lists = [best(row, None) for row in scores]
+    pairs, chances = {}, []
+    for i, j in combinations(range(len(lists)), 2):
+        if lists[i] and lists[j]:
+            pairs[f"outer{i}", f"outer{j}"] = rank_biased_overlap(lists[i], lists[j], overlap.p)
+            chances.append(overlap_at_chance(len(lists[i]), len(lists[j]), scores.shape[1], overlap.p))
+    assert overlap.pairs == pytest.approx(pairs)
+    np.testing.assert_array_equal(overlap.values, overlap.values.T)
+    if not pairs:
+        assert np.isnan([overlap.mean, overlap.lowest, overlap.mean_at_chance]).all()
+        assert "fewer than two outer folds give a feature a score" in str(overlap)
+        return
+    assert overlap.mean == pytest.approx(np.mean(list(pairs.values())))
+    assert overlap.mean_at_chance == pytest.approx(np.mean(chances))
+    assert overlap.lowest == pairs[overlap.lowest_pair] == min(pairs.values())
+
+
+@settings(max_examples=20)
+@given(arrays(np.float64, (4, 7), elements=st.floats(0.125, 5), unique=True), st.permutations(range(7)), st.data())
+def test_the_order_of_features_and_folds_does_not_matter(scores, order, data):
+    rows = data.draw(st.permutations(range(4)))
+    one, other = fold_ranks(scores), fold_ranks(scores[rows][:, order])
+    assert one.stability(3).value == pytest.approx(other.stability(3).value)
+    assert one.chance(3) == other.chance(3)
+    assert one.overlap(3).mean == pytest.approx(other.overlap(3).mean)
+    assert one.overlap(3).lowest == pytest.approx(other.overlap(3).lowest)
+
+
+def test_random_rankings_agree_as_at_chance():
+    rng, d = np.random.default_rng(2), 30
+    values, stabilities = [], []
+    for _ in range(120):
+        scores = rng.random((4, d)) + 0.1
+        scores[:, 24:] = 0  # constant features
+        scores[1, rng.permutation(24)[:10]] = 0  # a fold that gives fewer a score
+        folds = fold_ranks(scores, n_choosable=24)
+        overlap = folds.overlap(6)
+        values.append(overlap.mean - overlap.mean_at_chance)
+        stabilities.append(folds.stability(18).value)
+    chance, stabilities = folds.chance(18), np.array(stabilities)  # all have the same numbers of scored features
+    for differences in (values, stabilities - chance.mean):
+        assert abs(np.mean(differences)) < 4 * np.std(differences) / np.sqrt(120)
+    inside = np.mean((chance.lower - 1e-9 <= stabilities) & (stabilities <= chance.upper + 1e-9))
+    assert inside > 0.87  # binomial(120, .95) is below with probability < 1e-3; the seed is fixed
+
+
+def test_one_fold_has_neither_and_says_so():
+    folds = fold_ranks([[3.0, 2.0, 1.0]])
+    assert "one selection" in folds.stability(2).reason
+    assert str(folds.overlap(2)) == "undefined (one outer fold)"
+    assert folds.overlap(2).lowest_pair is None
+    assert np.isnan(folds.chance(2).mean)
+
+
+def test_all_features_have_an_overlap_but_no_stability():
+    folds = fold_ranks([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    assert "every set holds all features" in folds.stability(3).reason
+    assert np.isnan(folds.chance(3).mean)
+    overlap = folds.overlap(3)
+    assert 0 < overlap.lowest < overlap.mean < 1
+    assert overlap.lowest_pair == ("outer0", "outer1")
+
+
+@given(st.integers(1, 100_000), st.lists(st.integers(1, 200), max_size=6))
+def test_the_curve_holds_what_is_asked_for_and_few_others(d, wanted):
+    sizes = curve_sizes(wanted, d)
+    assert sizes == sorted(set(sizes))
+    assert {n for n in wanted if n <= d} <= set(sizes)
+    assert (sizes[0], sizes[-1]) == (1, d)
+    assert len(set(sizes) - set(wanted)) <= 24
+
+
+@given(tied)
+def test_the_consensus_orders_by_the_mean_rank(scores):
+    folds = fold_ranks(scores)
+    given_scores, d = borda_scores(folds), scores.shape[1]
+    mean = folds.ranks.mean(axis=0)
+    scored = (scores > 0).any(axis=0)
+    np.testing.assert_array_equal(given_scores > 0, scored)
+    order = sorted(np.flatnonzero(scored), key=lambda i: (mean[i], i))
+    whole = ranking(np.zeros(d), list(scores), d)
+    assert whole.consensus_top().tolist() == order
+    assert whole.consensus_top(2).tolist() == order[:2]
+    assert ranking(given_scores, list(scores), d).top().tolist() == order
+
+
+@given(tied, st.integers(1, 8))
+def test_the_selection_frequency_at_any_number_is_that_of_a_ranking_with_it(scores, n):
+    n = min(n, scores.shape[1])
+    one = ranking(scores[0], list(scores), 1)
+    wanted = ranking(scores[0], list(scores), n).selection_frequency
+    np.testing.assert_array_equal(one.selection_frequency_at(n), wanted)
+
+
+@given(tied, st.data())
+def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
+    final = data.draw(arrays(np.float64, scores.shape[1], elements=st.sampled_from([0.0, 1.0, 2.0])))
+    n = data.draw(st.integers(1, scores.shape[1]))
+    told = consensus_sentence(ranking(final, list(scores), n))
+    chosen = best(final, n)
+    folds = fold_ranks(scores)
+    mean, scored = folds.ranks.mean(axis=0), (scores > 0).any(axis=0)
+    consensus = sorted(np.flatnonzero(scored), key=lambda i: (mean[i], i))[:n]
+    apart = [i for i in chosen if i not in consensus]
+    if not chosen:
+        assert "selects no feature" in told
+    elif not consensus:
+        assert "have no consensus" in told
+    elif len(chosen) == len(final):
+        assert "no order is compared" in told
+    elif apart:
+        assert told.startswith(f"{len(apart)} of the final model's ")
+        first = [f"f{i} (rank" for i in apart[:3]]
+        assert [told.index(name) for name in first] == sorted(told.index(name) for name in first)
+        assert ("and " in told.rpartition(":")[2]) == (len(apart) > 3)
+    else:
+        assert told.startswith("All of the final model's ")
+
+
+def test_the_sentence_names_those_that_disagree():
+    folds = [[1.0, 2.0, 3.0, 4.0, 0.0], [1.0, 2.0, 4.0, 3.0, 0.0]]
+    told = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
+    assert told == (
+        "1 of the final model's top 2 is not in the consensus, the top 2 by mean rank over the 2 outer folds: "
+        "f0 (rank 1, mean rank 4)."
+    )
+    told = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
+    assert told.startswith("1 of the final model's 2 features with a score is not in the consensus, the top 3")
+    names = ["a\nb" + "x" * 60, *"cdef"]
+    told = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))
+    assert "\n" not in told
+    assert "over one outer fold" in told
+    assert "x" * 50 not in told

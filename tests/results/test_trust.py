@@ -1,0 +1,159 @@
+"""How far the ranking can be trusted: the same figures everywhere, recomputed from the journal's scores."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from rich.console import Console
+from small_studies import raw_config, write_digits
+
+import raysel
+from raysel.cli.summary import print_summary
+from raysel.data.loading import load_dataset
+from raysel.errors import ConfigError, StudyError
+from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
+from raysel.metrics.stability import nogueira_stability
+from raysel.results.export import export_result, manifest, markdown
+from raysel.results.result import StudyResult
+from raysel.results.trust import choose_top, stability_in_words
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished study with three outer folds."""
+    folder = tmp_path_factory.mktemp("trust")
+    write_digits(folder / "few.npz")
+    with contextlib.chdir(folder):
+        raw = raw_config(folder / "few.npz", cv__outer=3)
+        return raysel.run_study(raw, output=folder / "study", progress=False)
+
+
+@pytest.fixture
+def lists(finished):
+    """Features with a score of each outer fold, best first, from the recorded scores."""
+    X = load_dataset(finished.config["dataset"]["path"]).X
+    found = []
+    for refit in finished.outer:
+        scores = np.where(np.ptp(X, axis=0) == 0, 0.0, refit.feature_scores)
+        found.append([int(i) for i in np.argsort(-scores, kind="stable") if scores[i] > 0])
+    return found
+
+
+def with_folds(result, names):
+    """The study as if it had these folds only."""
+    study = dataclasses.replace(result.stored.study, folds=names)
+    refits = {name: result.stored.refits[name] for name in names}
+    return StudyResult(dataclasses.replace(result.stored, study=study, refits=refits))
+
+
+def test_the_curve_is_the_index_of_the_best_at_each_number(finished, lists):
+    curve = finished.stability_curve()
+    columns = ["n_features", "stability", "lower", "upper", "chance", "chance_lower", "chance_upper"]
+    assert curve.columns.tolist() == [*columns, "undefined_because"]
+    assert {1, 4, 8, 64} <= set(curve.n_features)
+    for row in curve.itertuples():
+        sets = np.array([[i in best[: row.n_features] for i in range(64)] for best in lists])
+        wanted = nogueira_stability(sets)
+        figures = [row.stability, row.lower, row.upper]
+        np.testing.assert_allclose(figures, [wanted.value, wanted.lower, wanted.upper])
+        assert row.undefined_because == wanted.reason
+    # Features that are constant in the data are chosen by no ranking, so random ones agree on them.
+    assert finished.constant.any()
+    assert (curve.chance[curve.n_features <= min(map(len, lists))] > 0).all()
+    assert (curve.chance_lower <= curve.chance + 1e-9).all()
+    assert curve.equals(finished.stability_curve())
+
+
+def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
+    overlap = finished.rank_overlap
+    assert top_weight(overlap.p, finished.default_top) == pytest.approx(0.9)
+    values = [rank_biased_overlap(one, other, overlap.p) for one, other in combinations(lists, 2)]
+    assert list(overlap.pairs) == [("outer0", "outer1"), ("outer0", "outer2"), ("outer1", "outer2")]
+    assert list(overlap.pairs.values()) == pytest.approx(values)
+    assert overlap.mean == pytest.approx(np.mean(values))
+    assert overlap.lowest == pytest.approx(min(values))
+
+
+def test_summary_manifest_and_markdown_agree(finished):
+    screen = io.StringIO()
+    print_summary(finished, Console(file=screen, width=500))
+    words, sentence = stability_in_words(finished), finished.consensus_sentence()
+    for text in (screen.getvalue(), markdown(finished)):
+        assert words in text
+        assert sentence in text
+    found, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
+    assert words.startswith(
+        f"of the top {top} over 3 overlapping outer folds: {found.value:.2f} (N: chosen by the inner "
+    )
+    assert (
+        f"95 % interval {found.lower:.2f} to {min(found.upper, 1):.2f}, too narrow for few or overlapping folds"
+        in words
+    )
+    assert f"{overlap.mean:.2f} (lowest {overlap.lowest:.2f}, random rankings {overlap.mean_at_chance:.2f})" in words
+    written = json.loads((finished.directory.ranking / "manifest.json").read_text())
+    assert (written["top"], written["ranking_of"], written["consensus"]) == (top, "final", sentence)
+    assert written["top_chosen_by"] == "chosen by the inner scores of the final model"
+    assert written["stability"]["value"] == found.value
+    assert written["stability"]["interval"] == {"confidence": 0.95, "lower": found.lower, "upper": found.upper}
+    assert written["rank_biased_overlap"]["mean"] == overlap.mean
+    assert written["rank_biased_overlap"]["lowest_of"] == list(overlap.lowest_pair)
+    curve = finished.stability_curve()
+    assert written["stability_curve"]["n_features"] == curve.n_features.tolist()
+    at_top = curve.loc[curve.n_features == top].iloc[0]
+    assert written["stability"]["at_chance"]["mean"] == at_top.chance
+    assert at_top.stability == found.value
+
+
+def test_it_says_whose_number_of_features_it_is(finished):
+    chosen = finished.n_features
+    assert choose_top(finished) == (chosen["final"], "chosen by the inner scores of the final model")
+    assert choose_top(finished, by="outer1") == (chosen["outer1"], "chosen by the inner scores of outer1")
+    assert choose_top(finished, by="consensus") == choose_top(finished)
+    assert choose_top(finished, 5) == (5, "as given")
+    without = with_folds(finished, ["outer0", "outer1", "outer2"])
+    assert choose_top(without) == (without.default_top, "median of the outer folds' choices")
+    assert finished.ranking().chosen_by == choose_top(finished).chosen_by
+    assert "N:" not in stability_in_words(finished, 5)
+
+
+def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finished, tmp_path):
+    without = with_folds(finished, ["outer0", "outer1", "outer2"])
+    assert without.consensus_sentence() == ""
+    assert "consensus" not in manifest(without)
+    assert manifest(without)["rank_biased_overlap"]["mean"] == finished.rank_overlap.mean
+    with pytest.raises(StudyError, match=r"cv\.final is false"):
+        without.ranking()
+    written = {path.name for path in export_result(without, tmp_path / "out", 6, by="consensus", formats=["json"])}
+    assert written == {"ranking.json", "ranking.png", "manifest.json"}
+    assert without.ranking(6, by="consensus").top().tolist() == finished.ranking(6).consensus_top().tolist()
+    assert without.ranking(6, by="outer2").source == "outer2"
+
+
+def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
+    single = with_folds(finished, ["outer0", "final"])
+    words = stability_in_words(single)
+    assert "over 1 outer fold: undefined (one selection says nothing about others)" in words
+    assert words.endswith("rank-biased overlap of their rankings undefined (one outer fold)")
+    assert single.stability_curve().stability.isna().all()
+    assert "over one outer fold" in single.consensus_sentence()
+    assert manifest(single)["rank_biased_overlap"]["undefined_because"] == "one outer fold"
+
+
+def test_more_features_than_have_a_score_are_no_larger_selection(finished):
+    n = finished.n_scored["final"]
+    assert n == (~finished.constant).sum()
+    assert finished.consensus_sentence(64).startswith(f"The final model selects all {n} features that are not constant")
+    assert finished.stability(64).value == finished.stability(max(finished.n_scored.values())).value
+
+
+@pytest.mark.parametrize("by", ["outer7", "", "mean"])
+def test_an_unknown_source_of_a_ranking_is_refused(finished, tmp_path, by):
+    with pytest.raises(ConfigError, match="choose one of final, consensus, outer0, outer1, outer2"):
+        export_result(finished, tmp_path / "out", by=by)
+    assert not (tmp_path / "out").exists()
