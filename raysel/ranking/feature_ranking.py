@@ -95,6 +95,8 @@ class FeatureRanking:
         Largest number of features that count as selected, in the final model and in each outer fold.
     constant : ndarray of bool, shape (d,)
         Mask of the features that have the same value in all samples.
+    added : mapping of str to ndarray of shape (d,)
+        Further columns of the table by name, e.g. the selection probability of each feature.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class FeatureRanking:
     fold_names: tuple[str, ...]
     n_selected: int
     constant: BoolArray
+    added: Mapping[str, FloatArray]
 
     @classmethod
     def from_folds(
@@ -133,6 +136,7 @@ class FeatureRanking:
         n_selected: int,
         coordinates: Mapping[str, LabelArray] | None = None,
         constant: BoolArray | None = None,
+        added: Mapping[str, FloatArray] | None = None,
     ) -> Self:
         """Rank the features by the final model's scores and by each outer fold's.
 
@@ -153,6 +157,8 @@ class FeatureRanking:
         constant : ndarray of bool, shape (d,), optional
             Mask of the features that have the same value in all samples, none by default. They carry no information
             and are ranked as features without a score; ``scores`` is not changed.
+        added : mapping of str to ndarray of shape (d,), optional
+            Further columns of the table by name; none by default.
 
         Returns
         -------
@@ -186,7 +192,8 @@ class FeatureRanking:
             raise ConfigError(f"n_selected={n_selected} must lie between 1 and the number of features, {d}.")
         mask = np.zeros(d, dtype=bool) if constant is None else np.asarray(constant, dtype=bool)
         places = {axis: np.asarray(values) for axis, values in (coordinates or {}).items()}
-        for what, values in (*places.items(), ("constant", mask)):
+        columns = {name: np.asarray(values, dtype=np.float64) for name, values in (added or {}).items()}
+        for what, values in (*places.items(), ("constant", mask), *columns.items()):
             if values.shape != (d,):
                 raise DataError(f"{what} has shape {values.shape}, but there are {d} features.")
         usable = np.where(mask, 0.0, np.array(rows))
@@ -203,6 +210,7 @@ class FeatureRanking:
             tuple(fold_names),
             int(n_selected),
             mask,
+            columns,
         )
 
     def __repr__(self) -> str:
@@ -335,6 +343,7 @@ class FeatureRanking:
             coordinates={axis: values[features] for axis, values in self.coordinates.items()},
             n_selected=n_selected,
             constant=self.constant[features],
+            added={name: values[features] for name, values in self.added.items()},
         )
 
     def to_table(self) -> Any:
@@ -345,8 +354,8 @@ class FeatureRanking:
         pyarrow.Table
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
             ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
-            ``selection_frequency``, ``consensus_rank`` and ``rank_sd`` (over the outer folds). Features without
-            a score share the mean of the last ranks.
+            ``selection_frequency``, ``consensus_rank`` and ``rank_sd`` (over the outer folds), then those of
+            ``added``. Features without a score share the mean of the last ranks.
         """
         order = self.order
         columns: dict[str, LabelArray] = {
@@ -360,6 +369,7 @@ class FeatureRanking:
             "selection_frequency": self.selection_frequency,
             "consensus_rank": self.consensus_rank,
             "rank_sd": self.rank_sd,
+            **self.added,
         }
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
 
