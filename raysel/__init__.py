@@ -24,6 +24,7 @@ _HOME = {
     "run_study": "raysel.api",
     "resume_comparison": "raysel.comparison_run.api",
     "run_comparison": "raysel.comparison_run.api",
+    "permutation_test": "raysel.resampling.permutation",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }
@@ -43,6 +44,7 @@ __all__ = [
     "load_model",
     "open_comparison",
     "open_study",
+    "permutation_test",
     "resume_comparison",
     "resume_study",
     "run_comparison",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.arrays import FloatArray, IntArray
 from raysel.cv.plan import FINAL, InnerFold, NestedPlan, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
@@ -20,7 +20,6 @@ from raysel.execution.memory import machine_memory
 from raysel.execution.path_records import trial_records
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.statistics.label_permutations import LabelPermutations
-from raysel.statistics.permutation import MaxStatistic
 from raysel.study.definition import Study
 
 #: Largest share of the machine's memory for the prepared folds of one search; several may run at once.
@@ -120,9 +119,9 @@ def permuted_scores(
     *,
     seed: int,
     chosen: Mapping[str, Chosen] | None,
-    feature_scores: FloatArray | None,
+    ranks: bool,
 ) -> dict[str, Any]:
-    """Compute the honest score of a study with permuted labels, and which feature scores its final model reaches.
+    """Compute the honest score of a study with permuted labels, and the feature scores of its final model.
 
     Parameters
     ----------
@@ -135,18 +134,17 @@ def permuted_scores(
     chosen : mapping of str to Chosen, or None
         Configuration and number of features of each fold, which are refitted; None to search them again with the
         permuted labels, on the inner folds of each outer fold.
-    feature_scores : ndarray of shape (d,), optional
-        Feature scores of the study's final model, to compare with; by default the final model is not fitted.
+    ranks : bool
+        Whether the final model gives feature scores; if not, it is not fitted.
 
     Returns
     -------
     dict
-        ``scores``: test score of each outer fold by its name; and, if ``feature_scores`` are given, ``largest``: the
-        largest feature score, and ``own``, ``single_step`` and ``step_down``: the masks of `MaxStatistic.compare` as
-        text for `unpacked`.
+        ``scores``: test score of each outer fold by its name; and, if ``ranks``, ``feature_scores``: those of the final
+        model, in single precision, as text for `unpacked`.
     """
     study = permuted_study(study, number, seed)
-    wanted = [fold for fold in study.plan.folds if fold.name != FINAL or feature_scores is not None]
+    wanted = [fold for fold in study.plan.folds if fold.name != FINAL or ranks]
     if chosen is None:
         study = replace(study, plan=NestedPlan(study.plan.n_samples, tuple(wanted)))
         chosen = _search(study)
@@ -155,10 +153,8 @@ def permuted_scores(
         test_score, own_scores = _refit(study, fold, chosen[fold.name])
         if test_score is not None:
             found["scores"][fold.name] = test_score
-        elif feature_scores is not None:
-            masks = MaxStatistic(feature_scores).compare(own_scores)
-            found["largest"] = float(own_scores.max())
-            found |= dict(zip(("own", "single_step", "step_down"), map(_packed, masks), strict=True))
+        else:
+            found["feature_scores"] = packed(np.where(study.dataset.constant, 0.0, own_scores))
     return found
 
 
@@ -169,7 +165,7 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     X_train = as_samples(scaler.fit_transform(X[fold.train]))
     solver.fit(X_train, y[fold.train])
     if not len(fold.test):
-        return None, np.where(study.dataset.constant, 0.0, solver.scores_)
+        return None, solver.scores_
     evaluation = study.evaluation
     if chosen.position is not None:
         evaluation = replace(evaluation, n_features=evaluation.n_features[: chosen.position + 1])
@@ -220,10 +216,20 @@ class _PreparedFolds:
         return data
 
 
-def _packed(mask: BoolArray) -> str:
-    return base64.b64encode(np.packbits(mask).tobytes()).decode()
+def packed(scores: FloatArray) -> str:
+    """Return scores in single precision as text for `unpacked`.
+
+    Raises
+    ------
+    FloatingPointError
+        If one is not finite.
+    """
+    single = np.asarray(scores, dtype="<f4")
+    if not np.isfinite(single).all():
+        raise FloatingPointError("the method gave feature scores that are not finite.")
+    return base64.b64encode(single.tobytes()).decode()
 
 
-def unpacked(text: str, n: int) -> BoolArray:
-    """Return the mask of ``n`` entries that `permuted_scores` wrote as text."""
-    return np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8), count=n).astype(bool)
+def unpacked(text: str) -> FloatArray:
+    """Return the scores that `packed` wrote as text."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)

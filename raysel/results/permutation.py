@@ -22,7 +22,11 @@ from raysel.statistics.permutation import PermutationPValue
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names of the files in the folder of the test.
+    from raysel.results.result import StudyResult
+
+#: Folder of the test in a study's directory.
+FOLDER = "permutation"
+#: Names of the files in it.
 _RESULT, _TABLE = "result.json", "features"
 #: Level at which features are counted in the sentences.
 _LEVEL = 0.05
@@ -60,6 +64,8 @@ class PermutationTest:
         maximum over all features) and ``p_value_fwer_step_down``. Empty if the method gives no feature scores.
     feature_names : tuple of str
         Names of the features.
+    shares : bool
+        Whether the feature scores were also compared as shares of their sum.
     errors : dict of int to str
         Error of each permutation that failed, by its number.
     """
@@ -76,6 +82,7 @@ class PermutationTest:
     recomputed: float | None
     features: Mapping[str, FloatArray]
     feature_names: tuple[str, ...]
+    shares: bool
     errors: Mapping[int, str] = field(default_factory=dict)
 
     @property
@@ -123,27 +130,26 @@ class PermutationTest:
         found = np.flatnonzero(adjusted <= _LEVEL)
         order = found[np.argsort(adjusted[found], kind="stable")]
         names = ", ".join(self.feature_names[i] for i in order[:10]) + (", ..." if len(order) > 10 else "")
-        model = "searched again" if self.retune else "refitted"
-        text = (
-            f"{len(found)} of {len(adjusted)} features have a score in the final model that the largest score of all "
-            f"features in the {model} model of permuted labels reaches with p <= {_LEVEL} (family-wise error; smallest "
-            f"possible {_number(self.p.smallest)}){f': {names}' if names else ''}."
+        share = " and their shares of the sum" if self.shares else ""
+        alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(adjusted)
+        all_of_them = (
+            f"{len(found)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
+            f"error, by the maximum of the final model's feature scores{share}; smallest possible "
+            f"{_number(self.p.smallest)}){f': {names}' if names else ''}."
         )
-        alone = int((unadjusted <= _LEVEL).sum())
-        expected = _LEVEL * len(adjusted)
-        return [
-            text,
-            f"Without adjustment {alone} features have p <= {_LEVEL}; up to {expected:.3g} are to be expected if no "
-            "feature has to do with the labels.",
-        ]
+        each = (
+            f"{alone} have p <= {_LEVEL} without adjustment; {expected:.3g} are to be expected if no feature has to do "
+            "with the labels."
+        )
+        return [all_of_them, each]
 
     def _remarks(self) -> list[str]:
         found = [f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label)."]
         if 10**-self.log10_arrangements > self.p.smallest:
+            n = round(10**self.log10_arrangements)
             found.append(
-                f"There are only {round(10**self.log10_arrangements)} different arrangements of the labels, so p values "
-                f"far below {_number(10**-self.log10_arrangements)} are not to be expected from any number of "
-                "permutations."
+                f"There are only {n} different arrangements of the labels, so p values far below {_number(1 / n)} are "
+                "not to be expected from any number of permutations."
             )
         if self.p.smallest > _LEVEL:
             found.append(
@@ -216,6 +222,7 @@ class PermutationTest:
             "permuted": list(self.permuted),
             "errors": {str(number): error for number, error in self.errors.items()},
             "has_features": bool(self.features),
+            "shares": self.shares,
         }
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
         return [*written, write_result(folder / _RESULT, f"{text}\n".encode())]
@@ -255,7 +262,7 @@ class PermutationTest:
                 table = pa.parquet.read_table(folder / f"{_TABLE}.parquet")
                 features = {name: table[name].to_numpy() for name in table.column_names if name != "feature"}
                 if len(table) != len(feature_names):
-                    raise ValueError(f"{_TABLE}.parquet has {len(table)} rows for {len(feature_names)} features")  # noqa: TRY301
+                    raise ValueError(f"{_TABLE}.parquet has {len(table)} rows for {len(feature_names)} features")
             return cls(
                 raw["metric"],
                 raw["test_mean"],
@@ -269,6 +276,7 @@ class PermutationTest:
                 raw["recomputed"],
                 features,
                 tuple(feature_names),
+                raw["shares"],
                 {int(number): error for number, error in raw["errors"].items()},
             )
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -276,6 +284,26 @@ class PermutationTest:
                 f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses "
                 "the permutations that its journal holds."
             ) from error
+
+
+def identity(result: StudyResult) -> dict[str, Any]:
+    """Return plain data that change whenever a figure that the test is of changes.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    dict
+        Test scores and winners of the folds, and the hash of the data.
+    """
+    return {
+        "test_scores": result.test_scores,
+        "winners": {refit.fold: [refit.trial, refit.position] for refit in result.refits},
+        "data_hash": result.stored.study.data_hash,
+    }
 
 
 def _number(p: float) -> str:

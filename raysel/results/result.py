@@ -22,6 +22,7 @@ from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
 from raysel.results import tables
+from raysel.results.permutation import FOLDER, PermutationTest, identity
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -401,7 +402,21 @@ class StudyResult:
             n_selected=top or self.default_top,
             coordinates=self.layout.coordinates(),
             constant=self.constant,
+            added=self._added(),
         )
+
+    def _added(self) -> dict[str, FloatArray]:
+        """Columns of the ranking table from computations on the finished study."""
+        test = self.permutation_test
+        wanted = ("p_value", "p_value_fwer")
+        return {name: test.features[name] for name in wanted if name in test.features} if test else {}
+
+    @cached_property
+    def permutation_test(self) -> PermutationTest | None:
+        """P values of the honest score and of the features; None if `raysel.permutation_test` was not run."""
+        if self.status != "finished":
+            return None
+        return PermutationTest.read(self.path / FOLDER, self.feature_names, identity(self))
 
     def remarks(self, top: int | None = None) -> list[str]:
         """Return remarks on the limitations of the result.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -204,7 +205,7 @@ class MaxStatistic:
     --------
     >>> counts = MaxStatistic([3.0, 1.0, 0.5])
     >>> for permuted in ([0.1, 1.2, 0.2], [0.6, 0.3, 0.9], [0.2, 0.1, 0.3]):
-    ...     counts.add(*counts.compare(permuted))
+    ...     counts.add(permuted)
     >>> counts.p_values().single_step.tolist()
     [0.25, 0.5, 0.75]
     """
@@ -218,22 +219,13 @@ class MaxStatistic:
         self._own: IntArray = np.zeros(len(self._observed), dtype=np.int64)
         self._single, self._step = self._own.copy(), self._own.copy()
 
-    def compare(self, permuted: ArrayLike) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Return which observed statistics a permutation reaches.
+    def add(self, permuted: ArrayLike) -> None:
+        """Count one permutation.
 
         Parameters
         ----------
         permuted : array-like of shape (d,)
-            Statistics of one permutation, finite.
-
-        Returns
-        -------
-        own : ndarray of bool, shape (d,)
-            Whether the feature's own permuted statistic reaches the observed one.
-        single_step : ndarray of bool, shape (d,)
-            Whether the largest permuted statistic of all features does.
-        step_down : ndarray of bool, shape (d,)
-            Whether the largest permuted statistic of the features with no larger observed one does.
+            Its statistics, finite.
 
         Raises
         ------
@@ -246,30 +238,20 @@ class MaxStatistic:
         ordered = values[self._descending]
         successive = np.maximum.accumulate(ordered[::-1])[::-1]
         # Features with equal observed statistics share the maximum of all of them.
-        sorted_observed = self._observed[self._descending]
-        first = np.searchsorted(-sorted_observed, -sorted_observed, side="left")
+        descending = self._observed[self._descending]
         largest = np.empty_like(values)
-        largest[self._descending] = successive[first]
-        single = np.full_like(values, values.max(initial=-np.inf))
-        return reaches(self._observed, values), reaches(self._observed, single), reaches(self._observed, largest)
-
-    def add(self, own: BoolArray, single_step: BoolArray, step_down: BoolArray) -> None:
-        """Count one permutation.
-
-        Parameters
-        ----------
-        own, single_step, step_down : ndarray of bool, shape (d,)
-            Result of `compare`.
-        """
+        largest[self._descending] = successive[np.searchsorted(-descending, -descending, side="left")]
         self._n += 1
-        self._own += own
-        self._single += single_step
-        self._step += step_down
+        self._own += reaches(self._observed, values)
+        self._single += reaches(self._observed, np.full_like(values, values.max(initial=-np.inf)))
+        self._step += reaches(self._observed, largest)
 
     def add_failed(self) -> None:
         """Count one permutation without statistics."""
-        everything = np.ones(len(self._own), dtype=bool)
-        self.add(everything, everything, everything)
+        self._n += 1
+        self._own += 1
+        self._single += 1
+        self._step += 1
 
     def p_values(self) -> FeaturePValues:
         """Return the p values from the permutations that have been counted.
@@ -285,3 +267,63 @@ class MaxStatistic:
         adjusted = np.empty_like(step)
         adjusted[self._descending] = np.maximum.accumulate(step[self._descending])
         return FeaturePValues(own, single, adjusted, 1 / (1 + self._n))
+
+
+def feature_p_values(observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool) -> FeaturePValues:
+    r"""Return the p values of a model's feature scores from the scores of models fitted to permuted labels.
+
+    The scores of a model that is fitted to all features together have a scale of their own in each fit: without
+    information it may need larger coefficients than with it, and the share of a feature in the sum of the scores
+    depends on how many others are informative. With s_jb the score of feature j in permutation b, b = 0 for the true
+    labels, the statistic is therefore
+
+        T_jb = max(s_jb / c, t_jb / e),    t_jb = s_jb / sum_k s_kb,
+
+    c and e the means of max_j s_jb and max_j t_jb over all b from 0 to B. As c and e do not depend on which of the
+    arrangements of labels is the true one, `MaxStatistic` is valid for T as it is for s.
+
+    Parameters
+    ----------
+    observed : ndarray of shape (d,)
+        Scores with the true labels, not negative.
+    permuted : sequence of (ndarray of shape (d,) or None)
+        Scores of each permutation; None for one that failed.
+    by_share : bool
+        Whether to use T; else the scores themselves, for methods whose scores have the same scale for all labels.
+
+    Returns
+    -------
+    FeaturePValues
+        P values.
+
+    Examples
+    --------
+    >>> found = feature_p_values(np.array([3.0, 1.0]), [np.array([1.0, 2.0]), np.array([2.0, 2.0])], by_share=True)
+    >>> found.single_step.round(3).tolist()
+    [0.333, 1.0]
+    """
+    if by_share:
+        known = [scores for scores in (observed, *permuted) if scores is not None]
+        largest = np.mean([scores.max(initial=0.0) for scores in known])
+        largest_share = np.mean([_shares(scores).max(initial=0.0) for scores in known])
+
+        def statistic(scores: FloatArray) -> FloatArray:
+            return np.maximum(scores / (largest or 1.0), _shares(scores) / (largest_share or 1.0))
+
+    else:
+
+        def statistic(scores: FloatArray) -> FloatArray:
+            return scores
+
+    counts = MaxStatistic(statistic(observed))
+    for scores in permuted:
+        if scores is None:
+            counts.add_failed()
+        else:
+            counts.add(statistic(scores))
+    return counts.p_values()
+
+
+def _shares(scores: FloatArray) -> FloatArray:
+    """Scores divided by their sum; zeros if it is zero."""
+    return scores / (scores.sum() or 1.0)
