@@ -24,6 +24,7 @@ _HOME = {
     "run_study": "raysel.api",
     "resume_comparison": "raysel.comparison_run.api",
     "run_comparison": "raysel.comparison_run.api",
+    "stability_selection": "raysel.resampling.stability",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }
@@ -49,6 +50,7 @@ __all__ = [
     "run_study",
     "save_dataset",
     "smml_path",
+    "stability_selection",
 ]
 
 

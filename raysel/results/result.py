@@ -31,6 +31,8 @@ from raysel.results.remarks import (
     search_remarks,
     selection_remarks,
 )
+from raysel.results.stability_files import FOLDER, read_stability_selection
+from raysel.results.stability_selection import StabilitySelection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import tracking_status
@@ -401,7 +403,25 @@ class StudyResult:
             n_selected=top or self.default_top,
             coordinates=self.layout.coordinates(),
             constant=self.constant,
+            added=self._added_columns(),
         )
+
+    def _added_columns(self) -> dict[str, FloatArray]:
+        """Columns that later work on the study adds to the ranking table."""
+        found = self.stability_selection
+        return {} if found is None else {"selection_probability": found.probability}
+
+    @cached_property
+    def stability_selection(self) -> StabilitySelection | None:
+        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last found them.
+
+        None if it has not run, or if the final model has changed since then.
+        """
+        if not self.has_final:
+            return None
+        found = read_stability_selection(self.path / FOLDER, self.constant)
+        now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
+        return found if found is not None and found.identity == now else None
 
     def remarks(self, top: int | None = None) -> list[str]:
         """Return remarks on the limitations of the result.
@@ -427,6 +447,7 @@ class StudyResult:
             *selection_remarks(self.n_scored, top or self.default_top),
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
+            *(self.stability_selection.remarks() if self.stability_selection else ()),
         ]
 
     # --- model and pictures ------------------------------------------------------------------
