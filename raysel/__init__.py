@@ -25,6 +25,7 @@ _HOME = {
     "resume_comparison": "raysel.comparison_run.api",
     "run_comparison": "raysel.comparison_run.api",
     "permutation_test": "raysel.resampling.permutation",
+    "stability_selection": "raysel.resampling.stability",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "load_model": "raysel.base.models",
 }
@@ -51,6 +52,7 @@ __all__ = [
     "run_study",
     "save_dataset",
     "smml_path",
+    "stability_selection",
 ]
 
 

@@ -129,7 +129,7 @@ def main(wanted: str = "") -> None:
     """Run the cases whose name contains a word and write a line of the table for each."""
     warnings.simplefilter("ignore")
     for name, case in CASES.items():
-        if wanted and not name.split(",")[0] == wanted:
+        if wanted and name.split(",")[0] != wanted:
             continue
         started, rng = time.process_time(), np.random.default_rng(0)
         with tempfile.TemporaryDirectory() as folder:

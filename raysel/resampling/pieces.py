@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -220,9 +221,14 @@ def _header(finished: FinishedStudy, work: Work) -> dict[str, Any]:
         "winner": finished.winner.params,
         "seed": finished.study.config.seed,
         "data_hash": finished.record.data_hash,
-        "versions": dict(finished.record.versions) | {"pieces": numbers_hash(work.code)},
+        "versions": dict(finished.record.versions) | {"pieces": _code_hash(work.code)},
     }
     return json.loads(json.dumps(header))
+
+
+@cache
+def _code_hash(code: tuple[Callable[..., Any], ...]) -> str:
+    return numbers_hash(code)
 
 
 def _check_header(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

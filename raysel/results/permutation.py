@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FOLDER = "permutation"
 #: Names of the files in it.
 _RESULT, _TABLE = "result.json", "features"
+_COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 #: Level at which features are counted in the sentences.
 _LEVEL = 0.05
 
@@ -186,7 +187,7 @@ class PermutationTest:
         folder : Path
             Existing folder.
         of : mapping
-            Plain data that identify the study's result, for `read`.
+            Plain data that identify the study's result, for `read_permutation_test`.
 
         Returns
         -------
@@ -227,63 +228,63 @@ class PermutationTest:
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
         return [*written, write_result(folder / _RESULT, f"{text}\n".encode())]
 
-    @classmethod
-    def read(cls, folder: Path, feature_names: Sequence[str], of: Mapping[str, Any]) -> PermutationTest | None:
-        """Read the test from a folder.
+    def ranking_columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the ranking table: ``p_value`` and ``p_value_fwer``; empty without feature scores."""
+        return {name: self.features[name] for name in ("p_value", "p_value_fwer") if self.features}
 
-        Parameters
-        ----------
-        folder : Path
-            Folder that `write` has written to.
-        feature_names : sequence of str
-            Names of the features.
-        of : mapping
-            Plain data that identify the study's result.
 
-        Returns
-        -------
-        PermutationTest or None
-            The test; None if there is none, or it was made of an earlier result of the study.
+def read_permutation_test(result: StudyResult) -> PermutationTest | None:
+    """Read the test of a study that `PermutationTest.write` wrote.
 
-        Raises
-        ------
-        DirectoryError
-            If a file is damaged.
-        """
-        file = folder / _RESULT
-        if not file.exists():
+    Parameters
+    ----------
+    result : StudyResult
+        Result of the study.
+
+    Returns
+    -------
+    PermutationTest or None
+        The test; None if there is none, it was made of an earlier result of the study, or the study has not finished.
+
+    Raises
+    ------
+    DirectoryError
+        If a file is damaged.
+    """
+    folder, names = result.path / FOLDER, tuple(result.feature_names)
+    if result.status != "finished" or not (folder / _RESULT).exists():
+        return None
+    try:
+        raw = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        if raw["of"] != json.loads(json.dumps(identity(result))):
             return None
-        try:
-            raw = json.loads(file.read_text(encoding="utf-8"))
-            if raw["of"] != json.loads(json.dumps(of)):
-                return None
-            features = {}
-            if raw["has_features"]:
-                table = pa.parquet.read_table(folder / f"{_TABLE}.parquet")
-                features = {name: table[name].to_numpy() for name in table.column_names if name != "feature"}
-                if len(table) != len(feature_names):
-                    raise ValueError(f"{_TABLE}.parquet has {len(table)} rows for {len(feature_names)} features")
-            return cls(
-                raw["metric"],
-                raw["test_mean"],
-                tuple(raw["permuted"]),
-                PermutationPValue(**{name: raw[name] for name in PermutationPValue.__dataclass_fields__}),
-                raw["retune"],
-                raw["seed"],
-                raw["exchanged"],
-                raw["n_movable"],
-                raw["log10_arrangements"],
-                raw["recomputed"],
-                features,
-                tuple(feature_names),
-                raw["shares"],
-                {int(number): error for number, error in raw["errors"].items()},
-            )
-        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise DirectoryError(
-                f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses "
-                "the permutations that its journal holds."
-            ) from error
+        features = {}
+        if raw["has_features"]:
+            table = pa.parquet.read_table(folder / f"{_TABLE}.parquet")
+            if table["feature"].to_pylist() != list(names):
+                raise ValueError(f"the features of {_TABLE}.parquet are not those of the study")
+            features = {name: table[name].to_numpy() for name in _COLUMNS}
+        return PermutationTest(
+            raw["metric"],
+            raw["test_mean"],
+            tuple(raw["permuted"]),
+            PermutationPValue(**{field.name: raw[field.name] for field in fields(PermutationPValue)}),
+            raw["retune"],
+            raw["seed"],
+            raw["exchanged"],
+            raw["n_movable"],
+            raw["log10_arrangements"],
+            raw["recomputed"],
+            features,
+            names,
+            raw["shares"],
+            {int(number): error for number, error in raw["errors"].items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DirectoryError(
+            f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses the "
+            "permutations that are kept there."
+        ) from error
 
 
 def identity(result: StudyResult) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability, nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected, top_selected
 from raysel.results import tables
-from raysel.results.permutation import FOLDER, PermutationTest, identity
+from raysel.results.permutation import PermutationTest, read_permutation_test
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -32,6 +32,8 @@ from raysel.results.remarks import (
     search_remarks,
     selection_remarks,
 )
+from raysel.results.stability_files import FOLDER, read_stability_selection
+from raysel.results.stability_selection import StabilitySelection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import tracking_status
@@ -402,21 +404,37 @@ class StudyResult:
             n_selected=top or self.default_top,
             coordinates=self.layout.coordinates(),
             constant=self.constant,
-            added=self._added(),
+            added=self._added_columns(),
         )
 
-    def _added(self) -> dict[str, FloatArray]:
-        """Columns of the ranking table from computations on the finished study."""
-        test = self.permutation_test
-        wanted = ("p_value", "p_value_fwer")
-        return {name: test.features[name] for name in wanted if name in test.features} if test else {}
+    def _added_columns(self) -> dict[str, FloatArray]:
+        """Columns that later work on the study adds to the ranking table."""
+        added: dict[str, FloatArray] = {}
+        if self.stability_selection is not None:
+            added["selection_probability"] = self.stability_selection.probability
+        if self.permutation_test is not None:
+            added |= self.permutation_test.ranking_columns()
+        return added
+
+    @cached_property
+    def stability_selection(self) -> StabilitySelection | None:
+        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last found them.
+
+        None if it has not run, or if the final model has changed since then.
+        """
+        if not self.has_final:
+            return None
+        found = read_stability_selection(self.path / FOLDER, self.constant)
+        now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
+        return found if found is not None and found.identity == now else None
 
     @cached_property
     def permutation_test(self) -> PermutationTest | None:
-        """P values of the honest score and of the features; None if `raysel.permutation_test` was not run."""
-        if self.status != "finished":
-            return None
-        return PermutationTest.read(self.path / FOLDER, self.feature_names, identity(self))
+        """P values of the honest score and of the features as `raysel.permutation_test` last found them.
+
+        None if it has not run, or if a winner has changed since then.
+        """
+        return read_permutation_test(self)
 
     def remarks(self, top: int | None = None) -> list[str]:
         """Return remarks on the limitations of the result.
@@ -442,6 +460,7 @@ class StudyResult:
             *selection_remarks(self.n_scored, top or self.default_top),
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
+            *(self.stability_selection.remarks() if self.stability_selection else ()),
         ]
 
     # --- model and pictures ------------------------------------------------------------------

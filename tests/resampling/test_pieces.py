@@ -21,13 +21,16 @@ def draw(scale, study, number):
     return [scale * float(study.dataset.X[number].sum()), np.random.default_rng((study.config.seed, number)).random()]
 
 
-def work(path, scale=2.0):
-    return Work(path / "draws", partial(draw, scale), (draw,), {"scale": scale}, "draws")
+@pytest.fixture
+def run(finished, tmp_path):
+    """The function that computes pieces in a new folder."""
+    work = Work(tmp_path / "draws", partial(draw, 2.0), (draw,), {"scale": 2.0}, "draws")
+    return lambda numbers, listeners=(): run_pieces(finished, work, numbers, listeners)
 
 
-def run(path, numbers, scale=2.0, listeners=(), **settings):
-    with finished_study(path, **settings) as finished:
-        return run_pieces(finished, work(path, scale), numbers, listeners)
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "draws" / "journal.jsonl"
 
 
 class Stops:
@@ -51,35 +54,34 @@ class Stops:
         pass
 
 
-def test_pieces_are_computed_once_wherever_they_stop(copied):
-    whole = run(copied, range(6))
+def test_pieces_are_computed_once_wherever_they_stop(run, journal):
+    whole = run(range(6))
     assert list(whole.values) == [0, 1, 2, 4, 5]
     assert whole.errors == {3: "FloatingPointError: overflow"}
-    first = (copied / "draws" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    first = journal.read_bytes().splitlines(keepends=True)
     for cut in (0, 1, 4, len(first)):
         torn = b"".join(first[:cut]) + (first[cut][:-5] if cut < len(first) else b"")
-        (copied / "draws" / "journal.jsonl").write_bytes(torn)
-        assert run(copied, range(6)) == whole
-        numbers = [line["number"] for line in read_journal(copied / "draws" / "journal.jsonl") if "value" in line]
+        journal.write_bytes(torn)
+        assert run(range(6)) == whole
+        numbers = [line["number"] for line in read_journal(journal) if "value" in line]
         assert sorted(numbers) == [0, 1, 2, 4, 5]
-    more = run(copied, range(8))
+    more = run(range(8))
     assert {number: more.values[number] for number in whole.values} == whole.values
     assert len(more.values) == 7
 
 
-def test_an_interrupt_keeps_what_has_ended(copied):
+def test_an_interrupt_keeps_what_has_ended(run, journal):
     with pytest.raises(KeyboardInterrupt):
-        run(copied, range(6), listeners=[Stops(after=2)])
-    lines = list(read_journal(copied / "draws" / "journal.jsonl"))
+        run(range(6), listeners=[Stops(after=2)])
+    lines = list(read_journal(journal))
     assert [line.get("number") for line in lines] == [None, 0, 1]
     listener = Stops()
-    assert list(run(copied, range(6), listeners=[listener]).values) == [0, 1, 2, 4, 5]
+    assert list(run(range(6), listeners=[listener]).values) == [0, 1, 2, 4, 5]
     assert listener.texts[0] == "2/6 draws · 0 failed"
     assert listener.texts[-1] == "6/6 draws · 1 failed"
 
 
-def change_header(path, change):
-    journal = path / "draws" / "journal.jsonl"
+def change_header(journal, change):
     first, rest = journal.read_text().split("\n", 1)
     header = json.loads(first)
     change(header)
@@ -96,22 +98,21 @@ def change_header(path, change):
         (lambda header: header["versions"].update(pieces="0"), "source code that computes the pieces"),
     ],
 )
-def test_a_change_that_makes_other_values_is_refused(copied, change, named):
-    run(copied, range(2))
-    change_header(copied, change)
-    before = (copied / "draws" / "journal.jsonl").read_bytes()
+def test_a_change_that_makes_other_values_is_refused(run, journal, change, named):
+    run(range(2))
+    change_header(journal, change)
+    before = journal.read_bytes()
     with pytest.raises(DirectoryError, match=f"(?s){named}.*remove .*draws"):
-        run(copied, range(2))
-    assert (copied / "draws" / "journal.jsonl").read_bytes() == before
+        run(range(2))
+    assert journal.read_bytes() == before
 
 
-def test_a_damaged_journal_is_refused(copied):
-    run(copied, range(2))
-    journal = copied / "draws" / "journal.jsonl"
+def test_a_damaged_journal_is_refused(run, journal):
+    run(range(2))
     lines = journal.read_text().splitlines()
     journal.write_text("\n".join([lines[0], '{"number": "x"}', *lines[2:]]) + "\n")
     with pytest.raises(DirectoryError, match=r"line 2: not a piece of work"):
-        run(copied, range(2))
+        run(range(2))
 
 
 def test_one_process_at_a_time(copied):
