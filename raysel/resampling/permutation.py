@@ -34,12 +34,12 @@ _MOST = 1_000_000
 
 def permutation_test(
     path: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
     permutations: int = 200,
     retune: bool = False,
     seed: int | None = None,
-    config: str | Path | Mapping[str, Any] | None = None,
-    overrides: Mapping[str, Any] | Iterable[str] = (),
     executor: Literal["serial", "ray"] | None = None,
     address: str | None = None,
     progress: bool | Listener = True,
@@ -75,17 +75,17 @@ def permutation_test(
     ----------
     path : str or Path
         Directory of a finished study.
+    config : str, Path or mapping, optional
+        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
+        have moved.
     permutations : int, default=200
         Number of permutations, B; the smallest possible p value is 1 / (1 + B).
     retune : bool, default=False
         Whether to repeat the whole search for each permutation, which takes B times as long as the study.
     seed : int, optional
         Seed of the permutations, not negative; that of the study by default.
-    config : str, Path or mapping, optional
-        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
-        have moved.
     executor : {"serial", "ray"}, optional
         Where to compute; ``search.executor`` of the configuration by default.
     address : str, optional
