@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from raysel.arrays import BoolArray
 from raysel.cv.convergence import convergence_of
 from raysel.cv.seeds import derived_seed
 from raysel.data.task_blocks import as_samples
@@ -108,18 +109,8 @@ def stability_selection(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from raysel.api import run_study
-    >>> small = {
-    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial",
-    ...     "solver.params.max_iter": 3,
-    ... }
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     small["tracking.uri"] = f"sqlite:///{folder}/mlflow.db"
-    ...     study = run_study("digits-smr", small, output=f"{folder}/study", progress=False)
-    ...     found = stability_selection(study.path, subsamples=4, top=8, progress=False)
-    >>> found.n_pairs, found.q, found.probability.shape
-    (2, 8, (64,))
+    >>> found = stability_selection("raysel-studies/faces", subsamples=100, threshold=0.9)  # doctest: +SKIP
+    >>> found.thresholds()  # doctest: +SKIP
     """
     _check_numbers(subsamples, threshold)
     listeners = make_listeners(progress)
@@ -128,7 +119,9 @@ def stability_selection(
         n_best = result.ranking(top).n_selected  # raises if there is no ranking, or no such number of features
         check_halves(finished.study.dataset.y, finished.study.dataset.groups)
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
-        selection = _selection(finished, pieces, n_best, subsamples).at(threshold)
+        identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
+        constant = finished.study.dataset.constant
+        selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
         folder = result.path / FOLDER
         write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
         export_result(StudyResult.open(path), result.directory.ranking)
@@ -195,14 +188,40 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
     }
 
 
-def _selection(finished: FinishedStudy, pieces: Pieces, top: int, subsamples: int) -> StabilitySelection:
-    """Count the selections of the pairs whose two halves both succeeded."""
+def count_selections(
+    pieces: Pieces, top: int, subsamples: int, constant: BoolArray, identity: Mapping[str, Any]
+) -> StabilitySelection:
+    """Count how often each feature is selected by the pairs whose two halves both succeeded.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Values of `rank_on_half` by the number of the half, and the errors of those that failed.
+    top : int
+        Largest number of features that a half selects.
+    subsamples : int
+        Number of halves that were asked for.
+    constant : ndarray of bool, shape (d,)
+        Mask of the features that cannot be selected.
+    identity : mapping
+        Winner's parameters and hash of the data, which the result keeps.
+
+    Returns
+    -------
+    StabilitySelection
+        The counts, with the threshold 1.
+
+    Raises
+    ------
+    StudyError
+        If fewer than two pairs are left.
+    """
     halves = pieces.values
     pairs = [pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves]
     if len(pairs) < 2:
         raise all_failed(pieces, "halves")
     counted = [halves[2 * pair + side] for pair in pairs for side in (0, 1)]
-    selected = _masks([half["best"][:top] for half in counted], finished.study.dataset.n_features)
+    selected = _masks([half["best"][:top] for half in counted], len(constant))
     return StabilitySelection(
         top=top,
         threshold=1.0,
@@ -210,15 +229,15 @@ def _selection(finished: FinishedStudy, pieces: Pieces, top: int, subsamples: in
         counts=selected.sum(axis=0),
         pair_counts=(selected[::2] & selected[1::2]).sum(axis=0),
         n_selected=selected.sum(axis=1),
-        constant=finished.study.dataset.constant,
+        constant=constant,
         n_halves=subsamples,
         errors=pieces.errors,
         n_unconverged=sum(half["converged"] is False for half in counted),
-        identity={"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash},
+        identity=identity,
     )
 
 
-def _masks(selections: Sequence[Sequence[int]], n_features: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _masks(selections: Sequence[Sequence[int]], n_features: int) -> BoolArray:
     """Masks of selected features, shape (len(selections), n_features)."""
     masks = np.zeros((len(selections), n_features), dtype=bool)
     for mask, selection in zip(masks, selections, strict=True):

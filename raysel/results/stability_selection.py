@@ -47,6 +47,15 @@ class StabilitySelection:
         Number of fits that did not reach their ``tol``.
     identity : mapping
         Winner's parameters and hash of the data, by which a result that no longer holds is known.
+
+    Examples
+    --------
+    >>> found = StabilitySelection(
+    ...     top=1, threshold=0.75, is_default=False, counts=np.array([4, 0, 0, 0]), pair_counts=np.array([2, 0, 0, 0]),
+    ...     n_selected=np.ones(4, dtype=int), constant=np.zeros(4, dtype=bool), n_halves=4, errors={}, n_unconverged=0,
+    ... )
+    >>> found.probability, found.selected.tolist(), found.simple_bound
+    (array([1., 0., 0., 0.]), [True, False, False, False], 0.5)
     """
 
     top: int
@@ -158,8 +167,9 @@ class StabilitySelection:
             bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
         return (
             f"{n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at least "
-            f"{self.threshold:.1%} of {2 * self.n_pairs} halves of the samples; the expected number of false selections "
-            f"among them, features that a random half selects with a probability of at most {self.theta:.3g}, is {bound}."
+            f"{self.threshold:.1%} of {2 * self.n_pairs} halves of the samples; the expected number of false "
+            f"selections among them, features that a random half selects with a probability of at most "
+            f"{self.theta:.3g}, is {bound}."
         )
 
     def remarks(self) -> list[str]:
