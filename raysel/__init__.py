@@ -24,6 +24,8 @@ _HOME = {
     "run_study": "raysel.api",
     "resume_comparison": "raysel.comparison_run.api",
     "run_comparison": "raysel.comparison_run.api",
+    "permutation_test": "raysel.resampling.permutation",
+    "stability_selection": "raysel.resampling.stability",
     "FeatureRanking": "raysel.ranking.feature_ranking",
     "FeatureSelector": "raysel.results.feature_selector",
     "load_model": "raysel.base.models",
@@ -45,12 +47,14 @@ __all__ = [
     "load_model",
     "open_comparison",
     "open_study",
+    "permutation_test",
     "resume_comparison",
     "resume_study",
     "run_comparison",
     "run_study",
     "save_dataset",
     "smml_path",
+    "stability_selection",
 ]
 
 

@@ -33,9 +33,10 @@ LAYERS = {
     "distributed": 12,
     **dict.fromkeys(["testing", "launch"], 13),
     **dict.fromkeys(["api", "comparison_run"], 14),
-    "raysel": 15,  # the public names
-    "cli": 16,
-    **dict.fromkeys(["tune", "select", "compare", "report"], 17),
+    "resampling": 15,
+    "raysel": 16,  # the public names
+    "cli": 17,
+    **dict.fromkeys(["tune", "select", "compare", "stability", "permute", "report"], 18),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {

@@ -17,7 +17,6 @@ import pytest
 
 import raysel
 from raysel.config import load_config
-from raysel.cv.feature_count import choose_n
 from raysel.data.loading import load_dataset
 from raysel.select import main
 from raysel.tracking.journal import read_journal

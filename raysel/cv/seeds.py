@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-Purpose = Literal["outer split", "inner split", "refit", "inner fit", "sampler", "trial order"]
+Purpose = Literal[
+    "outer split", "inner split", "refit", "inner fit", "sampler", "trial order", "halves", "half fit", "permutation"
+]
 
-_PURPOSES: tuple[Purpose, ...] = ("outer split", "inner split", "refit", "inner fit", "sampler", "trial order")
+_PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 
 def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
@@ -21,8 +23,8 @@ def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
     ----------
     seed : int
         Seed of the study.
-    purpose : {"outer split", "inner split", "refit", "inner fit", "sampler", "trial order"}
-        What the seed is used for.
+    purpose : str
+        What the seed is used for, one of `Purpose`.
     *indices : int
         Position within the study, e.g. repeat, outer fold and inner fold.
 

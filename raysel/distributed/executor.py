@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from raysel.distributed.session import mlflow_hidden_from_tune, ray_session
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
 from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher, StudyStopper
 from raysel.errors import StudyError
-from raysel.execution.computing import prepare_fold, refit
+from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
 from raysel.execution.executor import Executor, last_line, refit_error
 from raysel.execution.limits import SearchLimits
 from raysel.execution.recorder import Recorder
@@ -192,6 +192,29 @@ class RayExecutor(Executor):
             except RayError as error:
                 raise refit_error(fold, winner, error) from error
 
+    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+        """Compute ``function(study, argument)`` for each argument, in parallel."""
+        cpus = self._study.config.search.cpus_per_trial
+        compute, study_ref = _task.options(num_cpus=cpus, max_retries=_MAX_RETRIES), self._study_ref
+        limit = self._study.config.search.max_concurrent
+        window = limit or 2 * _n_slots(cpus)  # the next tasks wait at the workers
+        waiting = list(reversed(arguments))
+        running: dict[Any, Any] = {}
+        while waiting or running:
+            while waiting and len(running) < window:
+                argument = waiting.pop()
+                task = compute.remote(study_ref, function, argument)
+                running[task] = argument
+                self._tasks.append(task)
+            for task in ray.wait(list(running))[0]:
+                argument = running.pop(task)
+                self._tasks.remove(task)
+                try:
+                    ended = ray.get(task)
+                except RayError as error:  # the worker process died
+                    ended = TaskEnd(argument, error=f"{type(error).__name__}: {last_line(error)}")
+                yield ended
+
 
 def _trial_name(trial: Any) -> str:
     return str(trial.config["name"])
@@ -215,3 +238,8 @@ def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldD
 @ray.remote
 def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
     return refit(study, fold, winner)
+
+
+@ray.remote
+def _task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
+    return run_task(study, function, argument)

@@ -1,8 +1,11 @@
-"""Computations of an executor besides trials: prepared folds and refits of the winners."""
+"""Computations of an executor besides trials: prepared folds, refits of the winners and independent tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -70,3 +73,51 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
             classes=study.dataset.classes,
             n_shown=study.default_top,
         )
+
+
+@dataclass(frozen=True)
+class TaskEnd:
+    """Value or error of a task of `Executor.run_tasks`.
+
+    Parameters
+    ----------
+    argument : object
+        Argument of the task.
+    value : object, optional
+        What the function returned; None if it failed.
+    error : str, default=""
+        Type and text of the exception if it failed, else empty.
+    cpu_seconds : float, default=0.0
+        CPU time of the task in seconds.
+    """
+
+    argument: Any
+    value: Any = None
+    error: str = ""
+    cpu_seconds: float = 0.0
+
+
+def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
+    """Compute a task with ``search.cpus_per_trial`` threads and without its warnings.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    function : callable
+        Function of the study and the argument.
+    argument : object
+        Its argument.
+
+    Returns
+    -------
+    TaskEnd
+        Value or error of the task.
+    """
+    started = time.process_time()
+    with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
+        try:
+            value, error = function(study, argument), ""
+        except Exception as raised:  # noqa: BLE001 - any error of a method ends its own task only
+            value, error = None, f"{type(raised).__name__}: {raised}"
+    return TaskEnd(argument, value, error, time.process_time() - started)

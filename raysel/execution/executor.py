@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.errors import StudyError
+from raysel.execution.computing import TaskEnd
 from raysel.execution.trial_plan import TrialPlan
+from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
 
@@ -59,6 +61,28 @@ class Executor(AbstractContextManager["Executor"], ABC):
         ------
         StudyError
             If a refit fails.
+        """
+
+    @abstractmethod
+    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+        """Compute ``function(study, argument)`` for each argument, independently of each other.
+
+        Parameters
+        ----------
+        function : callable
+            Function of the study and an argument; it and its values can be pickled.
+        arguments : sequence of object
+            Arguments that can be pickled.
+
+        Yields
+        ------
+        TaskEnd
+            Value, or error, of each task in the order in which they end; one that fails does not end the others.
+
+        Raises
+        ------
+        StudyError
+            If the executor fails.
         """
 
 

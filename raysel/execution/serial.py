@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from raysel.cv.plan import OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.execution.computing import prepare_fold, refit
+from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
 from raysel.execution.executor import Executor, refit_error
 from raysel.execution.limits import SearchLimits
 from raysel.execution.memory import machine_memory
@@ -101,3 +101,8 @@ class SerialExecutor(Executor):
             except Exception as error:
                 raise refit_error(fold, winner, f"{type(error).__name__}: {error}") from error
             yield found
+
+    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+        """Compute ``function(study, argument)`` for each argument, one after the other."""
+        for argument in arguments:
+            yield run_task(self._study, function, argument)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -99,6 +99,8 @@ class FeatureRanking:
         Whose scores these are, in words: the final model's, an outer fold's or the consensus of the folds.
     chosen_by : str, default=""
         How ``n_selected`` was chosen, in words.
+    added : mapping of str to ndarray of shape (d,)
+        Further columns of the table by name, e.g. the selection probability of each feature.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class FeatureRanking:
     constant: BoolArray
     source: str = "the final model"
     chosen_by: str = ""
+    added: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def from_folds(
@@ -141,6 +144,7 @@ class FeatureRanking:
         constant: BoolArray | None = None,
         source: str = "the final model",
         chosen_by: str = "",
+        added: Mapping[str, FloatArray] | None = None,
     ) -> Self:
         """Rank the features by the final model's scores and by each outer fold's.
 
@@ -165,6 +169,8 @@ class FeatureRanking:
             Whose scores ``final_scores`` are, in words.
         chosen_by : str, default=""
             How ``n_selected`` was chosen, in words.
+        added : mapping of str to ndarray of shape (d,), optional
+            Further columns of the table by name; none by default.
 
         Returns
         -------
@@ -198,7 +204,8 @@ class FeatureRanking:
             raise ConfigError(f"n_selected={n_selected} must lie between 1 and the number of features, {d}.")
         mask = np.zeros(d, dtype=bool) if constant is None else np.asarray(constant, dtype=bool)
         places = {axis: np.asarray(values) for axis, values in (coordinates or {}).items()}
-        for what, values in (*places.items(), ("constant", mask)):
+        columns = {name: np.asarray(values, dtype=np.float64) for name, values in (added or {}).items()}
+        for what, values in (*places.items(), ("constant", mask), *columns.items()):
             if values.shape != (d,):
                 raise DataError(f"{what} has shape {values.shape}, but there are {d} features.")
         usable = np.where(mask, 0.0, np.array(rows))
@@ -217,6 +224,7 @@ class FeatureRanking:
             mask,
             source,
             chosen_by,
+            columns,
         )
 
     def __repr__(self) -> str:
@@ -382,6 +390,7 @@ class FeatureRanking:
             n_selected=n_selected,
             constant=self.constant[features],
             chosen_by="",
+            added={name: values[features] for name, values in self.added.items()},
         )
 
     def to_table(self) -> Any:
@@ -393,8 +402,8 @@ class FeatureRanking:
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
             ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
             ``selection_frequency`` (share of the outer folds that select the feature among ``n_selected``),
-            ``consensus_rank`` (mean rank) and ``rank_sd`` (over the outer folds). Features without a score share the
-            mean of the last ranks.
+            ``consensus_rank`` (mean rank) and ``rank_sd`` (over the outer folds), then those of ``added``. Features
+            without a score share the mean of the last ranks.
         """
         order = self.order
         columns: dict[str, LabelArray] = {
@@ -408,6 +417,7 @@ class FeatureRanking:
             "selection_frequency": self.selection_frequency,
             "consensus_rank": self.consensus_rank,
             "rank_sd": self.rank_sd,
+            **self.added,
         }
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
 

@@ -23,6 +23,7 @@ from raysel.metrics.stability import Stability
 from raysel.ranking.agreement import FoldRanks, RankOverlap
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected
 from raysel.results import scores, tables, trust, words
+from raysel.results.permutation import PermutationTest, read_permutation_test
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -33,6 +34,8 @@ from raysel.results.remarks import (
     selection_remarks,
 )
 from raysel.results.scores import Reference
+from raysel.results.stability_files import FOLDER, read_stability_selection
+from raysel.results.stability_selection import StabilitySelection
 from raysel.statistics.intervals import MeanInterval
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -492,6 +495,36 @@ class StudyResult:
         self._check_ranks(top)
         return trust.source_ranking(self, top, by)
 
+    @property
+    def added_columns(self) -> dict[str, FloatArray]:
+        """Columns that `raysel.stability_selection` and `raysel.permutation_test` add to the ranking's table."""
+        added: dict[str, FloatArray] = {}
+        if self.stability_selection is not None:
+            added["selection_probability"] = self.stability_selection.probability
+        if self.permutation_test is not None:
+            added |= self.permutation_test.ranking_columns()
+        return added
+
+    @cached_property
+    def stability_selection(self) -> StabilitySelection | None:
+        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last found them.
+
+        None if it has not run, or if the final model has changed since then.
+        """
+        if not self.has_final:
+            return None
+        found = read_stability_selection(self.path / FOLDER, self.constant)
+        now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
+        return found if found is not None and found.identity == now else None
+
+    @cached_property
+    def permutation_test(self) -> PermutationTest | None:
+        """P values of the honest score and of the features as `raysel.permutation_test` last found them.
+
+        None if it has not run, or if a winner has changed since then.
+        """
+        return read_permutation_test(self)
+
     def remarks(self, top: int | None = None) -> list[str]:
         """Return remarks on the limitations of the result.
 
@@ -516,6 +549,7 @@ class StudyResult:
             *selection_remarks(self.n_scored, top or self.default_top),
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
+            *(self.stability_selection.remarks() if self.stability_selection else ()),
         ]
 
     # --- model and pictures ------------------------------------------------------------------

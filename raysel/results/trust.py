@@ -118,6 +118,7 @@ def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL)
         constant=result.constant,
         source="the consensus" if by == CONSENSUS else _fold_in_words(by),
         chosen_by=chosen_by,
+        added=result.added_columns,
     )
 
 

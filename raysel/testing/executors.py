@@ -85,7 +85,7 @@ def executor_checks(
     for study, sections in studies.items():
         yield Check(f"{name}: same_numbers[{study}]", partial(_same_numbers, make, sections), "numbers")
         yield Check(f"{name}: resumed_anywhere[{study}]", partial(_resumed_anywhere, make, sections), "resume")
-    for check in (_failures_are_recorded, _a_time_budget_ends_the_search):
+    for check in (_failures_are_recorded, _a_time_budget_ends_the_search, _tasks_are_independent):
         yield Check(f"{name}: {check.__name__.strip('_')}", partial(check, make), "end")
     yield Check(
         f"{name}: an_interrupt_leaves_whole_trials", partial(_an_interrupt_leaves_whole_trials, make), "interrupt"
@@ -159,6 +159,24 @@ def _a_time_budget_ends_the_search(make: MakeExecutor) -> None:
         rest = run_by(make(unlimited), unlimited, Path(folder, "rest"), plan.records)
         expected = run_by(SerialExecutor(unlimited), unlimited, Path(folder, "serial"))
         require_same_study(rest, expected, journals=False)
+
+
+def _tasks_are_independent(make: MakeExecutor) -> None:
+    """Every task ends once, with its value or its error, and one that fails does not end the others."""
+    with tempfile.TemporaryDirectory() as folder:
+        study = _study(Path(folder), STUDIES["grid"])
+        expected = {end.argument: (end.value, end.error) for end in SerialExecutor(study).run_tasks(_task, range(9))}
+        with make(study) as executor:
+            ends = list(executor.run_tasks(_task, range(9)))
+    found = {end.argument: (end.value, end.error) for end in ends}
+    require(len(ends) == len(found) == 9, f"9 tasks ended {len(ends)} times.")
+    require(found == expected, f"the tasks ended as {found}, not {expected}.")
+    require(found[4] == (None, "ZeroDivisionError: division by zero"), f"a task that raises ended as {found[4]}.")
+
+
+def _task(study: Study, number: int) -> float:
+    """Return a number that depends on the data and the argument; 4 raises an error."""
+    return float(np.asarray(study.dataset.X)[number, 0]) * (1 / (number - 4))
 
 
 class _Interrupts:

@@ -7,15 +7,15 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from raysel.errors import DirectoryError, StudyError
 from raysel.tracking.records import Record, journal_line, record_from_line
 from raysel.tracking.upgrade import Upgrader
 
 
-class Journal:
-    """Append-only file of records.
+class LineWriter:
+    """Append-only file of JSON objects, one a line.
 
     Parameters
     ----------
@@ -25,12 +25,11 @@ class Journal:
     Examples
     --------
     >>> import tempfile
-    >>> from raysel.tracking.records import SearchRecord
     >>> path = Path(tempfile.mkdtemp()) / "journal.jsonl"
-    >>> with Journal(path) as journal:
-    ...     journal.append(SearchRecord(n_tried=6, n_planned=6, cut=False))
-    >>> list(read_records(path))
-    [SearchRecord(n_tried=6, n_planned=6, cut=False)]
+    >>> with LineWriter(path) as writer:
+    ...     writer.write({"number": 1})
+    >>> list(read_journal(path))
+    [{'number': 1}]
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,22 +55,22 @@ class Journal:
         if end < size:
             os.ftruncate(self._file.fileno(), end)
 
-    def append(self, record: Record) -> None:
-        """Write a record and flush it to disk before returning.
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Write a line and flush it to disk before returning.
 
         Parameters
         ----------
-        record : Record
-            Record to write; its numbers must be finite.
+        line : mapping
+            Plain data; the numbers must be finite.
 
         Raises
         ------
         StudyError
-            If it cannot be written, e.g. because the disk is full; earlier records are not affected.
+            If it cannot be written, e.g. because the disk is full; earlier lines are not affected.
         ValueError
             If a number is not finite.
         """
-        rest = memoryview(json.dumps(journal_line(record), allow_nan=False, separators=(",", ":")).encode() + b"\n")
+        rest = memoryview(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         size = self._file.seek(0, os.SEEK_END)
         try:
             while rest:
@@ -88,11 +87,48 @@ class Journal:
         """Close the file."""
         self._file.close()
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Journal(LineWriter):
+    """Append-only file of records.
+
+    Parameters
+    ----------
+    path : Path
+        The file; created if it does not exist, and an incomplete last line is removed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from raysel.tracking.records import SearchRecord
+    >>> path = Path(tempfile.mkdtemp()) / "journal.jsonl"
+    >>> with Journal(path) as journal:
+    ...     journal.append(SearchRecord(n_tried=6, n_planned=6, cut=False))
+    >>> list(read_records(path))
+    [SearchRecord(n_tried=6, n_planned=6, cut=False)]
+    """
+
+    def append(self, record: Record) -> None:
+        """Write a record and flush it to disk before returning.
+
+        Parameters
+        ----------
+        record : Record
+            Record to write; its numbers must be finite.
+
+        Raises
+        ------
+        StudyError
+            If it cannot be written, e.g. because the disk is full; earlier records are not affected.
+        ValueError
+            If a number is not finite.
+        """
+        self.write(journal_line(record))
 
 
 class RecordReader:

@@ -1,0 +1,90 @@
+"""Command ``python -m raysel.permute``, which tests a finished study by permuted labels."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.errors import ConfigError, DataError, DirectoryError, RayselError
+from raysel.execution.signals import was_terminated
+from raysel.display.progress import ProgressLine
+from raysel.resampling.permutation import permutation_test
+from raysel.results.permutation import FOLDER
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments of the command; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130 if
+        it was interrupted.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = _parser().parse_args(words)
+    console = Console(stderr=True, soft_wrap=True)
+    out = Console(soft_wrap=True, highlight=False)
+    path = Path(arguments.study)
+    try:
+        found = permutation_test(
+            path,
+            permutations=arguments.permutations,
+            retune=arguments.retune,
+            seed=arguments.seed,
+            config=arguments.config,
+            overrides=arguments.set,
+            executor=arguments.executor,
+            address=arguments.address,
+            progress=ProgressLine(out),
+        )
+    except KeyboardInterrupt:
+        console.print(
+            f"stopped. The permutations that had ended are kept; go on with: python -m raysel.permute "
+            f"{shlex.join(words)}",
+            markup=False,
+            highlight=False,
+        )
+        return 143 if was_terminated() else 130
+    except RayselError as error:
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
+    for sentence in found.sentences():
+        out.print(sentence, markup=False)
+    out.print(str(path / FOLDER / "result.json"), markup=False)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m raysel.permute",
+        description="Test a finished study by permuted labels: p value of its honest score, and of each feature's "
+        "score. Permutations that were computed before are used again.",
+    )
+    parser.add_argument("study", metavar="STUDY_DIR", help="directory of a finished study")
+    parser.add_argument("--permutations", type=int, default=200, metavar="N", help="number of them (default: 200)")
+    parser.add_argument(
+        "--retune", action="store_true", help="repeat the whole search for each permutation, which makes p exact"
+    )
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the permutations (default: that of the study)")
+    parser.add_argument("--executor", choices=["serial", "ray"], help="where to compute (default: as the study)")
+    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key, e.g. dataset.path=moved.npz"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

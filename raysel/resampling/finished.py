@@ -1,0 +1,128 @@
+"""Finished study that is restored for computing, from its directory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from raysel.api import open_study, prepare_study
+from raysel.cv.records import RefitRecord
+from raysel.errors import ConfigError, DirectoryError
+from raysel.execution.executor import Executor
+from raysel.launch import check_resources, make_executor
+from raysel.results.recording import resumed_record
+from raysel.results.result import StudyResult
+from raysel.study.definition import Study
+from raysel.tracking.locks import take_lock
+from raysel.tracking.records import StudyRecord
+
+
+@dataclass(frozen=True)
+class FinishedStudy:
+    """Result of a finished study and the study itself, ready to compute with.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of the study; it has a final model.
+    study : Study
+        Data, folds and configurations of the study, the same as when it ran.
+    record : StudyRecord
+        Record of the study as it is now: configuration, hash of the data, versions of the code.
+    address : str or None
+        HOST:PORT of a Ray cluster; None for this machine.
+    """
+
+    result: StudyResult
+    study: Study
+    record: StudyRecord
+    address: str | None
+
+    @property
+    def winner(self) -> RefitRecord:
+        """Record of the final model: its configuration and number of features."""
+        return self.result.final
+
+    def executor(self) -> Executor:
+        """Return an executor of the study that has not been started."""
+        return make_executor(self.study, self.address)
+
+
+@contextmanager
+def finished_study(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    executor: Literal["serial", "ray"] | None = None,
+    address: str | None = None,
+) -> Iterator[FinishedStudy]:
+    """Restore a finished study for computing and lock its directory.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the study.
+    config : str, Path or mapping, optional
+        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
+        have moved.
+    executor : {"serial", "ray"}, optional
+        Where to compute; ``search.executor`` of the configuration by default.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+
+    Yields
+    ------
+    FinishedStudy
+        The study; its directory is locked until the end of the context.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the configuration or the data cannot be used.
+    DirectoryError
+        If the directory holds no study or is in use, or the data, the configuration or the code have changed.
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If the study has no final model.
+    """
+    result = open_study(path)
+    _ = result.final  # raises if there is none
+    directory = result.directory
+    with _lock(directory.lock, directory.path):
+        result = open_study(path)  # again, because another process may have written before the lock
+        study = _with_executor(prepare_study(config, overrides, resumed=directory), executor, address)
+        record = resumed_record(study, result.stored.study)
+        result.stored.check(study, record)
+        check_resources(study, address)
+        yield FinishedStudy(result, study, record, address)
+
+
+def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, address: str | None) -> Study:
+    """Return the study with another executor, which cannot change a number."""
+    if executor not in (None, "serial", "ray"):
+        raise ConfigError(f"executor={executor!r} is not known; give 'serial' or 'ray'.")
+    chosen = executor or ("ray" if address else study.config.search.executor)
+    search = study.config.search.model_copy(update={"executor": chosen})
+    return replace(study, config=study.config.model_copy(update={"search": search}))
+
+
+@contextmanager
+def _lock(file: Path, directory: Path) -> Iterator[None]:
+    try:
+        lock = file.open("a+")
+    except OSError as error:
+        raise DirectoryError(f"{directory} cannot be written: {error.strerror}.") from error
+    with lock:
+        if not take_lock(lock, wait=False):
+            raise DirectoryError(
+                f"{directory} is in use: its study is being resumed, or another process computes with it; wait until "
+                "that ends."
+            )
+        yield

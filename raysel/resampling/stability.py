@@ -1,0 +1,245 @@
+"""Complementary-pairs stability selection of a finished study (Shah & Samworth 2013, JRSS-B 75(1), 55-80)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from raysel.arrays import BoolArray
+from raysel.cv.convergence import convergence_of
+from raysel.cv.seeds import derived_seed
+from raysel.data.task_blocks import as_samples
+from raysel.errors import ConfigError, DataError
+from raysel.launch import make_listeners
+from raysel.metrics.ranks import descending_order
+from raysel.resampling.finished import FinishedStudy, finished_study
+from raysel.resampling.halves import check_halves, draw_halves
+from raysel.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.results.export import export_result
+from raysel.results.result import StudyResult
+from raysel.results.stability_files import FOLDER, write_stability_selection
+from raysel.results.stability_selection import StabilitySelection
+from raysel.statistics.selection_bounds import threshold_on_grid
+from raysel.study.definition import Study
+from raysel.tracking.log import Listener
+
+#: Number of best features of a half that are kept at least, so that another ``top`` up to it computes nothing again.
+_KEPT = 500
+
+
+def stability_selection(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    subsamples: int = 100,
+    top: int | None = None,
+    threshold: float | None = None,
+    executor: Literal["serial", "ray"] | None = None,
+    address: str | None = None,
+    progress: bool | Listener = True,
+) -> StabilitySelection:
+    r"""Select the features that a finished study's winning configuration selects on most halves of the samples.
+
+    The samples are split at random into pairs of disjoint halves, stratified by class and with whole groups. Scaler and
+    solver of the final model are fitted to each half with the winner's hyperparameters, and the ``top`` best features
+    with a score are selected. The share of the halves that select a feature is its selection probability :math:`\Pi`.
+
+    With a half that selects at most q of p features, B pairs, a threshold :math:`\tau > 1/2` and
+    :math:`\theta = q / p`, the number V of features with :math:`\Pi \ge \tau`, although a random half selects them with
+    a probability of at most :math:`\theta`, obeys
+
+    .. math:: E V \le \frac{q^2}{(2 \tau - 1) p}, \quad E V \le C(\tau, B) \frac{q^2}{p}
+
+    The first bound needs no assumption about the procedure or the samples except that these are independent and of one
+    distribution (with groups: the groups). The second needs the share of pairs that select such a feature twice to have
+    a unimodal distribution. Neither says that such a feature has no effect on the label: this reading (Meinshausen &
+    Buehlmann 2010) needs the selections of the features without an effect to be exchangeable.
+
+    It uses all samples, also those that tested the outer folds: it judges the ranking, and no score. The configuration
+    was chosen on the same samples; the bounds are for this configuration, as if it had been given.
+
+    Finished halves are kept in ``<path>/stability/journal.jsonl``: an interrupted call continues there, and a call with
+    more subsamples computes only those that are missing. The result is written to ``selection.parquet``,
+    ``selection.csv`` and ``result.json`` beside it, and the study's ranking table gets the column
+    ``selection_probability``.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the finished study.
+    config : str, Path or mapping, optional
+        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
+        have moved.
+    subsamples : int, default=100
+        Number of halves, even: twice the number of pairs B. The paper recommends B = 50.
+    top : int, optional
+        Largest number of features that a half selects; that of the final model by default.
+    threshold : float, optional
+        Selection probability, above 0.5 and at most 1, from which a feature is in the set; by default the smallest
+        whose unimodal bound is at most 1 (the simple bound where there is no unimodal one), else 1.
+    executor : {"serial", "ray"}, optional
+        Where to compute; ``search.executor`` of the configuration by default. The numbers are the same.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    StabilitySelection
+        Selection probabilities, the set and its bounds.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If a parameter, the configuration or the data cannot be used, or a class has too few samples or groups.
+    DirectoryError
+        If the directory holds no study or is in use, cannot be written, or holds halves of another state of the study.
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If the study has no final model, its method does not rank features, or fewer than two pairs of halves succeed.
+
+    Examples
+    --------
+    >>> found = stability_selection("raysel-studies/faces", subsamples=100, threshold=0.9)  # doctest: +SKIP
+    >>> found.thresholds()  # doctest: +SKIP
+    """
+    _check_numbers(subsamples, threshold)
+    listeners = make_listeners(progress)
+    with finished_study(path, config, overrides, executor=executor, address=address) as finished:
+        result = finished.result
+        n_best = result.ranking(top).n_selected  # raises if there is no ranking, or no such number of features
+        check_halves(finished.study.dataset.y, finished.study.dataset.groups)
+        pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
+        identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
+        constant = finished.study.dataset.constant
+        selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
+        folder = result.path / FOLDER
+        write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
+        export_result(StudyResult.open(path), result.directory.ranking)
+    return selection
+
+
+def _check_numbers(subsamples: int, threshold: float | None) -> None:
+    if isinstance(subsamples, bool) or not isinstance(subsamples, int) or subsamples < 4 or subsamples % 2:
+        raise ConfigError(f"subsamples={subsamples!r} must be an even whole number of at least 4: two for each pair.")
+    if threshold is not None:
+        threshold_on_grid(threshold, subsamples // 2)
+
+
+def _work(finished: FinishedStudy, top: int) -> Work:
+    n_features = finished.study.dataset.n_features
+    kept = _KEPT if top <= _KEPT < n_features else n_features
+    params = finished.winner.params
+    return Work(
+        finished.result.path / FOLDER,
+        partial(rank_on_half, params, kept),
+        (rank_on_half, draw_halves),
+        {"best_features_kept": kept},
+        "halves",
+    )
+
+
+def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int) -> dict[str, Any]:
+    """Fit scaler and solver to one half of the samples and return its best features.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Parameters of the solver.
+    kept : int
+        Largest number of features that are returned.
+    study : Study
+        Study whose samples, scaler and solver are used.
+    number : int
+        Number of the half: 2 b and 2 b + 1 are the pair b.
+
+    Returns
+    -------
+    dict
+        ``best``: indices of the best features with a score, best first; ``n_scored``: number of features with a score;
+        ``converged``: whether the fit reached its ``tol``, None if the method does not say.
+
+    Raises
+    ------
+    DataError
+        If a class is missing from the half, or a score is NaN or infinite.
+    """
+    dataset, (pair, side) = study.dataset, divmod(number, 2)
+    half = draw_halves(dataset.y, dataset.groups, derived_seed(study.config.seed, "halves", pair))[side]
+    solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
+    solver.fit(as_samples(study.scaler().fit_transform(dataset.X[half])), dataset.y[half])
+    scores = np.where(dataset.constant, 0.0, solver.scores_)
+    if not np.isfinite(scores).all():
+        raise DataError("the solver gave scores that are NaN or infinite.")
+    n_scored = int((scores > 0).sum())
+    return {
+        "best": descending_order(scores)[: min(kept, n_scored)].tolist(),
+        "n_scored": n_scored,
+        "converged": convergence_of(solver)[0],
+    }
+
+
+def count_selections(
+    pieces: Pieces, top: int, subsamples: int, constant: BoolArray, identity: Mapping[str, Any]
+) -> StabilitySelection:
+    """Count how often each feature is selected by the pairs whose two halves both succeeded.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        Values of `rank_on_half` by the number of the half, and the errors of those that failed.
+    top : int
+        Largest number of features that a half selects.
+    subsamples : int
+        Number of halves that were asked for.
+    constant : ndarray of bool, shape (d,)
+        Mask of the features that cannot be selected.
+    identity : mapping
+        Winner's parameters and hash of the data, which the result keeps.
+
+    Returns
+    -------
+    StabilitySelection
+        The counts, with the threshold 1.
+
+    Raises
+    ------
+    StudyError
+        If fewer than two pairs are left.
+    """
+    halves = pieces.values
+    pairs = [pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves]
+    if len(pairs) < 2:
+        raise all_failed(pieces, "halves")
+    counted = [halves[2 * pair + side] for pair in pairs for side in (0, 1)]
+    selected = _masks([half["best"][:top] for half in counted], len(constant))
+    return StabilitySelection(
+        top=top,
+        threshold=1.0,
+        is_default=True,
+        counts=selected.sum(axis=0),
+        pair_counts=(selected[::2] & selected[1::2]).sum(axis=0),
+        n_selected=selected.sum(axis=1),
+        constant=constant,
+        n_halves=subsamples,
+        errors=pieces.errors,
+        n_unconverged=sum(half["converged"] is False for half in counted),
+        identity=identity,
+    )
+
+
+def _masks(selections: Sequence[Sequence[int]], n_features: int) -> BoolArray:
+    """Masks of selected features, shape (len(selections), n_features)."""
+    masks = np.zeros((len(selections), n_features), dtype=bool)
+    for mask, selection in zip(masks, selections, strict=True):
+        mask[list(selection)] = True
+    return masks

@@ -1,0 +1,203 @@
+"""Result of the stability selection of a finished study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.statistics.selection_bounds import simple_bound, smallest_threshold, threshold_on_grid, unimodal_bound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilitySelection:
+    """Selection probability of each feature, and the features above a threshold with bounds on the false ones.
+
+    Half of the samples select the ``top`` best features of the winner's configuration, or fewer if fewer have a score.
+    A feature is a false selection here if half of the samples, drawn at random, select it with a probability of at most
+    ``theta`` = q / p, that of a selection by chance. `raysel.statistics.selection_bounds` states the bounds.
+
+    Parameters
+    ----------
+    top : int
+        Largest number of features that a half selects.
+    threshold : float
+        Selection probability from which a feature is in the set, a multiple of 1 / (2 ``n_pairs``).
+    is_default : bool
+        Whether the threshold is the default: the smallest whose bound is at most 1.
+    counts : ndarray of int64, shape (d,)
+        Number of halves, of 2 ``n_pairs``, that select each feature.
+    pair_counts : ndarray of int64, shape (d,)
+        Number of pairs whose two halves both select each feature.
+    n_selected : ndarray of int64, shape (2 ``n_pairs``,)
+        Number of features that each half selects.
+    constant : ndarray of bool, shape (d,)
+        Mask of the features that cannot be selected, because they have the same value in all samples.
+    n_halves : int
+        Number of halves that were asked for.
+    errors : mapping of int to str
+        Errors of the halves that failed, by number; their pairs count for nothing.
+    n_unconverged : int
+        Number of fits that did not reach their ``tol``.
+    identity : mapping
+        Winner's parameters and hash of the data, by which a result that no longer holds is known.
+
+    Examples
+    --------
+    >>> found = StabilitySelection(
+    ...     top=1, threshold=0.75, is_default=False, counts=np.array([4, 0, 0, 0]), pair_counts=np.array([2, 0, 0, 0]),
+    ...     n_selected=np.ones(4, dtype=int), constant=np.zeros(4, dtype=bool), n_halves=4, errors={}, n_unconverged=0,
+    ... )
+    >>> found.probability, found.selected.tolist(), found.simple_bound
+    (array([1., 0., 0., 0.]), [True, False, False, False], 0.5)
+    """
+
+    top: int
+    threshold: float
+    is_default: bool
+    counts: IntArray
+    pair_counts: IntArray
+    n_selected: IntArray
+    constant: BoolArray
+    n_halves: int
+    errors: Mapping[int, str]
+    n_unconverged: int
+    identity: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that count, B."""
+        return len(self.n_selected) // 2
+
+    @property
+    def probability(self) -> FloatArray:
+        """Share of the halves that select each feature, shape (d,)."""
+        return self.counts / (2 * self.n_pairs)
+
+    @property
+    def simultaneous_probability(self) -> FloatArray:
+        """Share of the pairs whose two halves both select each feature, shape (d,)."""
+        return self.pair_counts / self.n_pairs
+
+    @property
+    def q(self) -> int:
+        """Number of features that a half selects: the largest that occurred, ``top`` unless fewer have a score."""
+        return int(self.n_selected.max())
+
+    @property
+    def p(self) -> int:
+        """Number of features that can be selected: those that are not constant."""
+        return int((~self.constant).sum())
+
+    @property
+    def theta(self) -> float:
+        """Selection probability up to which a feature counts as a false selection, q / p."""
+        return self.q / self.p
+
+    @property
+    def selected(self) -> BoolArray:
+        """Mask of the features whose selection probability reaches the threshold, shape (d,)."""
+        return self.counts >= round(2 * self.n_pairs * self.threshold)
+
+    @property
+    def simple_bound(self) -> float:
+        """Bound on the expected number of false selections in the set, without assumptions."""
+        return simple_bound(self.q, self.p, self.threshold)
+
+    @property
+    def unimodal_bound(self) -> float | None:
+        """The same if the simultaneous selections have unimodal distributions; None where there is no such bound."""
+        return unimodal_bound(self.q, self.p, self.threshold, self.n_pairs)
+
+    def at(self, threshold: float | None) -> StabilitySelection:
+        """Return the selection with another threshold.
+
+        Parameters
+        ----------
+        threshold : float or None
+            Threshold above 0.5, at most 1, which is rounded up to a share that can occur; None for the default.
+
+        Returns
+        -------
+        StabilitySelection
+            The same probabilities with the other threshold.
+
+        Raises
+        ------
+        ConfigError
+            If the threshold is not above 0.5, or above 1.
+        """
+        if threshold is None:
+            return replace(self, threshold=smallest_threshold(self.q, self.p, self.n_pairs), is_default=True)
+        return replace(self, threshold=threshold_on_grid(threshold, self.n_pairs), is_default=False)
+
+    def thresholds(self) -> pd.DataFrame:
+        """Return the size of the set and its bounds for every threshold.
+
+        Returns
+        -------
+        DataFrame
+            One row a threshold above 0.5: ``threshold``, ``n_features``, ``simple_bound`` and ``unimodal_bound`` (NaN
+            where there is none).
+        """
+        import pandas as pd  # noqa: PLC0415 - takes a second to import
+
+        shares = [count / (2 * self.n_pairs) for count in range(self.n_pairs + 1, 2 * self.n_pairs + 1)]
+        every = [replace(self, threshold=share) for share in shares]
+        return pd.DataFrame(
+            {
+                "threshold": shares,
+                "n_features": [int(one.selected.sum()) for one in every],
+                "simple_bound": [one.simple_bound for one in every],
+                "unimodal_bound": np.array([one.unimodal_bound for one in every], dtype=np.float64),
+            }
+        )
+
+    def sentence(self) -> str:
+        """Return the size of the set and its bounds in a sentence."""
+        n = int(self.selected.sum())
+        bound = f"at most {self.simple_bound:.3g} (simple bound)"
+        if self.unimodal_bound is not None:
+            bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
+        return (
+            f"{n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at least "
+            f"{self.threshold:.1%} of {2 * self.n_pairs} halves of the samples; the expected number of false "
+            f"selections among them, features that a random half selects with a probability of at most "
+            f"{self.theta:.3g}, is {bound}."
+        )
+
+    def remarks(self) -> list[str]:
+        """Return remarks on the limitations of the result, one sentence each."""
+        found = []
+        if self.errors:
+            number, reason = next(iter(self.errors.items()))
+            found.append(
+                f"Stability selection: {len(self.errors)} of {self.n_halves} halves failed, and "
+                f"{self.n_halves // 2 - self.n_pairs} pairs were left out; half {number}: {reason.splitlines()[0]}"
+            )
+        if self.n_unconverged:
+            found.append(
+                f"Stability selection: {self.n_unconverged} of {2 * self.n_pairs} fits did not reach tol in max_iter "
+                "iterations."
+            )
+        if self.q < self.top:
+            found.append(
+                f"Stability selection: no half gives more than {self.q} features a score, fewer than {self.top}."
+            )
+        reached = self.simple_bound if self.unimodal_bound is None else self.unimodal_bound
+        if self.is_default and reached > 1:
+            found.append(
+                "Stability selection: no threshold bounds the expected number of false selections by 1, because a "
+                f"half selects {self.q} of {self.p} features; give a smaller top."
+            )
+        return found
+
+    def order(self) -> IntArray:
+        """Return the indices of the features, the most probable first, then by simultaneous selections and index."""
+        return np.lexsort((-self.pair_counts, -self.counts)).astype(np.int64)

@@ -1,0 +1,122 @@
+"""Command ``python -m raysel.stability``, which runs stability selection on a finished study."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
+from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.display.progress import ProgressLine
+from raysel.resampling.stability import stability_selection
+from raysel.results.result import StudyResult
+from raysel.results.stability_files import FOLDER
+from raysel.results.stability_selection import StabilitySelection
+
+_MOST_LINES = 20
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments of the command; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if the files are written, 1 if the computation failed, 2 if the arguments, the study or the data
+        cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
+    """
+    arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    out = Console(soft_wrap=True, highlight=False)
+    with sigterm_as_interrupt():
+        try:
+            found = stability_selection(
+                arguments.study,
+                arguments.config,
+                arguments.set,
+                subsamples=arguments.subsamples,
+                top=arguments.top,
+                threshold=arguments.threshold,
+                executor=arguments.executor,
+                address=arguments.address,
+                progress=ProgressLine(out),
+            )
+        except KeyboardInterrupt:
+            console.print("stopped. The halves that had ended are kept; the same command continues.", markup=False)
+            return 143 if was_terminated() else 130
+        except RayselError as error:
+            hint = ""
+            if isinstance(error, UnfinishedStudyError):
+                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(arguments.study))}"
+            console.print(f"error: {error}{hint}", markup=False, style="red")
+            return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
+    _print(StudyResult.open(arguments.study), found, out)
+    return 0
+
+
+def _print(result: StudyResult, found: StabilitySelection, out: Console) -> None:
+    """Print the set with its probabilities and bounds."""
+    out.print(f"{result.name} in {result.path}: {result.final.name}", markup=False)
+    out.print(found.sentence(), markup=False)
+    if found.is_default:
+        out.print(
+            f"threshold {found.threshold:.3g}: the smallest whose bound is at most 1; q/p = {found.q}/{found.p}",
+            markup=False,
+        )
+    for remark in found.remarks():
+        out.print(remark, markup=False, style="yellow")
+    chosen = [i for i in found.order() if found.selected[i]]
+    width = max((len(result.feature_names[i]) for i in chosen[:_MOST_LINES]), default=0)
+    ranks = result.ranking().ranks
+    for i in chosen[:_MOST_LINES]:
+        rank = f"rank {ranks[i]:g} in the final model"
+        out.print(f"  {result.feature_names[i]:<{width}}  {found.probability[i]:.2f}  {rank}", markup=False)
+    if len(chosen) > _MOST_LINES:
+        out.print(f"  and {len(chosen) - _MOST_LINES} more, in selection.csv", markup=False)
+    folder = result.path / FOLDER
+    for file in (folder / "selection.csv", folder / "selection.parquet", folder / "result.json"):
+        out.print(str(file), markup=False)
+    out.print(f"{result.directory.ranking / 'ranking.csv'} (column selection_probability)", markup=False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m raysel.stability",
+        description="Complementary-pairs stability selection (Shah & Samworth 2013) of a finished study's winning "
+        "configuration: how often each feature is selected on halves of the samples, and a set of features with a "
+        "bound on the expected number of false selections. An interrupted run continues where it stopped.",
+    )
+    parser.add_argument("study", metavar="STUDY_DIR", help="directory of a finished study", type=Path)
+    parser.add_argument(
+        "--subsamples", type=int, default=100, metavar="N", help="number of halves, two for each pair (default: 100)"
+    )
+    parser.add_argument(
+        "--top", type=int, metavar="N", help="number of features that a half selects (default: that of the final model)"
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="selection probability of the set, above 0.5 (default: the smallest whose unimodal bound is at most 1)",
+    )
+    parser.add_argument("--executor", choices=["serial", "ray"], help="where to compute (default: as the study did)")
+    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key, e.g. dataset.path=FILE"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Random permutations of labels that keep what a data set ties together: groups of samples and tasks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from raysel.arrays import IntArray, LabelArray
+from raysel.errors import DataError
+
+
+class LabelPermutations:
+    """Permutations of labels among samples, within groups, or among groups.
+
+    Labels of several tasks are permuted within each task. Without groups the samples exchange their labels. With
+    groups, those of a task whose labels differ within a group are exchanged within each group; where every group has
+    one label, the groups exchange theirs. The row of an indicator is moved as a whole.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Labels.
+    groups : ndarray of shape (n_samples,), optional
+        Group of each sample.
+    tasks : ndarray of int, shape (n_samples,), optional
+        Task of each sample.
+
+    Attributes
+    ----------
+    kind : str
+        What is exchanged: ``"samples"``, ``"samples within groups"``, ``"groups"``, or ``"samples within groups,
+        groups"`` if tasks differ in it.
+    n_movable : int
+        Number of samples that can get another label.
+    log10_arrangements : float
+        Decimal logarithm of the number of different arrangements of the labels.
+
+    Raises
+    ------
+    DataError
+        If no permutation changes a label.
+
+    Examples
+    --------
+    >>> found = LabelPermutations(np.array([0, 0, 1, 1]), groups=np.array(["a", "a", "b", "b"]))
+    >>> found.kind, round(10**found.log10_arrangements)
+    ('groups', 2)
+    """
+
+    def __init__(self, y: LabelArray, groups: LabelArray | None = None, tasks: IntArray | None = None) -> None:
+        n = len(y)
+        codes = np.unique(y, axis=0, return_inverse=True)[1].reshape(n)
+        members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+        owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
+        self._n = n
+        #: Sets of units that exchange labels, each unit an array of samples that have one label.
+        self._exchanges: list[list[IntArray]] = []
+        kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
+        for task in np.unique(owners):
+            own = np.flatnonzero(owners == task)
+            own = own[np.argsort(members[own], kind="stable")]
+            parts = np.split(own, np.flatnonzero(np.diff(members[own])) + 1)
+            if all(len(np.unique(codes[part])) == 1 for part in parts):
+                kinds.add("samples" if groups is None else "groups")
+                exchanges = [parts]
+            else:
+                kinds.add("samples within groups")
+                exchanges = [list(part[:, None]) for part in parts]
+            for units in exchanges:
+                counts = np.unique([codes[unit[0]] for unit in units], return_counts=True)[1]
+                if len(counts) > 1:
+                    self._exchanges.append(units)
+                    self.n_movable += sum(map(len, units))
+                    self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
+        self.kind = ", ".join(sorted(kinds, reverse=True))
+        if not self._exchanges:
+            raise DataError(
+                f"no permutation of {self.kind} changes a label: a permutation test needs samples, or groups, of "
+                "different labels that can be exchanged within each task and group."
+            )
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """Draw a permutation.
+
+        Parameters
+        ----------
+        rng : Generator
+            Random numbers.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples,)
+            For each sample the one whose label, and place in the folds, it gets; for all samples of a group the same
+            one where whole groups are exchanged.
+        """
+        source: IntArray = np.arange(self._n, dtype=np.int64)
+        for units in self._exchanges:
+            for unit, other in zip(units, rng.permutation(len(units)), strict=True):
+                source[unit] = units[other][0]
+        return source
+
+
+def _log_multinomial(counts: IntArray) -> float:
+    """Natural logarithm of the number of arrangements of labels that occur so often."""
+    return float(gammaln(counts.sum() + 1) - gammaln(counts + 1).sum())

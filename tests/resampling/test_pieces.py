@@ -1,0 +1,137 @@
+"""Numbered pieces of work: the journal, what it refuses, and that nothing is computed twice or differently."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from raysel.errors import DirectoryError, StudyError, UnfinishedStudyError
+from raysel.resampling.finished import finished_study
+from raysel.resampling.pieces import Work, run_pieces
+from raysel.tracking.journal import read_journal
+
+
+def draw(scale, study, number):
+    """A number that depends on the settings, the data, the seed and its own number; 3 fails."""
+    if number == 3:
+        raise FloatingPointError("overflow")
+    return [scale * float(study.dataset.X[number].sum()), np.random.default_rng((study.config.seed, number)).random()]
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """The function that computes pieces in a new folder."""
+    work = Work(tmp_path / "draws", partial(draw, 2.0), (draw,), {"scale": 2.0}, "draws")
+    return lambda numbers, listeners=(): run_pieces(finished, work, numbers, listeners)
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "draws" / "journal.jsonl"
+
+
+class Stops:
+    """Listener that raises KeyboardInterrupt once some pieces have ended, and keeps the texts."""
+
+    def __init__(self, after=None):
+        self.after, self.texts = after, []
+
+    def show(self, progress):
+        self.texts.append(progress.phase)
+        if progress.phase.startswith(f"{self.after}/"):
+            raise KeyboardInterrupt
+
+    def message(self, text):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_pieces_are_computed_once_wherever_they_stop(run, journal):
+    whole = run(range(6))
+    assert list(whole.values) == [0, 1, 2, 4, 5]
+    assert whole.errors == {3: "FloatingPointError: overflow"}
+    first = journal.read_bytes().splitlines(keepends=True)
+    for cut in (0, 1, 4, len(first)):
+        torn = b"".join(first[:cut]) + (first[cut][:-5] if cut < len(first) else b"")
+        journal.write_bytes(torn)
+        assert run(range(6)) == whole
+        numbers = [line["number"] for line in read_journal(journal) if "value" in line]
+        assert sorted(numbers) == [0, 1, 2, 4, 5]
+    more = run(range(8))
+    assert {number: more.values[number] for number in whole.values} == whole.values
+    assert len(more.values) == 7
+
+
+def test_an_interrupt_keeps_what_has_ended(run, journal):
+    with pytest.raises(KeyboardInterrupt):
+        run(range(6), listeners=[Stops(after=2)])
+    lines = list(read_journal(journal))
+    assert [line.get("number") for line in lines] == [None, 0, 1]
+    listener = Stops()
+    assert list(run(range(6), listeners=[listener]).values) == [0, 1, 2, 4, 5]
+    assert listener.texts[0] == "2/6 draws · 0 failed"
+    assert listener.texts[-1] == "6/6 draws · 1 failed"
+
+
+def change_header(journal, change):
+    first, rest = journal.read_text().split("\n", 1)
+    header = json.loads(first)
+    change(header)
+    journal.write_text(json.dumps(header) + "\n" + rest)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda header: header["settings"].update(scale=3.0), "scale: 3.0 -> 2.0"),
+        (lambda header: header.update(data_hash="0"), "the hash of the data: 0 -> "),
+        (lambda header: header.update(winner={"alpha": 5}), "the final model: {'alpha': 5} -> "),
+        (lambda header: header["versions"].update(numpy="1.0"), "numpy: 1.0 -> "),
+        (lambda header: header["versions"].update(pieces="0"), "source code that computes the pieces"),
+    ],
+)
+def test_a_change_that_makes_other_values_is_refused(run, journal, change, named):
+    run(range(2))
+    change_header(journal, change)
+    before = journal.read_bytes()
+    with pytest.raises(DirectoryError, match=f"(?s){named}.*remove .*draws"):
+        run(range(2))
+    assert journal.read_bytes() == before
+
+
+def test_a_damaged_journal_is_refused(run, journal):
+    run(range(2))
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([lines[0], '{"number": "x"}', *lines[2:]]) + "\n")
+    with pytest.raises(DirectoryError, match=r"line 2: not a piece of work"):
+        run(range(2))
+
+
+def test_one_process_at_a_time(copied):
+    with finished_study(copied), pytest.raises(DirectoryError, match="is in use"), finished_study(copied):
+        pass
+
+
+def test_an_unfinished_study_is_refused(copied):
+    journal = copied / "journal.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(UnfinishedStudyError), finished_study(copied):
+        pass
+
+
+def test_other_data_are_refused(copied, digits_study, tmp_path):
+    with np.load(digits_study.parent / "few.npz") as data:
+        np.savez(tmp_path / "other.npz", X=data["X"] + 1, y=data["y"])
+    with (
+        pytest.raises(StudyError, match="the data of"),
+        finished_study(copied, overrides={"dataset.path": str(tmp_path / "other.npz")}),
+    ):
+        pass

@@ -1,0 +1,249 @@
+"""Stability selection of finished studies: its numbers, its files, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from quiet_studies import run_quietly
+from sklearn.feature_selection import f_classif
+from sklearn.preprocessing import StandardScaler
+from small_studies import raw_config
+
+import raysel
+from raysel.cv.seeds import derived_seed
+from raysel.data.formats.writers import save_dataset
+from raysel.data.synthetic import make_multimodal_classification
+from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.resampling.halves import draw_halves
+from raysel.resampling.pieces import Pieces
+from raysel.resampling.stability import count_selections, stability_selection
+from raysel.results.result import StudyResult
+from raysel.stability import main
+from raysel.statistics.selection_bounds import simple_bound, unimodal_bound
+from raysel.tracking.journal import read_journal
+
+FISHER = {"name": "fisher_score", "params": {}, "space": {}}
+
+
+def write_samples(path, order=None, n=60, n_features=30):
+    """Three classes that differ in the first five of the features, whose columns are then permuted."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    X = rng.standard_normal((n, n_features))
+    X[:, :5] += rng.standard_normal((3, 5))[y]
+    X[:, 7] = 1.0
+    order = np.arange(n_features) if order is None else order
+    np.savez(path, X=X[:, order], y=y)
+    return X, y
+
+
+def run_filter(folder, order=None, **changes):
+    folder.mkdir(parents=True, exist_ok=True)
+    write_samples(folder / "few.npz", order)
+    changes = {"solver": FISHER, "dataset__scaling": "zscore", **changes}
+    return run_quietly(raw_config(folder / "few.npz", evaluation__n_features=[5], **changes), folder / "study")
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory):
+    """A finished study of a filter, and its stability selection."""
+    path = run_filter(tmp_path_factory.mktemp("filtered"))
+    return path, stability_selection(path, subsamples=20, progress=False)
+
+
+def same(first, second):
+    return all(
+        np.array_equal(getattr(first, name), getattr(second, name))
+        for name in ("counts", "pair_counts", "n_selected", "threshold", "top")
+    )
+
+
+def test_probabilities_are_those_of_an_independent_computation(filtered, tmp_path):
+    _, found = filtered
+    X, y = write_samples(tmp_path / "again.npz")
+    selected = np.zeros((20, 30), dtype=bool)
+    for pair in range(10):
+        for side, half in enumerate(draw_halves(y, None, derived_seed(3, "halves", pair))):
+            scaled = StandardScaler().fit_transform(X[half])
+            F = f_classif(np.delete(scaled, 7, axis=1), y[half])[0]
+            selected[2 * pair + side, np.delete(np.arange(30), 7)[np.argsort(-F)[:5]]] = True
+    np.testing.assert_array_equal(found.counts, selected.sum(axis=0))
+    np.testing.assert_array_equal(found.simultaneous_probability, (selected[::2] & selected[1::2]).mean(axis=0))
+    assert (found.q, found.p, found.n_pairs, found.top) == (5, 29, 10, 5)
+    assert found.simple_bound == simple_bound(5, 29, found.threshold)
+    assert found.unimodal_bound == unimodal_bound(5, 29, found.threshold, 10) <= 1
+    assert found.selected.tolist() == (found.probability >= found.threshold - 1e-12).tolist()
+
+
+def test_permuted_features_have_permuted_probabilities(filtered, tmp_path):
+    order = np.random.default_rng(1).permutation(30)
+    found = stability_selection(run_filter(tmp_path, order), subsamples=20, progress=False)
+    np.testing.assert_array_equal(found.counts, filtered[1].counts[order])
+    np.testing.assert_array_equal(found.pair_counts, filtered[1].pair_counts[order])
+
+
+def test_it_is_written_and_joined_to_the_ranking(filtered):
+    path, found = filtered
+    result = StudyResult.open(path)
+    assert same(result.stability_selection, found)
+    expected = dict(zip(result.feature_names, found.probability.tolist(), strict=True))
+    for table in (
+        pd.read_csv(path / "ranking" / "ranking.csv"),
+        pd.read_parquet(path / "ranking" / "ranking.parquet"),
+        pd.read_csv(path / "stability" / "selection.csv"),
+        pd.read_parquet(path / "stability" / "selection.parquet"),
+        result.ranking().to_frame(),
+    ):
+        assert dict(zip(table.feature, table.selection_probability, strict=True)) == expected
+    written = json.loads((path / "stability" / "result.json").read_text())
+    assert written["sentence"] == found.sentence()
+    assert set(written["selected"]) == {name for name, chosen in zip(expected, found.selected, strict=True) if chosen}
+    curve = found.thresholds()
+    assert curve.n_features.is_monotonic_decreasing
+    row = curve[curve.threshold == found.threshold].iloc[0]
+    assert (row.n_features, row.simple_bound) == (found.selected.sum(), found.simple_bound)
+    part = result.ranking().restrict_to(np.array([3, 1]), 1)
+    assert part.added["selection_probability"].tolist() == found.probability[[3, 1]].tolist()
+
+
+def test_it_continues_where_it_stopped_and_computes_nothing_again(filtered, tmp_path, monkeypatch):
+    path, found = filtered
+    shutil.copytree(path, tmp_path / "study")
+    journal = tmp_path / "study" / "stability" / "journal.jsonl"
+    whole = journal.read_bytes()
+    files = {
+        file: (tmp_path / "study" / file).read_bytes()
+        for file in ("stability/selection.csv", "stability/result.json", "ranking/ranking.csv")
+    }
+    shutil.rmtree(tmp_path / "study" / "ranking")
+    journal.write_bytes(whole[: len(whole) // 2])
+    assert same(stability_selection(tmp_path / "study", subsamples=20, progress=False), found)
+    assert {file: (tmp_path / "study" / file).read_bytes() for file in files} == files
+    numbers = [line.get("number") for line in read_journal(journal)]
+    assert sorted(numbers[1:]) == list(range(20))
+    monkeypatch.setattr("raysel.resampling.pieces._compute", None)  # nothing is left to compute
+    fewer = stability_selection(tmp_path / "study", subsamples=10, top=3, threshold=0.7, progress=False)
+    assert (fewer.top, fewer.q, fewer.n_pairs, fewer.threshold) == (3, 3, 5, 0.7)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
+def test_ray_gives_the_same(digits_study, tmp_path):
+    for executor in ("serial", "ray"):
+        shutil.copytree(digits_study, tmp_path / executor)
+        stability_selection(tmp_path / executor, subsamples=8, executor=executor, progress=False)
+    for file in ("selection.csv", "result.json", "selection.parquet"):
+        serial, ray = ((tmp_path / executor / "stability" / file).read_bytes() for executor in ("serial", "ray"))
+        assert serial == ray
+
+
+def test_a_result_of_another_model_is_not_shown(filtered, tmp_path):
+    path, _ = filtered
+    shutil.copytree(path, tmp_path / "study")
+    file = tmp_path / "study" / "stability" / "result.json"
+    written = json.loads(file.read_text())
+    file.write_text(json.dumps(written | {"identity": {**written["identity"], "winner": {"k": 3}}}))
+    assert StudyResult.open(tmp_path / "study").stability_selection is None
+    file.write_text(json.dumps(written | {"halves": {}}))
+    with pytest.raises(DirectoryError, match=r"stability cannot be read .* Run raysel\.stability again"):
+        _ = StudyResult.open(tmp_path / "study").stability_selection
+
+
+def test_pairs_of_failed_halves_are_left_out_and_said():
+    half = {"best": [0, 2], "n_scored": 2, "converged": None}
+    other = {"best": [1], "n_scored": 1, "converged": False}
+    constant = np.zeros(4, dtype=bool)
+    pieces = Pieces({0: half, 1: half, 3: half, 4: half, 5: other}, {2: "LinAlgError: singular"})
+    found = count_selections(pieces, 3, 6, constant, {})
+    assert found.counts.tolist() == [3, 1, 3, 0]
+    assert found.pair_counts.tolist() == [1, 0, 1, 0]
+    assert (found.n_pairs, found.q) == (2, 2)
+    text = " ".join(found.remarks())
+    for part in ("1 of 6 halves failed, and 1 pairs were left out; half 2: LinAlgError", "1 of 4 fits", "more than 2"):
+        assert part in text
+    with pytest.raises(StudyError, match="1 of 2 halves failed, which leaves too few; number 2 first"):
+        count_selections(Pieces({3: half}, {2: "LinAlgError: singular"}), 3, 4, constant, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"subsamples": 7}, "subsamples=7 must be an even"),
+        ({"subsamples": 2}, "subsamples=2 must be"),
+        ({"threshold": 0.5}, "threshold=0.5 must be above"),
+        ({"executor": "cloud"}, "executor='cloud' is not known"),
+        ({"top": 31}, "top=31 must be"),
+    ],
+)
+def test_parameters_that_cannot_be_used_are_refused(filtered, settings, named):
+    with pytest.raises(ConfigError, match=named):
+        raysel.stability_selection(filtered[0], **{"progress": False, **settings})
+
+
+@pytest.mark.slow
+def test_studies_without_a_ranking_are_refused(tmp_path):
+    write_samples(tmp_path / "few.npz")
+    native = {"solver": {"name": "nearest_neighbor"}, "evaluation": {"classifier": "native"}}
+    path = run_quietly(raw_config(tmp_path / "few.npz", **native), tmp_path / "native")
+    with pytest.raises(StudyError, match="has no ranking"):
+        stability_selection(path, progress=False)
+    path = run_filter(tmp_path / "folds", cv={"outer": 2, "inner": 2, "final": False})
+    with pytest.raises(StudyError, match=r"cv\.final"):
+        stability_selection(path, progress=False)
+
+
+@pytest.mark.slow
+def test_groups_tasks_and_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    groups, y = np.repeat(np.arange(24), 4), np.repeat(np.arange(24) % 2, 4)
+    np.savez(tmp_path / "groups.npz", X=rng.standard_normal((96, 12)) + y[:, None], y=y, video=groups)
+    cv = {"outer": 2, "inner": 2, "groups": "video"}
+    raw = raw_config(tmp_path / "groups.npz", solver=FISHER, cv=cv)
+    found = stability_selection(run_quietly(raw, tmp_path / "groups"), subsamples=10, progress=False)
+    assert (found.n_pairs, found.q) == (5, found.top)
+    tasks = {"tasks": [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}], "scaling": "none"}
+    mtda = {"name": "mtda", "space": {"shrinkage": [0.5]}}
+    raw = raw_config(dataset=tasks, solver=mtda, evaluation={"classifier": "native"})
+    found = stability_selection(run_quietly(raw, tmp_path / "tasks"), subsamples=6, top=3, progress=False)
+    assert (found.counts.sum(), found.p) == (18, 17)
+    data, _ = make_multimodal_classification({"a": 6, "b": 8}, {"a": 2, "b": 2}, 120, multilabel=True, random_state=0)
+    save_dataset(data, tmp_path / "labels.arrow")
+    raw = raw_config(
+        tmp_path / "labels.arrow",
+        solver={"name": "smml", "params": {"gamma1": 0.01, "gamma2": 0.01}, "space": {}},
+        evaluation={"classifier": "native", "metric": "mean_average_precision"},
+    )
+    found = stability_selection(run_quietly(raw, tmp_path / "labels"), subsamples=6, top=4, progress=False)
+    assert found.counts.sum() <= 24
+    assert not found.errors
+
+
+def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
+    path, found = filtered
+    shutil.copytree(path, tmp_path / "study")
+    assert main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial"]) == 0
+    out = capsys.readouterr().out
+    assert found.sentence() in out
+    for name, probability, chosen in zip(
+        StudyResult.open(path).feature_names, found.probability, found.selected, strict=True
+    ):
+        assert (f"  {name:<2}  {probability:.2f}  rank" in out) == chosen
+    assert main([str(tmp_path / "nothing")]) == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_added_columns_must_fit():
+    with pytest.raises(raysel.errors.DataError, match="p_value has shape"):
+        FeatureRanking.from_folds(
+            [1.0, 2.0],
+            [[1.0, 2.0]],
+            feature_names=["a", "b"],
+            fold_names=["outer0"],
+            n_selected=1,
+            added={"p_value": np.ones(3)},
+        )
