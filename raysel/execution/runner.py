@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from raysel.arrays import FloatArray
 from raysel.base.models import save_model
 from raysel.config import dump_config
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError, DirectoryError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
@@ -40,6 +42,8 @@ from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
 
+#: Number of samples that are stored as an example of what the model takes.
+_N_EXAMPLES = 3
 #: Function that starts the upload of a study's journal to MLflow.
 StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
 
@@ -237,6 +241,8 @@ class _Course:
                 if record.feature_scores is not None:
                     pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
                 log.record(record)
+            if study.config.cv.final:
+                np.save(directory.model_example, _model_example(study), allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
@@ -284,6 +290,12 @@ def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -
             f"{directory.path} cannot be written: {reason}. Choose another output directory."
         ) from error
     return journal
+
+
+def _model_example(study: Study) -> FloatArray:
+    """Return the first samples, NaN in the features of other tasks, as an example of what the model takes."""
+    X = study.dataset.X[:_N_EXAMPLES]
+    return X.dense() if isinstance(X, TaskBlocks) else X
 
 
 def _needed_bytes(study: Study) -> int:

@@ -78,6 +78,16 @@ class StudyDirectory:
         return self.path / "model.skops"
 
     @property
+    def model_example(self) -> Path:
+        """A few samples as the model takes them, NumPy array of shape (n, n_features)."""
+        return self.path / "model_example.npy"
+
+    @property
+    def report(self) -> Path:
+        """Report of the finished study, one HTML file."""
+        return self.path / "report.html"
+
+    @property
     def ranking(self) -> Path:
         """Folder of the exported result."""
         return self.path / "ranking"

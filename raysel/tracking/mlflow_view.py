@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raysel.config.flatten import flat
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
@@ -34,6 +36,8 @@ class RunView:
         Metrics with a single value; None replaces an earlier value by NaN. Empty by default.
     curves : mapping of str to sequence of float
         Metrics with a value for each iteration; empty by default.
+    by_number : mapping of str to mapping of int to float
+        Metrics with a value for each number of features, which MLflow shows as their step; empty by default.
     tags : mapping of str to str
         Tags besides those of every run; empty by default.
     artifacts : sequence of Path, default=()
@@ -52,6 +56,7 @@ class RunView:
     params: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    by_number: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     artifacts: Sequence[Path] = ()
     fold: str = ""
@@ -138,6 +143,11 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         constant = set(study.constant)
         scored = (score > 0 and i not in constant for i, score in enumerate(record.feature_scores))
         metrics["features_with_score"] = sum(scored)
+    if record.n_features is not None:
+        metrics["n_features"] = record.n_features
+    if record.training_score is not None:
+        metrics[f"training_{study.metric}"] = record.training_score
+    metrics |= {_reference_key(name): record.reference(name) for name in record.references}
     if record.converged is not None:
         metrics["converged"] = float(record.converged)
     if record.gap is not None:
@@ -159,14 +169,16 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         params=record.params,
         metrics=metrics,
         curves={"objective": record.objective} if record.objective else {},
-        tags={"raysel.trial": record.trial},
+        tags={"raysel.trial": record.trial, "raysel.status": "finished"},
         artifacts=_existing(directory.fold_table(record.fold)),
         fold=record.fold,
         stays_open=record.fold == FINAL,
     )
 
 
-def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
+def end_view(
+    study: StudyRecord, directory: StudyDirectory, record: EndRecord, outer: Sequence[RefitRecord] = ()
+) -> RunView:
     """Return the content that is added to the study's own run when the study ends.
 
     Parameters
@@ -177,6 +189,8 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         Directory with the files of the study.
     record : EndRecord
         Record of the study's end.
+    outer : sequence of RefitRecord, default=()
+        Records of the outer folds' refits.
 
     Returns
     -------
@@ -184,23 +198,20 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         Figures, files and the summary, which MLflow shows as the description of the run.
     """
     metric, result = study.metric, record.result
+    metrics = _honest_figures(study, record, outer)
     names = {
-        "test_mean": f"test_{metric}",
-        "test_std": f"test_{metric}_std",
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
         "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }
-    metrics = {key: result[name] for name, key in names.items() if name in result}
+    metrics |= {key: result[name] for name, key in names.items() if name in result}
     metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
-    for name, own in result.get("report", {}).items():
-        metrics |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
     if "cut" in result:
         metrics["cut_by_time_budget"] = float(result["cut"])
-    files = [directory.config, directory.plan, directory.traces, directory.ranking / "ranking.png"]
-    if FINAL not in study.folds:  # else it goes with the model
-        files.append(directory.ranking / "manifest.json")
+    files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
+    if FINAL not in study.folds:  # else they go with the model
+        files += [directory.ranking / "manifest.json", directory.report]
     return RunView(
         key="study",
         name=study.name,
@@ -208,25 +219,96 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         ended=record.ended,
         status={"finished": "FINISHED", "failed": "FAILED"}.get(record.status, "KILLED"),
         metrics=metrics,
-        tags={"mlflow.note.content": record.summary or f"The study was {record.status}."},
+        by_number=_over_numbers(study, outer) if record.status == "finished" else {},
+        tags={
+            "mlflow.note.content": record.summary or f"The study was {record.status}.",
+            "raysel.status": record.status,
+        },
         artifacts=_existing(*files) if record.status == "finished" else (),
     )
 
 
-def model_artifacts(directory: StudyDirectory) -> list[Path]:
-    """Return the files that are added to the run of the final refit when the study is finished.
+def final_view(
+    study: StudyRecord, directory: StudyDirectory, record: EndRecord, final: RefitRecord, outer: Sequence[RefitRecord]
+) -> RunView:
+    """Return the content that is added to the run of the final refit when the study is finished.
 
     Parameters
     ----------
+    study : StudyRecord
+        Record of the study.
     directory : StudyDirectory
         Directory with the exported result.
+    record : EndRecord
+        Record of the study's end.
+    final : RefitRecord
+        Record of the final refit.
+    outer : sequence of RefitRecord
+        Records of the outer folds' refits.
 
     Returns
     -------
-    list of Path
-        Files that exist; there is no ranking if the method does not rank features.
+    RunView
+        Scores of the outer folds, which estimate that of the model, and the exported files, as far as they exist:
+        there is no ranking if the method does not rank features.
     """
-    return _existing(*(directory.ranking / name for name in EXPORTED))
+    view = refit_view(study, directory, final)
+    files = dict.fromkeys([*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report])
+    return RunView(
+        key=view.key,
+        name=view.name,
+        started=view.started,
+        ended=record.ended,
+        metrics=_honest_figures(study, record, outer),
+        artifacts=_existing(*files),
+    )
+
+
+def pictures(directory: StudyDirectory) -> list[Path]:
+    """Return the exported pictures of a study that MLflow can show, sorted by name."""
+    return sorted(directory.ranking.glob("*.png"))
+
+
+def _honest_figures(study: StudyRecord, record: EndRecord, outer: Sequence[RefitRecord]) -> dict[str, float | None]:
+    """Means over the outer folds on their test samples, of the study's method and of the references."""
+    metric, result = study.metric, record.result
+    names = {"test_mean": f"test_{metric}", "test_std": f"test_{metric}_std"}
+    found: dict[str, float | None] = {key: result[name] for name, key in names.items() if name in result}
+    for name, own in result.get("report", {}).items():
+        found |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
+    if record.status != "finished":
+        return found
+    references = dict.fromkeys(name for refit in outer for name in refit.references)
+    for name in references:
+        found[_reference_key(name)] = _mean([refit.reference(name) for refit in outer])
+    training = _mean([refit.training_score for refit in outer])
+    if training is not None:
+        found[f"training_{metric}"] = training
+    return found
+
+
+def _over_numbers(study: StudyRecord, outer: Sequence[RefitRecord]) -> dict[str, dict[int, float]]:
+    """Mean over the outer folds for each number of features: test, inner and reference scores."""
+    numbers = list(study.config.get("evaluation", {}).get("n_features") or ())
+    if len(numbers) < 2 or len(numbers) != len(study.labels):
+        return {}
+    curves = {
+        f"test_{study.metric}_over_n": [refit.test_scores for refit in outer],
+        f"inner_{study.metric}_over_n": [refit.inner_curve for refit in outer],
+    }
+    for name in dict.fromkeys(name for refit in outer for name in refit.references):
+        curves[f"{_reference_key(name)}_over_n"] = [refit.references.get(name, []) for refit in outer]
+    whole = {name: rows for name, rows in curves.items() if rows and all(len(row) == len(numbers) for row in rows)}
+    return {name: dict(zip(numbers, np.mean(rows, axis=0).tolist(), strict=True)) for name, rows in whole.items()}
+
+
+def _reference_key(name: str) -> str:
+    return f"reference_{name.replace(' ', '_')}"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known and len(known) == len(values) else None
 
 
 def _existing(*paths: Path) -> list[Path]:
