@@ -220,7 +220,7 @@ class _Course:
         """Run the remaining trials and return the records of all configurations."""
         study, stored = self._study, self._stored
         plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
-        log.begin(plan.records)
+        log.begin(plan.records, plan.best, plan.waiting)
         cut = self._executor.run_trials(plan, log) if plan.n_left else False
         if cut:
             log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
@@ -235,12 +235,13 @@ class _Course:
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
-            for record, model in self._executor.run_refits(winners) if winners else ():
+            for number, (record, model) in enumerate(self._executor.run_refits(winners) if winners else (), start=1):
                 if not record.test_scores and not study.findings.untrusted:
                     self._save_model(model, log)
                 if record.feature_scores is not None:
                     pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
                 log.record(record)
+                log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
             if study.config.cv.final:
                 np.save(directory.model_example, _model_example(study), allow_pickle=False)
         except OSError as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+#: Asks for the pages for training runs; MLflow opens those for language models, on which they are missing, by default.
+_PAGES = "workflowType=machine_learning"
+
 
 def runs_page(experiment_id: str, view: str = "", *, charts: bool = False) -> str:
     """Return the address of an experiment's table of training runs, or of its charts.
@@ -19,8 +22,7 @@ def runs_page(experiment_id: str, view: str = "", *, charts: bool = False) -> st
     Returns
     -------
     str
-        Address that begins with ``/#/``. It asks for the pages of machine learning, because MLflow shows those for
-        language models first, on which training runs are missing.
+        Address that begins with ``/#/``.
 
     Examples
     --------
@@ -29,7 +31,7 @@ def runs_page(experiment_id: str, view: str = "", *, charts: bool = False) -> st
     """
     shared = f"viewStateShareKey={view}&" if view else ""
     mode = "&compareRunsMode=CHART" if charts else ""
-    return f"/#/experiments/{experiment_id}/runs?{shared}workflowType=machine_learning{mode}"
+    return f"/#/experiments/{experiment_id}/runs?{shared}{_PAGES}{mode}"
 
 
 def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
@@ -52,7 +54,7 @@ def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
     Examples
     --------
     >>> run_page("1", "a2", "report.html")
-    '/#/experiments/1/runs/a2/artifacts/report.html'
+    '/#/experiments/1/runs/a2/artifacts/report.html?workflowType=machine_learning'
     """
     shown = f"/artifacts/{artifact}" if artifact else ""
-    return f"/#/experiments/{experiment_id}/runs/{run_id}{shown}"
+    return f"/#/experiments/{experiment_id}/runs/{run_id}{shown}?{_PAGES}"

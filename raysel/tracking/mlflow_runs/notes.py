@@ -53,7 +53,7 @@ def experiment_note(study: StudyRecord, experiment_id: str, study_run: str, fina
         f"best `{val}` of many is too high an estimate for new samples: for these read `{test}` of the runs of kind "
         "`study` and `final`."
     )
-    return "\n\n".join([last, asks, nested, order])
+    return f"{last}\n\n{asks}\n\n{nested}\n\n{order}"
 
 
 def _question(study: StudyRecord) -> str:

@@ -85,7 +85,8 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
         _column("attributes", "Dataset"),
     ]
     sections = [
-        _section("validation", "Validation score of the configurations"),
+        *([_section("parameters", "Searched parameters", columns=1)] if searched else []),
+        _section("validation", "Validation score by iteration"),
         _section("folds", score, shown=False),  # MLflow puts metrics into the section of their prefix
         _section("models", "Model metrics"),
         _section("objective", "objective", shown=False),
@@ -122,8 +123,9 @@ def _column(kind: str, name: str) -> str:
     return f"{kind}.`{name}`"
 
 
-def _section(key: str, name: str, *, shown: bool = True) -> dict[str, Any]:
-    return {"uuid": key, "name": name, "display": shown, "isReordered": True, "deleted": False, "isGenerated": False}
+def _section(key: str, name: str, *, shown: bool = True, columns: int = 2) -> dict[str, Any]:
+    state = {"display": shown, "isReordered": True, "deleted": False, "isGenerated": False}
+    return {"uuid": key, "name": name, "columns": columns, **state}
 
 
 def _chart(kind: str, key: str, section: str) -> dict[str, Any]:
@@ -133,11 +135,11 @@ def _chart(kind: str, key: str, section: str) -> dict[str, Any]:
 def _parallel(params: list[str], score: str) -> dict[str, Any]:
     """Parallel coordinates of the parameters and the score; MLflow colours the lines by the last axis."""
     return {
-        **_chart("PARALLEL", "parallel", "validation"),
+        **_chart("PARALLEL", "parallel", "parameters"),
         "selectedParams": params,
         "selectedMetrics": [score],
         "showAllRuns": True,
-        "displayName": f"Searched parameters, coloured by {score}",
+        "displayName": f"Configurations, coloured by {score}",
     }
 
 
