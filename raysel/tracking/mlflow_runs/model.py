@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from raysel.tracking.records import StudyRecord
 
 #: Largest number of features whose names and types the signature lists; that of more is one tensor.
 _MOST_COLUMNS = 1000
+#: Tag of a logged model with the versions that are registered of it, which MLflow's page shows.
+_VERSIONS = "mlflow.modelVersions"
 
 
 def log_model(
@@ -141,12 +144,12 @@ def register_model(
         Error; empty if the model is registered.
     """
     try:
-        known = client.search_model_versions(f"name = '{name}'")
-        if any(version.tags.get("raysel.model_id") == model_id for version in known):
+        before = client.search_model_versions(f"name = '{name}'")
+        if any(made.tags.get("raysel.model_id") == model_id for made in before):
             return ""
         if not client.search_registered_models(f"name = '{name}'"):
             client.create_registered_model(name)
-        client.create_model_version(
+        made = client.create_model_version(
             name,
             f"models:/{model_id}",
             run_id,
@@ -154,6 +157,9 @@ def register_model(
             description=description,
             model_id=model_id,
         )
+        known = json.loads(client.get_logged_model(model_id).tags.get(_VERSIONS, "[]"))
+        versions = [*known, {"name": name, "version": int(made.version)}]
+        client.set_logged_model_tags(model_id, {_VERSIONS: json.dumps(versions)})
     except MlflowException as error:
         return (
             f"the model is logged but not registered as {name} ({str(error).strip().partition(chr(10))[0]}): "

@@ -13,7 +13,9 @@ from raysel.tracking.records import EndRecord, StudyRecord
 NOTE = "mlflow.note.content"
 
 
-def experiment_note(study: StudyRecord, experiment_id: str, study_run: str, final_run: str = "") -> str:
+def experiment_note(
+    study: StudyRecord, experiment_id: str, study_run: str, final_run: str = "", end: EndRecord | None = None
+) -> str:
     """Return the description of an experiment: what the study asks, how the runs nest and what to sort by.
 
     Parameters
@@ -24,6 +26,8 @@ def experiment_note(study: StudyRecord, experiment_id: str, study_run: str, fina
         Id of the experiment.
     study_run, final_run : str
         Ids of the study's own run and of that of its final model; the latter is empty if there is none yet.
+    end : EndRecord, optional
+        Record of the study's end; by default it runs.
 
     Returns
     -------
@@ -38,7 +42,9 @@ def experiment_note(study: StudyRecord, experiment_id: str, study_run: str, fina
         links.append(f"[its model]({_here(run_page(experiment_id, final_run))})")
     links += [f"[table of its runs]({_here(table)})", f"[charts]({_here(charts)})"]
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
-    last = f"**Last study: {study.name}.** {' · '.join(links)}"
+    # The only paragraph that is shown until a reader opens the description.
+    score = _score_in_words(study, end) if end else ""
+    last = f"**Last study: {study.name}.** {' · '.join([score, *links] if score else links)}"
     asks = f"**What it asks.** {_question(study)}"
     nested = (
         "**How the runs nest.** Below the run of kind `study` there is one `trial` for each configuration "
@@ -104,13 +110,13 @@ def final_note(
     str
         Text in Markdown.
     """
-    metric, told = study.metric, []
+    told = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
-    if "test_mean" in end.result:
+    if score := _score_in_words(study, end):
         told.append(
-            f"**Test {metric} {end.result['test_mean']:.3f} ± {end.result['test_std']:.3f} (SD)**, the mean over "
-            f"{len(outer)} outer folds of the score on test samples that no choice has seen. It estimates the score of "
-            "this model, which is fitted on all samples, so that none is left to test it."
+            f"**{score}**, the mean over {len(outer)} outer folds of the score on test samples that no choice has "
+            "seen. It estimates the score of this model, which is fitted on all samples, so that none is left to test "
+            "it."
         )
     told.append(f"Model: {final.name}{size}, fitted on all {study.n_samples} samples.")
     rows = [_fold_row(record, links.get(record.fold, "")) for record in outer]
@@ -120,6 +126,12 @@ def final_note(
     if model:
         told.append(f'To load the model: `mlflow.sklearn.load_model("{model}")`')
     return "\n\n".join(told)
+
+
+def _score_in_words(study: StudyRecord, end: EndRecord) -> str:
+    """Mean and standard deviation over the outer folds; empty if the study has not finished."""
+    mean, spread = end.result.get("test_mean"), end.result.get("test_std")
+    return "" if mean is None or spread is None else f"Test {study.metric} {mean:.3f} ± {spread:.3f} (SD)"
 
 
 def _fold_row(record: RefitRecord, page: str) -> str:

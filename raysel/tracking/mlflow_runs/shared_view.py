@@ -17,6 +17,8 @@ from raysel.tracking.records import StudyRecord
 _PREFIX = "mlflow.sharedViewState."
 _COMPRESSED = "deflate;"
 _KEY_LENGTH = 12
+#: Width in pixels of a column of numbers, which MLflow shows with all of their digits.
+_WIDTH = 180
 #: Number of curves by the number of features that are shown beside the curve of the chosen one.
 _MOST_CURVES = 6
 
@@ -104,6 +106,7 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
         "orderByAsc": False,
         "selectedColumns": columns,
         "columnOrder": columns,
+        "columnWidths": {column: _WIDTH for column in columns if column.startswith(("metrics", "params"))},
         "compareRunCharts": charts,
         "compareRunSections": sections,
         "isAccordionReordered": True,  # else MLflow sorts the sections by name

@@ -18,7 +18,8 @@ from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 #: Length of the prefix of the content hash that is a data set's digest, which MLflow limits to 36.
 _DIGEST_LENGTH = 16
-#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written.
+#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written, and
+#: the start of its study.
 _OWN_NOTE = "raysel.note"
 
 
@@ -133,14 +134,15 @@ class MLflowRuns:
         self._experiment.set_tags(dict([shared_view_tag(study)]))
         self._describe()
 
-    def _describe(self) -> None:
-        """Describe the experiment, unless a person has changed its description."""
+    def _describe(self, end: EndRecord | None = None) -> None:
+        """Describe the experiment, unless a person has changed its description or it is that of a later study."""
         tags = self._experiment.tags
-        if tags.get(NOTE) and tags.get(_OWN_NOTE) != _hash(tags[NOTE]):
+        digest, _, started = tags.get(_OWN_NOTE, "").partition(" ")
+        if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or float(started) > self._study.started):
             return
         final = self._runs.get(self._exported, "")
-        note = experiment_note(self._study, self.experiment_id, self.study_run_id, final)
-        self._experiment.set_tags({_OWN_NOTE: _hash(note), NOTE: note})
+        note = experiment_note(self._study, self.experiment_id, self.study_run_id, final, end)
+        self._experiment.set_tags({_OWN_NOTE: f"{_hash(note)} {self._study.started}", NOTE: note})
 
     def _link_data(self, run_id: str) -> None:
         study, data = self._study, self._study.config.get("dataset", {})
@@ -177,14 +179,11 @@ class MLflowRuns:
         for key in sorted(self._replaced):
             self._client.set_tag(self._runs[key], "raysel.status", "superseded")
             self._close_run(key, "FINISHED", record.ended)
-        self._describe()
+        self._describe(record)
 
     def _log_final(self, run_id: str, record: EndRecord) -> None:
         """Log the honest score, the data set, the exported files and the model to the run of the final refit."""
         study, final, outer = self._study, self._refits[FINAL], self._outer()
-        view = final_view(study, self._directory, record, final, outer)
-        self._experiment.log(run_id, view)
-        self._experiment.log_artifacts(run_id, view.artifacts)
         self._link_data(run_id)
         model_id, self.problem = "", ""
         if (self._directory.ranking / "model.skops").exists():
@@ -192,14 +191,18 @@ class MLflowRuns:
                 model_id = log_model(self._client, run_id, study, self._directory, final.params)
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
+        view = final_view(study, self._directory, record, final, outer)
+        self._experiment.log(run_id, view, model_id or None)
+        self._experiment.log_artifacts(run_id, view.artifacts)
         links = {refit.fold: run_page(self.experiment_id, self._runs[self._winners[refit.fold].key]) for refit in outer}
         report = self._directory.report
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
         note = final_note(study, record, final, outer, links, page, f"models:/{model_id}" if model_id else "")
         self._client.set_tag(run_id, NOTE, note)
-        name = study.config.get("tracking", {}).get("register")
-        if name and model_id:
-            self.problem = register_model(self._client, name, model_id, run_id, study, note)
+        if model_id:
+            self._client.set_logged_model_tags(model_id, {NOTE: note})
+            name = study.config.get("tracking", {}).get("register")
+            self.problem = register_model(self._client, name, model_id, run_id, study, note) if name else ""
 
     def _find_runs(self) -> None:
         for run in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
