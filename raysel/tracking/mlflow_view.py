@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,9 @@ from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
+
+#: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is logged too.
+_WIDE = 100.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,30 @@ def study_params(study: StudyRecord) -> dict[str, Any]:
     return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
 
 
+def log_axes(study: StudyRecord) -> dict[str, str]:
+    """Return the searched parameters whose values span two powers of ten or more, each with the name of its logarithm.
+
+    MLflow's parallel coordinates have linear axes only, on which such values fall together.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        Record of the study.
+
+    Returns
+    -------
+    dict of str to str
+        Name of the parameter that holds the decimal logarithm, by that of the searched one.
+    """
+    found = {}
+    for name, domain in study.config.get("solver", {}).get("space", {}).items():
+        ends = next(iter(domain.values()))[:2] if isinstance(domain, Mapping) else domain
+        numbers = [v for v in ends if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
+        if len(numbers) == len(ends) > 1 and max(numbers) >= _WIDE * min(numbers):
+            found[name] = f"log10_{name}"
+    return found
+
+
 def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
     """Return the run of a trial.
 
@@ -114,7 +142,7 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         started=record.started,
         ended=record.ended,
         status="FAILED" if record.status == "failed" else "FINISHED",
-        params=record.params,
+        params={**record.params, **{axis: math.log10(record.params[name]) for name, axis in log_axes(study).items()}},
         metrics=metrics,
         curves=record.curves(study.metric, study.labels, study.choose_n),
         tags=tags,

@@ -110,7 +110,7 @@ def _example(model: Any, path: Path, study: StudyRecord) -> tuple[Any, Any]:
     if not path.exists():  # a study of an earlier version
         return None, None
     samples: Any = np.load(path, allow_pickle=False)
-    if samples.shape[1] <= _MOST_COLUMNS:
+    if samples.shape[1] <= _MOST_COLUMNS and hasattr(model, "feature_names_in_"):
         import pandas as pd  # noqa: PLC0415
 
         samples = pd.DataFrame(samples, columns=list(study.feature_names))
@@ -149,15 +149,16 @@ def register_model(
             return ""
         if not client.search_registered_models(f"name = '{name}'"):
             client.create_registered_model(name)
+        model = client.get_logged_model(model_id)
         made = client.create_model_version(
             name,
-            f"models:/{model_id}",
+            model.artifact_location,  # MLflow would look for models:/... in the store of the environment
             run_id,
             tags={"raysel.study": study.id, "raysel.model_id": model_id},
             description=description,
             model_id=model_id,
         )
-        known = json.loads(client.get_logged_model(model_id).tags.get(_VERSIONS, "[]"))
+        known = json.loads(model.tags.get(_VERSIONS, "[]"))
         versions = [*known, {"name": name, "version": int(made.version)}]
         client.set_logged_model_tags(model_id, {_VERSIONS: json.dumps(versions)})
     except MlflowException as error:

@@ -11,7 +11,7 @@ import json
 import zlib
 from typing import Any
 
-from raysel.tracking.mlflow_runs.client import allowed_keys
+from raysel.tracking.mlflow_view import log_axes
 from raysel.tracking.records import StudyRecord
 
 _PREFIX = "mlflow.sharedViewState."
@@ -96,7 +96,7 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
     ]
     by_number = [f"{score}_{label}" for label in study.labels[:_MOST_CURVES]]
     charts = [
-        *([_parallel(searched, score)] if searched else []),
+        *([_parallel(_axes(study), score)] if searched else []),
         *(_line(metric, "validation") for metric in [score, *by_number]),
         _line("objective", "objective"),
     ]
@@ -115,11 +115,13 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
 
 
 def searched_keys(study: StudyRecord) -> list[str]:
-    """Return the keys in MLflow of the searched parameters, in the order of the configuration."""
-    solver = study.config.get("solver", {})
-    names = [*solver.get("space", {}), *solver.get("params", {})]
-    keys = allowed_keys(names)
-    return [keys[name] for name in solver.get("space", {})]
+    """Return the searched parameters, in the order of the configuration; Python names, which are keys of MLflow."""
+    return list(study.config.get("solver", {}).get("space", {}))
+
+
+def _axes(study: StudyRecord) -> list[str]:
+    logarithms = log_axes(study)
+    return [logarithms.get(name, name) for name in searched_keys(study)]
 
 
 def _column(kind: str, name: str) -> str:

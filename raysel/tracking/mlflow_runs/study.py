@@ -127,7 +127,7 @@ class MLflowRuns:
             started=study.started,
             ended=study.started,
             params={key: value for key, value in params.items() if key not in known},
-            tags={"raysel.grown": "; ".join(grown)} if grown else {},
+            tags={"raysel.status": "running", **({"raysel.grown": "; ".join(grown)} if grown else {})},
         )
         self._experiment.log(self.study_run_id, view)
         self._link_data(self.study_run_id)
