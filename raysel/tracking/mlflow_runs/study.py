@@ -136,13 +136,13 @@ class MLflowRuns:
 
     def _describe(self, end: EndRecord | None = None) -> None:
         """Describe the experiment, unless a person has changed its description or it is that of a later study."""
-        tags = self._experiment.tags
-        digest, _, started = tags.get(_OWN_NOTE, "").partition(" ")
-        if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or float(started) > self._study.started):
+        tags, started = self._experiment.tags, f"{self._study.started:020.6f}"  # sorted as text, it is by time
+        digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
+        if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > started):
             return
         final = self._runs.get(self._exported, "")
         note = experiment_note(self._study, self.experiment_id, self.study_run_id, final, end)
-        self._experiment.set_tags({_OWN_NOTE: f"{_hash(note)} {self._study.started}", NOTE: note})
+        self._experiment.set_tags({_OWN_NOTE: f"{_hash(note)} {started}", NOTE: note})
 
     def _link_data(self, run_id: str) -> None:
         study, data = self._study, self._study.config.get("dataset", {})
