@@ -92,12 +92,30 @@ class MLflowExperiment:
         run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, name[:_NAME_LENGTH])
         return str(run.info.run_id)
 
-    def log(self, run_id: str, view: RunView, model_id: str | None = None) -> None:
-        """Log the metrics, parameters and tags of a run; single metrics to the logged model too, if there is one."""
+    def log(
+        self,
+        run_id: str,
+        view: RunView,
+        model_id: str | None = None,
+        data: tuple[str | None, str | None] = (None, None),
+    ) -> None:
+        """Log the metrics, parameters and tags of a run.
+
+        Parameters
+        ----------
+        run_id : str
+            Id of the run.
+        view : RunView
+            Content of the run.
+        model_id : str, optional
+            Id of the logged model that the single metrics are of, too; by default there is none.
+        data : (str or None, str or None), default=(None, None)
+            Name and digest of the data set that they are of.
+        """
         started, ended = int(view.started * 1000), int(view.ended * 1000)
         values = {key: math.nan if value is None else value for key, value in view.metrics.items()}
         keys = allowed_keys([*values, *view.curves, *view.by_number])
-        points = [Metric(keys[name], value, ended, 0, model_id) for name, value in values.items()]
+        points = [Metric(keys[name], value, ended, 0, model_id, *data) for name, value in values.items()]
         for name, curve in view.curves.items():
             step = (ended - started) / len(curve)
             points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]

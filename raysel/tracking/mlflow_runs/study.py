@@ -149,7 +149,11 @@ class MLflowRuns:
         paths = [data.get("path"), *(task.get("path") or task.get("source") for task in data.get("tasks") or ())]
         source = {"uri": ", ".join(str(path) for path in paths if path) or str(data.get("source"))}
         shape = (study.n_samples, len(study.feature_names))
-        self._experiment.log_dataset(run_id, dataset_name(study), study.data_hash[:_DIGEST_LENGTH], source, shape)
+        self._experiment.log_dataset(run_id, *self._dataset(), source, shape)
+
+    def _dataset(self) -> tuple[str, str]:
+        """Name and digest of the data set."""
+        return dataset_name(self._study), self._study.data_hash[:_DIGEST_LENGTH]
 
     def _end(self, record: EndRecord, settle: bool) -> None:
         view = end_view(self._study, self._directory, record, self._outer())
@@ -192,7 +196,10 @@ class MLflowRuns:
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
         view = final_view(study, self._directory, record, final, outer)
-        self._experiment.log(run_id, view, model_id or None)
+        if model_id:
+            self._experiment.log(run_id, view, model_id, self._dataset())
+        else:
+            self._experiment.log(run_id, view)
         self._experiment.log_artifacts(run_id, view.artifacts)
         links = {refit.fold: run_page(self.experiment_id, self._runs[self._winners[refit.fold].key]) for refit in outer}
         report = self._directory.report
