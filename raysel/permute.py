@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError
 from raysel.execution.signals import was_terminated
-from raysel.display.progress import ProgressLine
 from raysel.resampling.permutation import permutation_test
 from raysel.results.permutation import FOLDER
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
-from raysel.display.progress import ProgressLine
 from raysel.resampling.stability import stability_selection
 from raysel.results.result import StudyResult
 from raysel.results.stability_files import FOLDER

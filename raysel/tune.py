@@ -95,6 +95,8 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
     print_summary(result, out)
+    if arguments.quiet:
+        print(result.path)
     return 0
 
 
@@ -118,7 +120,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
     parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
     parser.add_argument("--list-solvers", action="store_true", help="print all methods with their parameters and exit")
-    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print only the study's directory, once it has finished, and errors"
+    )
     return parser
 
 

@@ -79,6 +79,8 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         return 143 if was_terminated() else 130
     _print_result(result, ComparisonDirectory(path), out)
+    if arguments.quiet:
+        print(path)
     failed = [entry for entry in ComparisonDirectory(path).read().members if entry.error is not None]
     for entry in failed:
         console.print(f"error: {entry.label} failed: {entry.error}", markup=False, highlight=False, style="red")
@@ -98,7 +100,7 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
     str
         One line at a time.
     """
-    first, n_fits, seconds, at_most, n_bytes = comparison.first, 0, 0.0, False, 0
+    first, n_fits, seconds, fixed, at_most, n_bytes = comparison.first, 0, 0.0, 0.0, False, 0
     yield from describe_samples(first)
     yield from describe_folds(first)
     yield f"members   {len(comparison.studies)}, tested against {comparison.config.reference}"
@@ -114,7 +116,8 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
             f"  {label:<{width}}  {method_in_words(study)}{on}: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, "
             f"{about} {duration(cost.seconds / slots)}"
         )
-        n_fits, seconds, at_most = n_fits + cost.n_fits, seconds + cost.seconds / slots, at_most or cost.at_most
+        n_fits, at_most = n_fits + cost.n_fits, at_most or cost.at_most
+        seconds, fixed = seconds + cost.seconds / slots, max(fixed, cost.fixed_seconds)  # one Ray, one upload
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
         if cost.fit_bytes is not None:
             fit_bytes = max(fit_bytes or 0, cost.fit_bytes)
@@ -123,8 +126,9 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
     yield f"memory    at most {memory_in_words(n_bytes, fit_bytes)}"
     slots = max(map(n_slots, comparison.studies.values()))
     yield (
-        f"cost      {'at most about' if at_most else 'about'} {duration(seconds)} on the "
-        f"{counted(slots, 'slot')} of this machine: {n_fits} fits, from pilot fits"
+        f"cost      {'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the "
+        f"{counted(slots, 'slot')} of this machine: {n_fits} fits, from pilot fits, and {duration(fixed)} to start and "
+        "to write the results"
     )
     for note, labels in notes.items():
         whose = "" if len(labels) == len(comparison.studies) else f" ({', '.join(labels)})"

@@ -163,8 +163,9 @@ def _in_words(study: Study, cost: CostEstimate) -> str:
     slots = n_slots(study)
     about = "at most about" if cost.at_most else "about"
     return (
-        f"{about} {duration(cost.seconds / slots)} on the {counted(slots, 'slot')} of this machine: "
-        f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit"
+        f"{about} {duration(cost.seconds / slots + cost.fixed_seconds)} on the {counted(slots, 'slot')} of this "
+        f"machine: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit, and "
+        f"{duration(cost.fixed_seconds)} to start and to write the results"
     )
 
 

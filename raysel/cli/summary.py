@@ -13,6 +13,7 @@ from rich.text import Text
 
 from raysel.results import words
 from raysel.results.result import StudyResult
+from raysel.tracking.mlflow_pages import runs_page
 
 
 def print_summary(result: StudyResult, out: Console) -> None:
@@ -55,6 +56,8 @@ def print_summary(result: StudyResult, out: Console) -> None:
     line(f"study      {result.path}")
     for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
         line(label + text)
+    if problem := result.tracking.get("problem"):
+        line(f"           {problem}", style="yellow")
     if not result.tracking.get("complete"):
         line(
             f"           not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. "
@@ -150,11 +153,8 @@ def _trials_in_words(result: StudyResult) -> list[str]:
 
 def _mlflow_lines(result: StudyResult) -> list[str]:
     """Return the command that opens MLflow, and the address of the page with the trials, best first."""
-    experiment, uri = result.tracking.get("experiment_id", "0"), result.stored.study.uri
-    page = (
-        f"/#/experiments/{experiment}/runs?workflowType=machine_learning"
-        f"&orderByKey=metrics.%60val_{result.metric}%60&orderByAsc=false"
-    )
+    uri = result.stored.study.uri
+    page = runs_page(result.tracking.get("experiment_id", "0"), result.tracking.get("view", ""))
     if not uri.startswith("sqlite:"):
         return [uri.rstrip("/") + page]
     stored = Path(uri.removeprefix("sqlite:///"))

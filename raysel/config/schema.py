@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -235,13 +236,20 @@ class SearchConfig(_Section):
         return self.method == "tpe" or self.early_stopping is not None
 
 
-class TrackingConfig(_Section):
-    """MLflow's store and experiment."""
+with warnings.catch_warnings():
+    # pydantic warns that `register` hides the method of abstract base classes, which no configuration needs.
+    warnings.filterwarnings("ignore", message='Field name "register"')
 
-    uri: str | None = None
-    """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default."""
-    experiment: str | None = None
-    """Name of the MLflow experiment; the study's name by default."""
+    class TrackingConfig(_Section):
+        """MLflow's store and experiment."""
+
+        uri: str | None = None
+        """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default."""
+        experiment: str | None = None
+        """Name of the MLflow experiment; the study's name by default."""
+        register: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=200)] | None = None
+        """Name of the registered model in MLflow of which each finished study's model becomes a new version: letters,
+        digits, dots, hyphens, underscores and spaces; by default the model is logged, but not registered."""
 
 
 class StudyConfig(_Section):
@@ -275,6 +283,15 @@ class StudyConfig(_Section):
     """MLflow's store and experiment."""
     output: str | None = None
     """Directory of the study; raysel-studies/<name>-<time> by default."""
+
+    @model_validator(mode="after")
+    def _model_to_register(self) -> StudyConfig:
+        if self.tracking.register and not self.cv.final:
+            raise ValueError(
+                f"`tracking.register` {self.tracking.register} registers the final model, and `cv.final: false` leaves "
+                "it out; set `cv.final: true`, or leave `tracking.register` out"
+            )
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""

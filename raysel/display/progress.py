@@ -14,7 +14,9 @@ _LOG_EVERY_SECONDS = 15.0
 
 
 class ProgressLine:
-    """Listener that shows the progress of a study as one line, updated on a terminal, else printed every 15 seconds.
+    """Listener that shows the progress of a study as one line, which is updated on a terminal.
+
+    Elsewhere, e.g. in a log file, it prints a line for each phase, and every 15 seconds one for the trials.
 
     Parameters
     ----------
@@ -50,9 +52,12 @@ class ProgressLine:
             if progress.phase != self._phase:  # otherwise rich refreshes the line four times a second
                 self._live.refresh()
             self._phase = progress.phase
-        elif now - self._logged >= _LOG_EVERY_SECONDS:
-            self._logged = now
-            self._console.print(progress_line(progress), highlight=False)
+        else:
+            phase = progress.phase.partition(":")[0]  # without its counts
+            if now - self._logged >= _LOG_EVERY_SECONDS or (phase and phase != self._phase):
+                self._logged = now
+                self._console.print(progress_line(progress), highlight=False, markup=False)
+            self._phase = phase
 
     def message(self, text: str) -> None:
         """Print a message above the line.

@@ -80,7 +80,9 @@ class Recorder:
         self._log.record(record)
         self._plan.add(record)
         self._watch_memory()
-        self._log.trial_ended(record.status == "failed", self._plan.score(record))
+        params = record.params if isinstance(record, TrialRecord) else None
+        seconds = record.ended - record.started
+        self._log.trial_ended(record.status == "failed", self._plan.score(record), seconds, params)
 
     def _watch_memory(self) -> None:
         """Report once that this process uses much of the machine's memory."""

@@ -16,12 +16,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from raysel.arrays import FloatArray
 from raysel.base.models import save_model
 from raysel.config import dump_config
 from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
+from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
@@ -44,6 +46,8 @@ from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
 
+#: Number of samples that are stored as an example of what the model takes.
+_N_EXAMPLES = 3
 #: Function that starts the upload of a study's journal to MLflow.
 StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
 
@@ -222,7 +226,7 @@ class _Course:
         """Run the remaining trials and return the records of all configurations."""
         study, stored = self._study, self._stored
         plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
-        log.begin(plan.records)
+        log.begin(plan.records, plan.best, plan.waiting)
         cut = self._executor.run_trials(plan, log) if plan.n_left else False
         if cut:
             log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
@@ -237,11 +241,14 @@ class _Course:
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
-            for record, model in self._executor.run_refits(winners) if winners else ():
+            for number, (record, model) in enumerate(self._executor.run_refits(winners) if winners else (), start=1):
                 self._save_model(record.fold, model, log)
                 if record.feature_scores is not None:
                     pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
                 log.record(record)
+                log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
+            if study.config.cv.final:
+                np.save(directory.model_example, _model_example(study), allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
@@ -312,6 +319,12 @@ def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -
             f"{directory.path} cannot be written: {reason}. Choose another output directory."
         ) from error
     return journal
+
+
+def _model_example(study: Study) -> FloatArray:
+    """Return the first samples, NaN in the features of other tasks, as an example of what the model takes."""
+    X = study.dataset.X[:_N_EXAMPLES]
+    return X.dense() if isinstance(X, TaskBlocks) else X
 
 
 def _needed_bytes(study: Study) -> int:

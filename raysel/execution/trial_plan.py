@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,17 @@ class TrialPlan(ABC):
     def score(self, record: Any) -> float | None:
         """Return the score of a trial for the display of the best score so far; None if it has none."""
 
+    @property
+    def waiting(self) -> Sequence[Mapping[str, Any]]:
+        """Parameters of the remaining trials in the order in which they are proposed; empty if they are not known."""
+        return ()
+
+    @property
+    def best(self) -> float | None:
+        """Best score for the display among the trials that have ended; None if none has one."""
+        scores = [score for record in self.records if (score := self.score(record)) is not None]
+        return max(scores, default=None)
+
     @abstractmethod
     def finish(self, log: StudyLog) -> list[TrialRecord]:
         """Return the records of all configurations, in an order that does not depend on when the trials ended."""
@@ -109,6 +120,11 @@ class ConfigurationPlan(TrialPlan):
 
     def _configs(self) -> Iterator[dict[str, Any]]:
         return ({"configuration": i, "name": self.study.configurations[i].id} for i in self._left())
+
+    @property
+    def waiting(self) -> Sequence[Mapping[str, Any]]:
+        """Parameters of the configurations that are still to try."""
+        return [self.study.configurations[i].params for i in self._left()]
 
     def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
         """Return an empty record of a configuration."""
@@ -219,6 +235,11 @@ class FoldPlan(ConfigurationPlan):
             )
             for fold in study.plan.folds
         }
+
+    @property
+    def waiting(self) -> Sequence[Mapping[str, Any]]:
+        """Empty, because the outer folds propose in turn."""
+        return ()
 
     @property
     def n_left(self) -> int:

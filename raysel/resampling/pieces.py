@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from raysel.display.progress import duration
 from raysel.errors import DirectoryError, StudyError
 from raysel.execution.signals import sigterm_as_interrupt
-from raysel.display.progress import duration
 from raysel.resampling.finished import FinishedStudy
 from raysel.study.definition import Study
 from raysel.study.identity import changed_versions, numbers_hash

@@ -21,6 +21,10 @@ from raysel.study.definition import Study
 _PILOT_SECONDS = 2.0
 #: Largest number of preparations that are timed if the preparation depends on parameters.
 _MOST_PREPARED = 2
+#: Seconds to import and start Ray with its first workers, measured on two idle cores.
+_RAY_SECONDS = 8.0
+#: Seconds to write traces, ranking, pictures and model and to finish the upload to MLflow, measured likewise.
+_END_SECONDS = 6.0
 #: Bytes by which a peak that was just restarted may exceed the memory in use.
 _PEAK_TOLERANCE = 2**20
 
@@ -32,7 +36,9 @@ class CostEstimate:
     Parameters
     ----------
     seconds : float
-        Seconds of the whole study if one trial runs at a time.
+        Seconds of all fits of the study if one trial runs at a time.
+    fixed_seconds : float
+        Seconds of what does not depend on the fits: starting Ray, writing the results and finishing the upload.
     fit_seconds : float
         Mean seconds to fit and score a configuration on the largest inner training set.
     at_most : bool
@@ -47,6 +53,7 @@ class CostEstimate:
     """
 
     seconds: float
+    fixed_seconds: float
     fit_seconds: float
     at_most: bool
     prepared_bytes: int
@@ -112,7 +119,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     n_fits = round(n_tried * study.n_inner) + n_refits
     n_bytes = sum(data.nbytes for data in prepared.values()) * n_keys / len(prepared)
     fit_bytes = max(peaks) if peaks else None
-    return CostEstimate(seconds, fit_seconds, at_most, round(study.n_largest * n_bytes), n_fits, fit_bytes)
+    fixed = _END_SECONDS + (_RAY_SECONDS if study.config.search.executor == "ray" else 0.0)
+    return CostEstimate(seconds, fixed, fit_seconds, at_most, round(study.n_largest * n_bytes), n_fits, fit_bytes)
 
 
 def _restart_peak() -> int | None:

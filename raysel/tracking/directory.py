@@ -88,6 +88,11 @@ class StudyDirectory:
         return self.path / "mean_sample.npy"
 
     @property
+    def model_example(self) -> Path:
+        """A few samples as the model takes them, NumPy array of shape (n, n_features)."""
+        return self.path / "model_example.npy"
+
+    @property
     def ranking(self) -> Path:
         """Folder of the exported result."""
         return self.path / "ranking"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -79,15 +79,24 @@ class StudyLog:
         self._stack.close()
         self._write_counts()
 
-    def begin(self, records: Sequence[TrialRecord | PathRecord]) -> None:
+    def begin(
+        self,
+        records: Sequence[TrialRecord | PathRecord],
+        best: float | None = None,
+        waiting: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         """Count the trials that an earlier run of the study has finished.
 
         Parameters
         ----------
         records : sequence of TrialRecord or PathRecord
             Records of those trials.
+        best : float, optional
+            Best mean validation score among them; by default there is none.
+        waiting : sequence of mapping of str to object, default=()
+            Parameters of the trials to run, in their order, where they are known.
         """
-        self._progress.begin(records)
+        self._progress.begin(records, best, waiting)
         self._changed()
 
     def record(self, record: Any) -> None:
@@ -129,10 +138,12 @@ class StudyLog:
 
     def trial_started(self) -> None:
         """Count a trial that has started."""
-        self._progress.running += 1
+        self._progress.start_trial()
         self._changed()
 
-    def trial_ended(self, failed: bool, score: float | None = None) -> None:
+    def trial_ended(
+        self, failed: bool, score: float | None = None, seconds: float = 0.0, params: Mapping[str, Any] | None = None
+    ) -> None:
         """Count a trial that has ended.
 
         Parameters
@@ -141,13 +152,12 @@ class StudyLog:
             Whether a fit of the trial failed.
         score : float, optional
             Mean validation score of the trial; None if it has none.
+        seconds : float, default=0.0
+            Duration of the trial where it ran.
+        params : mapping of str to object, optional
+            Parameters of the trial; by default they are not known.
         """
-        progress = self._progress
-        progress.running -= 1
-        progress.failed += failed
-        progress.finished += not failed
-        if score is not None and (progress.best is None or score > progress.best):
-            progress.best = score
+        self._progress.end_trial(failed, score, seconds, params)
         self._changed()
 
     def refresh(self) -> None:

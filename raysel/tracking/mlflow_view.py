@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from raysel.config.flatten import flat
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
+
+#: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is logged too.
+_WIDE = 100.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class RunView:
         Metrics with a single value; None replaces an earlier value by NaN. Empty by default.
     curves : mapping of str to sequence of float
         Metrics with a value for each iteration; empty by default.
+    by_number : mapping of str to mapping of int to float
+        Metrics with a value for each number of features, which MLflow shows as their step; empty by default.
     tags : mapping of str to str
         Tags besides those of every run; empty by default.
     artifacts : sequence of Path, default=()
@@ -52,6 +60,7 @@ class RunView:
     params: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    by_number: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     artifacts: Sequence[Path] = ()
     fold: str = ""
@@ -73,6 +82,30 @@ def study_params(study: StudyRecord) -> dict[str, Any]:
     """
     hashes = {"config_hash": study.config_hash, "data_hash": study.data_hash}
     return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
+
+
+def log_axes(study: StudyRecord) -> dict[str, str]:
+    """Return the searched parameters whose values span two powers of ten or more, each with the name of its logarithm.
+
+    MLflow's parallel coordinates have linear axes only, on which such values fall together.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        Record of the study.
+
+    Returns
+    -------
+    dict of str to str
+        Name of the parameter that holds the decimal logarithm, by that of the searched one.
+    """
+    found = {}
+    for name, domain in study.config.get("solver", {}).get("space", {}).items():
+        ends = next(iter(domain.values()))[:2] if isinstance(domain, Mapping) else domain
+        numbers = [v for v in ends if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
+        if len(numbers) == len(ends) > 1 and max(numbers) >= _WIDE * min(numbers):
+            found[name] = f"log10_{name}"
+    return found
 
 
 def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
@@ -109,7 +142,7 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         started=record.started,
         ended=record.ended,
         status="FAILED" if record.status == "failed" else "FINISHED",
-        params=record.params,
+        params={**record.params, **{axis: math.log10(record.params[name]) for name, axis in log_axes(study).items()}},
         metrics=metrics,
         curves=record.curves(study.metric, study.labels, study.choose_n),
         tags=tags,
@@ -138,6 +171,11 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         constant = set(study.constant)
         scored = (score > 0 and i not in constant for i, score in enumerate(record.feature_scores))
         metrics["features_with_score"] = sum(scored)
+    if record.n_features is not None:
+        metrics["n_features"] = record.n_features
+    if record.training_score is not None:
+        metrics[f"training_{study.metric}"] = record.training_score
+    metrics |= {_reference_key(name): record.reference(name) for name in record.references}
     if record.converged is not None:
         metrics["converged"] = float(record.converged)
     if record.gap is not None:
@@ -146,8 +184,6 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         metrics[f"test_{study.metric}"] = record.test_score
         scores = zip(study.labels, record.test_scores, strict=False)
         metrics |= {f"test_{study.metric}_{label}": score for label, score in scores}
-    for name in record.references:
-        metrics[f"reference_{name.replace(' ', '_')}_{study.metric}"] = record.reference(name)
     for name, values in record.report.items():
         metrics[f"test_{name}"] = record.reported(name)
         metrics |= {f"test_{name}_{label}": value for label, value in zip(study.labels, values, strict=False)}
@@ -161,14 +197,16 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         params=record.params,
         metrics=metrics,
         curves={"objective": record.objective} if record.objective else {},
-        tags={"raysel.trial": record.trial},
+        tags={"raysel.trial": record.trial, "raysel.status": "finished"},
         artifacts=_existing(directory.fold_table(record.fold)),
         fold=record.fold,
         stays_open=record.fold == FINAL,
     )
 
 
-def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
+def end_view(
+    study: StudyRecord, directory: StudyDirectory, record: EndRecord, outer: Sequence[RefitRecord] = ()
+) -> RunView:
     """Return the content that is added to the study's own run when the study ends.
 
     Parameters
@@ -179,6 +217,8 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         Directory with the files of the study.
     record : EndRecord
         Record of the study's end.
+    outer : sequence of RefitRecord, default=()
+        Records of the outer folds' refits.
 
     Returns
     -------
@@ -186,24 +226,20 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         Figures, files and the summary, which MLflow shows as the description of the run.
     """
     metric, result = study.metric, record.result
+    metrics = _honest_figures(study, record, outer)
     names = {
-        "test_mean": f"test_{metric}",
-        "test_std": f"test_{metric}_std",
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
         "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }
-    metrics = {key: result[name] for name, key in names.items() if name in result}
+    metrics |= {key: result[name] for name, key in names.items() if name in result}
     metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
-    for name, own in result.get("report", {}).items():
-        metrics |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
-    metrics |= _beside_the_score(metric, result)
     if "cut" in result:
         metrics["cut_by_time_budget"] = float(result["cut"])
-    files = [directory.config, directory.plan, directory.traces, directory.ranking / "ranking.png"]
-    if FINAL not in study.folds:  # else it goes with the model
-        files.append(directory.ranking / "manifest.json")
+    files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
+    if FINAL not in study.folds:  # else they go with the model
+        files += [directory.ranking / "manifest.json", directory.report]
     return RunView(
         key="study",
         name=study.name,
@@ -211,35 +247,99 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         ended=record.ended,
         status={"finished": "FINISHED", "failed": "FAILED"}.get(record.status, "KILLED"),
         metrics=metrics,
-        tags={"mlflow.note.content": record.summary or f"The study was {record.status}."},
+        by_number=_over_numbers(study, outer) if record.status == "finished" else {},
+        tags={
+            "mlflow.note.content": record.summary or f"The study was {record.status}.",
+            "raysel.status": record.status,
+        },
         artifacts=_existing(*files) if record.status == "finished" else (),
     )
 
 
-def _beside_the_score(metric: str, result: Mapping[str, Any]) -> dict[str, float]:
-    """Interval of the test score, training score, and references with the method's differences to them."""
-    found = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
-    found[f"training_{metric}"] = result.get("optimism", {}).get("training")
-    for name, own in result.get("references", {}).items():
-        key = f"reference_{name.replace(' ', '_')}"
-        found |= {f"{key}_{metric}": own["test_mean"], f"{key}_difference": own["method_minus_it"]["mean"]}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def model_artifacts(directory: StudyDirectory) -> list[Path]:
-    """Return the files that are added to the run of the final refit when the study is finished.
+def final_view(
+    study: StudyRecord, directory: StudyDirectory, record: EndRecord, final: RefitRecord, outer: Sequence[RefitRecord]
+) -> RunView:
+    """Return the content that is added to the run of the final refit when the study is finished.
 
     Parameters
     ----------
+    study : StudyRecord
+        Record of the study.
     directory : StudyDirectory
         Directory with the exported result.
+    record : EndRecord
+        Record of the study's end.
+    final : RefitRecord
+        Record of the final refit.
+    outer : sequence of RefitRecord
+        Records of the outer folds' refits.
 
     Returns
     -------
-    list of Path
-        Files that exist; there is no ranking if the method does not rank features.
+    RunView
+        Scores of the outer folds, which estimate that of the model, and the exported files, as far as they exist:
+        there is no ranking if the method does not rank features.
     """
-    return _existing(*(directory.ranking / name for name in EXPORTED))
+    view = refit_view(study, directory, final)
+    files = dict.fromkeys([*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report])
+    return RunView(
+        key=view.key,
+        name=view.name,
+        started=view.started,
+        ended=record.ended,
+        metrics=_honest_figures(study, record, outer),
+        artifacts=_existing(*files),
+    )
+
+
+def pictures(directory: StudyDirectory) -> list[Path]:
+    """Return the exported pictures of a study that MLflow can show, sorted by name."""
+    return sorted(directory.ranking.glob("*.png"))
+
+
+def _honest_figures(study: StudyRecord, record: EndRecord, outer: Sequence[RefitRecord]) -> dict[str, float | None]:
+    """Means over the outer folds on their test samples, of the study's method and of the references."""
+    metric, result = study.metric, record.result
+    names = {"test_mean": f"test_{metric}", "test_std": f"test_{metric}_std"}
+    found: dict[str, float | None] = {key: result[name] for name, key in names.items() if name in result}
+    for name, own in result.get("report", {}).items():
+        found |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
+    if record.status != "finished":
+        return found
+    references = dict.fromkeys(name for refit in outer for name in refit.references)
+    for name in references:
+        found[_reference_key(name)] = _mean([refit.reference(name) for refit in outer])
+    training = _mean([refit.training_score for refit in outer])
+    if training is not None:
+        found[f"training_{metric}"] = training
+    for name, own in result.get("references", {}).items():
+        found[f"{_reference_key(name)}_difference"] = own["method_minus_it"]["mean"]
+    ends = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
+    return found | {name: value for name, value in ends.items() if value is not None}
+
+
+def _over_numbers(study: StudyRecord, outer: Sequence[RefitRecord]) -> dict[str, dict[int, float]]:
+    """Mean over the outer folds for each number of features: test, inner and reference scores."""
+    numbers = list(study.config.get("evaluation", {}).get("n_features") or ())
+    if len(numbers) < 2 or len(numbers) != len(study.labels):
+        return {}
+    curves = {
+        f"test_{study.metric}_over_n": [refit.test_scores for refit in outer],
+        f"inner_{study.metric}_over_n": [refit.inner_curve for refit in outer],
+    }
+    for name in dict.fromkeys(name for refit in outer for name in refit.references):
+        curves[f"{_reference_key(name)}_over_n"] = [refit.references.get(name, []) for refit in outer]
+    whole = {name: rows for name, rows in curves.items() if rows and all(len(row) == len(numbers) for row in rows)}
+    return {name: dict(zip(numbers, np.mean(rows, axis=0).tolist(), strict=True)) for name, rows in whole.items()}
+
+
+def _reference_key(name: str) -> str:
+    return f"reference_{name.replace(' ', '_')}"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known and len(known) == len(values) else None
 
 
 def _existing(*paths: Path) -> list[Path]:

@@ -107,7 +107,8 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
     -------
     dict of str to object
         ``complete`` (bool), ``error`` (text of the last error, else empty), ``logged`` (number of records) and, once
-        known, ``experiment_id`` and ``study_run_id``.
+        known, ``experiment_id``, ``study_run_id``, ``view`` (key of the shared view) and ``problem`` (what of the model
+        could not be logged, else empty).
     """
     try:
         status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
@@ -157,6 +158,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                     if runs is None:
                         runs = MLflowRuns(directory, replace(study, uri=uri or study.uri), parent)
                         status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
+                        status["view"] = runs.view
                     elif attempt:
                         runs.refresh()
                     runs.log(record, settle=is_last_end)
@@ -169,6 +171,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                     time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
             status |= {"logged": status["logged"] + 1, "error": "", "complete": isinstance(record, EndRecord)}
+            status["problem"] = runs.problem
             write_json_atomically(directory.tracking, status)
     return bool(status["logged"])
 

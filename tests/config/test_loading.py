@@ -343,6 +343,7 @@ SAME = [
         "output=null",
         "tracking=null",
         "tracking.uri=x",
+        "tracking.register=digits model",
         "search.max_concurrent=null",
         "search.executor=serial",
     ),
@@ -358,6 +359,14 @@ def test_the_hash_changes_with_all_that_can_change_a_number(tmp_path):
 @pytest.mark.parametrize("override", SAME)
 def test_the_hash_does_not_change_with_names_and_places(tmp_path, override):
     assert read(tmp_path, STUDY, override).hash == read(tmp_path, STUDY).hash
+
+
+def test_a_model_to_register_needs_a_final_fold_and_a_name_that_mlflow_accepts(tmp_path):
+    with pytest.raises(ConfigError, match=r"tracking.register. m registers the final model, .* set .cv.final: true"):
+        read(tmp_path, STUDY, "tracking.register=m", "cv.final=false")
+    for name in ("a/b", "a:b", "", "it's"):
+        with pytest.raises(ConfigError, match=r"tracking\.register"):
+            read(tmp_path, STUDY, f"tracking.register={name!r}")
 
 
 def test_the_two_lists_above_name_every_key(tmp_path):

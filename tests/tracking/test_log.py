@@ -91,10 +91,10 @@ def test_trials_of_an_earlier_run_count_and_take_no_time():
     progress.begin([Ended("finished"), Ended("failed"), Ended("null")])
     assert (progress.finished, progress.failed, progress.n_ended) == (2, 1, 3)
     assert progress.seconds_left is None
-    progress.finished += 1
-    assert progress.seconds_left >= 0
-    progress.finished += 2
-    assert progress.seconds_left is None
+    for left in (2.0, 1.0, None):
+        progress.start_trial()
+        progress.end_trial(False, None, seconds=1.0)
+        assert progress.seconds_left == left
 
 
 def test_a_listener_that_cannot_start_stops_those_before_it(tmp_path):

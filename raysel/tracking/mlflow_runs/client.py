@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import math
 import os
 import posixpath
@@ -19,12 +20,14 @@ os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # long, because the upload runs in the background
 
 from mlflow import MlflowException
-from mlflow.entities import Metric, Param, Run, RunTag, ViewType
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunTag, ViewType
 from mlflow.tracking import MlflowClient
 
 #: Tag of a run that MLflow shows below another one: the id of that run.
 PARENT = "mlflow.parentRunId"
 
+#: Makes MLflow show the pages for training runs instead of those for language models.
+_KIND = {"mlflow.experimentKind": "custom_model_development"}
 _BATCH = 1000  # MLflow's own limits
 _PARAM_LENGTH = 6000
 _NAME_LENGTH = 250
@@ -46,11 +49,14 @@ class MLflowExperiment:
         Client of the store.
     id : str
         Id of the experiment.
+    tags : dict of str to str
+        Tags of the experiment.
     """
 
     def __init__(self, uri: str, name: str) -> None:
         with schema_lock(uri):
             self.client = MlflowClient(uri)
+            self.tags: dict[str, str] = {}
             self.id = self._find(name)
 
     def search(self, filter_string: str) -> Iterable[Run]:
@@ -86,15 +92,35 @@ class MLflowExperiment:
         run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, name[:_NAME_LENGTH])
         return str(run.info.run_id)
 
-    def log(self, run_id: str, view: RunView) -> None:
-        """Log the metrics, parameters and tags of a run."""
+    def log(
+        self,
+        run_id: str,
+        view: RunView,
+        model_id: str | None = None,
+        data: tuple[str | None, str | None] = (None, None),
+    ) -> None:
+        """Log the metrics, parameters and tags of a run.
+
+        Parameters
+        ----------
+        run_id : str
+            Id of the run.
+        view : RunView
+            Content of the run.
+        model_id : str, optional
+            Id of the logged model that the single metrics are of, too; by default there is none.
+        data : (str or None, str or None), default=(None, None)
+            Name and digest of the data set that they are of.
+        """
         started, ended = int(view.started * 1000), int(view.ended * 1000)
         values = {key: math.nan if value is None else value for key, value in view.metrics.items()}
-        keys = allowed_keys([*values, *view.curves])
-        points = [Metric(keys[name], value, ended, 0) for name, value in values.items()]
+        keys = allowed_keys([*values, *view.curves, *view.by_number])
+        points = [Metric(keys[name], value, ended, 0, model_id, *data) for name, value in values.items()]
         for name, curve in view.curves.items():
             step = (ended - started) / len(curve)
             points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
+        for name, by_number in view.by_number.items():
+            points += [Metric(keys[name], value, ended, number) for number, value in by_number.items()]
         keys = allowed_keys(view.params)
         params = [Param(keys[name], logged_param(value)) for name, value in view.params.items()]
         tags = [RunTag(key, value[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
@@ -109,17 +135,57 @@ class MLflowExperiment:
         for path in paths:
             self.client.log_artifact(run_id, str(path))
 
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags of the experiment; those that it has already cost no request."""
+        for key, value in tags.items():
+            if self.tags.get(key) != value:
+                self.client.set_experiment_tag(self.id, key, value)
+                self.tags[key] = value
+
+    def log_dataset(
+        self, run_id: str, name: str, digest: str, source: Mapping[str, str], shape: tuple[int, int]
+    ) -> None:
+        """Link a run to the data set that it is fitted on, of which nothing is copied; a run is linked once.
+
+        Parameters
+        ----------
+        run_id : str
+            Id of the run.
+        name : str
+            Name of the data set.
+        digest : str
+            Hash of its content.
+        source : mapping of str to str
+            Where it is from.
+        shape : (int, int)
+            Numbers of samples and features.
+        """
+        inputs = self.client.get_run(run_id).inputs
+        if any(linked.dataset.digest == digest for linked in (inputs.dataset_inputs if inputs else [])):
+            return
+        n_samples, n_features = shape
+        tensor = {"type": "tensor", "tensor-spec": {"dtype": "float64", "shape": [-1, n_features]}}
+        dataset = Dataset(
+            name,
+            digest,
+            "local",
+            json.dumps(dict(source)),
+            json.dumps({"mlflow_tensorspec": {"features": json.dumps([tensor]), "targets": None}}),
+            json.dumps({"num_rows": n_samples, "num_elements": n_samples * n_features}),
+        )
+        self.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])])
+
     def _find(self, name: str) -> str:
         found = self.client.get_experiment_by_name(name)
         if found is None:
             try:
-                # Makes MLflow show the pages for training runs instead of those for language models.
-                tags = {"mlflow.experimentKind": "custom_model_development"}
-                return self.client.create_experiment(name, tags=tags)
+                self.tags = dict(_KIND)
+                return self.client.create_experiment(name, tags=_KIND)
             except MlflowException:  # another study may have created it meanwhile
                 found = self.client.get_experiment_by_name(name)
                 if found is None:
                     raise
+        self.tags = dict(found.tags)
         if found.lifecycle_stage == "deleted":
             self.client.restore_experiment(found.experiment_id)
         return found.experiment_id

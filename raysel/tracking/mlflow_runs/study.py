@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+
+from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.errors import DataError
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.mlflow_pages import run_page
 from raysel.tracking.mlflow_runs.client import PARENT, MLflowExperiment, allowed_keys, logged_param
-from raysel.tracking.mlflow_view import RunView, end_view, model_artifacts, refit_view, study_params, trial_view
+from raysel.tracking.mlflow_runs.model import log_model, register_model
+from raysel.tracking.mlflow_runs.notes import NOTE, dataset_name, experiment_note, final_note
+from raysel.tracking.mlflow_runs.shared_view import shared_view_tag, view_key
+from raysel.tracking.mlflow_view import RunView, end_view, final_view, refit_view, study_params, trial_view
 from raysel.tracking.records import EndRecord, Record, StudyRecord
+
+#: Length of the prefix of the content hash that is a data set's digest, which MLflow limits to 36.
+_DIGEST_LENGTH = 16
+#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written, and
+#: the start of its study.
+_OWN_NOTE = "raysel.note"
 
 
 class MLflowRuns:
@@ -27,6 +41,10 @@ class MLflowRuns:
         Id of the MLflow experiment.
     study_run_id : str
         Id of the study's own run.
+    view : str
+        Key of the shared view that shows the study's runs.
+    problem : str
+        What of the finished study's model could not be logged, and how to mend it; empty if all was.
     """
 
     def __init__(self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None) -> None:
@@ -37,8 +55,10 @@ class MLflowRuns:
         self._done: set[str] = set()
         self._superseded: set[str] = set()  # runs that have the tag
         self._winners: dict[str, RunView] = {}
+        self._refits: dict[str, RefitRecord] = {}  # the last of each outer fold
         self._replaced: set[str] = set()  # refits of earlier winners
         self._exported = ""  # run of the final model when the study was last finished
+        self.view, self.problem = view_key(study), ""
         self._find_runs()
         known = "study" in self._runs
         self.study_run_id = self._open_run("study", study.name, study.started, parent=parent)
@@ -63,6 +83,7 @@ class MLflowRuns:
         elif isinstance(record, TrialRecord):
             self._log_run(trial_view(self._study, record))
         elif isinstance(record, RefitRecord):
+            self._refits[record.fold] = record
             self._log_run(refit_view(self._study, self._directory, record))
 
     def _log_run(self, view: RunView) -> None:
@@ -106,34 +127,89 @@ class MLflowRuns:
             started=study.started,
             ended=study.started,
             params={key: value for key, value in params.items() if key not in known},
-            tags={"raysel.grown": "; ".join(grown)} if grown else {},
+            tags={"raysel.status": "running", **({"raysel.grown": "; ".join(grown)} if grown else {})},
         )
         self._experiment.log(self.study_run_id, view)
+        self._link_data(self.study_run_id)
+        self._experiment.set_tags(dict([shared_view_tag(study)]))
+        self._describe()
+
+    def _describe(self, end: EndRecord | None = None) -> None:
+        """Describe the experiment, unless a person has changed its description or it is that of a later study."""
+        tags, started = self._experiment.tags, f"{self._study.started:020.6f}"  # sorted as text, it is by time
+        digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
+        if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > started):
+            return
+        final = self._runs.get(self._exported, "")
+        note = experiment_note(self._study, self.experiment_id, self.study_run_id, final, end)
+        self._experiment.set_tags({_OWN_NOTE: f"{_hash(note)} {started}", NOTE: note})
+
+    def _link_data(self, run_id: str) -> None:
+        study, data = self._study, self._study.config.get("dataset", {})
+        paths = [data.get("path"), *(task.get("path") or task.get("source") for task in data.get("tasks") or ())]
+        source = {"uri": ", ".join(str(path) for path in paths if path) or str(data.get("source"))}
+        shape = (study.n_samples, len(study.feature_names))
+        self._experiment.log_dataset(run_id, *self._dataset(), source, shape)
+
+    def _dataset(self) -> tuple[str, str]:
+        """Name and digest of the data set."""
+        return dataset_name(self._study), self._study.data_hash[:_DIGEST_LENGTH]
 
     def _end(self, record: EndRecord, settle: bool) -> None:
-        view = end_view(self._study, self._directory, record)
+        view = end_view(self._study, self._directory, record, self._outer())
         self._experiment.log(self.study_run_id, view)
         self._experiment.log_artifacts(self.study_run_id, view.artifacts)
         self.refresh()  # finds runs that were created twice because a request was repeated
         if record.status == "finished":
             self._exported = next((winner.key for winner in self._winners.values() if winner.stays_open), "")
         if settle:
-            self._settle(record.ended)
+            self._settle(record)
         self._close_run(view.key, view.status, view.ended)
 
-    def _settle(self, ended: float) -> None:
+    def _outer(self) -> list[RefitRecord]:
+        """Last refits of the outer folds, in their order."""
+        return [self._refits[fold] for fold in self._study.folds if fold != FINAL and fold in self._refits]
+
+    def _settle(self, record: EndRecord) -> None:
         """Upload the files of the winners, and mark the refits of earlier winners as superseded."""
         for winner in self._winners.values():
             run_id = self._runs[winner.key]
             if winner.key in self._superseded:
-                self._client.delete_tag(run_id, "raysel.status")
+                self._client.set_tag(run_id, "raysel.status", "finished")
             self._experiment.log_artifacts(run_id, winner.artifacts)
             if winner.key == self._exported:
-                self._experiment.log_artifacts(run_id, model_artifacts(self._directory))
-                self._close_run(winner.key, "FINISHED", ended)
+                self._log_final(run_id, record)
+                self._close_run(winner.key, "FINISHED", record.ended)
         for key in sorted(self._replaced):
             self._client.set_tag(self._runs[key], "raysel.status", "superseded")
-            self._close_run(key, "FINISHED", ended)
+            self._close_run(key, "FINISHED", record.ended)
+        self._describe(record)
+
+    def _log_final(self, run_id: str, record: EndRecord) -> None:
+        """Log the honest score, the data set, the exported files and the model to the run of the final refit."""
+        study, final, outer = self._study, self._refits[FINAL], self._outer()
+        self._link_data(run_id)
+        model_id, self.problem = "", ""
+        if (self._directory.ranking / "model.skops").exists():
+            try:
+                model_id = log_model(self._client, run_id, study, self._directory, final.params)
+            except DataError as error:
+                self.problem = f"the model is not logged: {error}"
+        view = final_view(study, self._directory, record, final, outer)
+        if model_id:
+            self._experiment.log(run_id, view, model_id, self._dataset())
+        else:
+            self._experiment.log(run_id, view)
+        self._experiment.log_artifacts(run_id, view.artifacts)
+        links = {refit.fold: run_page(self.experiment_id, self._runs[self._winners[refit.fold].key]) for refit in outer}
+        report = self._directory.report
+        page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
+        note = final_note(study, record, final, outer, links, page, f"models:/{model_id}" if model_id else "")
+        self._client.set_tag(run_id, NOTE, note)
+        if model_id:
+            self._client.set_logged_model_tags(model_id, {NOTE: note})
+            name = study.config.get("tracking", {}).get("register")
+            self.problem = register_model(self._client, name, model_id, run_id, study, note) if name else ""
 
     def _find_runs(self) -> None:
         for run in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
@@ -154,7 +230,8 @@ class MLflowRuns:
             tags = {
                 "raysel.study": self._study.id,
                 "raysel.key": key,
-                "raysel.kind": key.partition(":")[0],
+                "raysel.kind": "final" if key.startswith(f"refit:{FINAL}:") else key.partition(":")[0],
+                "raysel.status": "running",
             }
             if parent:
                 tags[PARENT] = parent
@@ -165,3 +242,7 @@ class MLflowRuns:
         if key not in self._done:
             self._client.set_terminated(self._runs[key], status, int(ended * 1000))
             self._done.add(key)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,155 @@
+"""Descriptions that MLflow shows above an experiment's runs and on the page of the final run, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from raysel.cv.records import RefitRecord
+from raysel.tracking.mlflow_pages import run_page, runs_page
+from raysel.tracking.mlflow_runs.shared_view import searched_keys, view_key
+from raysel.tracking.records import EndRecord, StudyRecord
+
+#: Tag in which MLflow keeps the description of an experiment or a run.
+NOTE = "mlflow.note.content"
+
+
+def experiment_note(
+    study: StudyRecord, experiment_id: str, study_run: str, final_run: str = "", end: EndRecord | None = None
+) -> str:
+    """Return the description of an experiment: what the study asks, how the runs nest and what to sort by.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        Record of the experiment's last study.
+    experiment_id : str
+        Id of the experiment.
+    study_run, final_run : str
+        Ids of the study's own run and of that of its final model; the latter is empty if there is none yet.
+    end : EndRecord, optional
+        Record of the study's end; by default it runs.
+
+    Returns
+    -------
+    str
+        Text in Markdown.
+    """
+    val, test = f"val_{study.metric}", f"test_{study.metric}"
+    table = runs_page(experiment_id, view_key(study))
+    charts = runs_page(experiment_id, view_key(study), charts=True)
+    links = [f"[its run]({_here(run_page(experiment_id, study_run))})"]
+    if final_run:
+        links.append(f"[its model]({_here(run_page(experiment_id, final_run))})")
+    links += [f"[table of its runs]({_here(table)})", f"[charts]({_here(charts)})"]
+    searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
+    # The only paragraph that is shown until a reader opens the description.
+    score = _score_in_words(study, end) if end else ""
+    last = f"**Last study: {study.name}.** {' · '.join([score, *links] if score else links)}"
+    asks = f"**What it asks.** {_question(study)}"
+    nested = (
+        "**How the runs nest.** Below the run of kind `study` there is one `trial` for each configuration "
+        f"(searched: {searched}), scored on the inner folds; one `refit` for the winner of each outer fold, fitted on "
+        "that fold's training samples and scored once on its test samples; and `final`, the winner on all samples: the "
+        "model."
+    )
+    order = (
+        f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the outer folds of its "
+        "score on their inner folds. The top row is not always the model: each outer fold, and the final fold for the "
+        "model, chooses its winner on its own inner folds, with ties to fewer features and simpler configurations. The "
+        f"best `{val}` of many is too high an estimate for new samples: for these read `{test}` of the runs of kind "
+        "`study` and `final`."
+    )
+    return f"{last}\n\n{asks}\n\n{nested}\n\n{order}"
+
+
+def _question(study: StudyRecord) -> str:
+    """What a study asks, from its configuration."""
+    config = study.config
+    solver, scored = config.get("solver", {}).get("name", "the method"), config.get("evaluation", {})
+    classifier = scored.get("classifier", "native")
+    size = f"{study.n_samples} samples x {len(study.feature_names)} features"
+    by = "its own prediction" if classifier == "native" else f"{classifier} on its best features"
+    numbers = ", ".join(map(str, scored.get("n_features", ())))
+    at = f", with {numbers} features" if numbers and classifier != "native" else ""
+    return (
+        f"Which features of `{dataset_name(study)}` ({size}) tell its classes apart, and how well do they on samples "
+        f"that no choice has seen? Method `{solver}`; score: {study.metric} of {by}{at}."
+    )
+
+
+def final_note(
+    study: StudyRecord,
+    end: EndRecord,
+    final: RefitRecord,
+    outer: Sequence[RefitRecord],
+    links: Mapping[str, str],
+    report: str = "",
+    model: str = "",
+) -> str:
+    """Return the description of the final run: the honest score, what it is of, and where to read on.
+
+    Parameters
+    ----------
+    study : StudyRecord
+        Record of the study.
+    end : EndRecord
+        Record of the study's end, with its figures.
+    final : RefitRecord
+        Record of the final refit.
+    outer : sequence of RefitRecord
+        Records of the outer folds' refits.
+    links : mapping of str to str
+        Address of the page of each outer fold's run, by fold.
+    report : str, default=""
+        Address of the report; by default there is none.
+    model : str, default=""
+        URI of the model in MLflow; by default there is none.
+
+    Returns
+    -------
+    str
+        Text in Markdown.
+    """
+    told = []
+    size = f" with {final.n_features} features" if final.n_features is not None else ""
+    if score := _score_in_words(study, end):
+        told.append(
+            f"**{score}**, the mean over {len(outer)} outer folds of the score on test samples that no choice has "
+            "seen. It estimates the score of this model, which is fitted on all samples, so that none is left to test "
+            "it."
+        )
+    told.append(f"Model: {final.name}{size}, fitted on all {study.n_samples} samples.")
+    rows = [_fold_row(record, links.get(record.fold, "")) for record in outer]
+    told.append("\n".join(["Outer folds:", "", *rows]))
+    if report:
+        told.append(f"Report: [report.html]({_here(report)})")
+    if model:
+        told.append(f'To load the model: `mlflow.sklearn.load_model("{model}")`')
+    return "\n\n".join(told)
+
+
+def _score_in_words(study: StudyRecord, end: EndRecord) -> str:
+    """Mean and standard deviation over the outer folds; empty if the study has not finished."""
+    mean, spread = end.result.get("test_mean"), end.result.get("test_std")
+    return "" if mean is None or spread is None else f"Test {study.metric} {mean:.3f} ± {spread:.3f} (SD)"
+
+
+def _fold_row(record: RefitRecord, page: str) -> str:
+    name = f"[{record.fold}]({_here(page)})" if page else record.fold
+    size = f" at {record.n_features} features" if record.n_features is not None else ""
+    score = "no test score" if record.test_score is None else f"test {record.test_score:.3f}"
+    return f"- {name}: {score}{size}, inner {record.inner_score:.3f} ({record.name})"
+
+
+def dataset_name(study: StudyRecord) -> str:
+    """Return the name of a study's data: the built-in set, the file's name, or the names of the tasks."""
+    data = study.config.get("dataset", {})
+    if data.get("tasks"):
+        return " + ".join(str(task["name"]) for task in data["tasks"])
+    path = str(data.get("path") or "")
+    return str(data.get("source") or path.replace("\\", "/").rpartition("/")[2] or "data")
+
+
+def _here(page: str) -> str:
+    """The address as a link within MLflow's own page, whatever the server's address."""
+    return page.removeprefix("/")
