@@ -14,7 +14,7 @@ from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError
 from raysel.execution.signals import was_terminated
 from raysel.resampling.permutation import permutation_test
-from raysel.results.permutation import FOLDER
+from raysel.results.error_control.permutation import FOLDER
 
 
 def main(argv: Sequence[str] | None = None) -> int:

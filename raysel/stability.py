@@ -14,9 +14,9 @@ from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.resampling.stability import stability_selection
+from raysel.results.error_control.stability_files import FOLDER
+from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.result import StudyResult
-from raysel.results.stability_files import FOLDER
-from raysel.results.stability_selection import StabilitySelection
 
 _MOST_LINES = 20
 

@@ -20,7 +20,7 @@ from raysel.data.layouts import Matrix, Modalities
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.resampling.pieces import Pieces
 from raysel.resampling.stability import count_selections, rank_on_half
-from raysel.results.stability_selection import StabilitySelection
+from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.study.definition import Study
 
 #: Number of halves, as by default, and thresholds besides the default one.

@@ -15,9 +15,9 @@ from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
 from raysel.cv.model.fold import FoldModels, confusion, joined_scores
 from raysel.cv.model.pipeline import FeaturePipeline
+from raysel.cv.model.references import reference_scores
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.cv.references import reference_scores
 from raysel.cv.scoring import Evaluation
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, constant_features
 from raysel.metrics.ranks import descending_order

@@ -47,7 +47,7 @@ class Evaluation:
         Rule that chooses the number of features by the inner scores; ``mean`` for ``native``, whose score is the mean
         over the tasks.
     references : bool, default=False
-        Whether the refits score the references of `raysel.cv.references` too.
+        Whether the refits score the references of `raysel.cv.model.references` too.
     """
 
     classifier: str

@@ -21,8 +21,8 @@ from raysel.resampling.permuted_study import (
     unpacked,
 )
 from raysel.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.results.error_control.permutation import FOLDER, PermutationTest, identity
 from raysel.results.export import export_result
-from raysel.results.permutation import FOLDER, PermutationTest, identity
 from raysel.results.result import StudyResult
 from raysel.statistics.label_permutations import LabelPermutations
 from raysel.statistics.permutation import feature_p_values, permutation_p_value

@@ -19,10 +19,10 @@ from raysel.metrics.ranks import descending_order
 from raysel.resampling.finished import FinishedStudy, finished_study
 from raysel.resampling.halves import check_halves, draw_halves
 from raysel.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.results.error_control.stability_files import FOLDER, write_stability_selection
+from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.export import export_result
 from raysel.results.result import StudyResult
-from raysel.results.stability_files import FOLDER, write_stability_selection
-from raysel.results.stability_selection import StabilitySelection
 from raysel.statistics.selection_bounds import threshold_on_grid
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener

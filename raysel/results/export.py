@@ -17,7 +17,7 @@ from raysel.errors import StudyError
 from raysel.ranking.export import check_formats, write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import words
-from raysel.results.pictures import write_pictures
+from raysel.results.pictures.drawing import write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
 from raysel.results.trust import choose_top, trust_figures
@@ -54,8 +54,8 @@ def export_result(
     -------
     list of Path
         The written files: ranking.csv and ranking.parquet (only if the method ranks features and, by default, there is
-        a final model), the pictures of `draw_pictures` as PNG, SVG and PDF, ``ranking.png`` first if there is a ranking,
-        model.skops (only if the model of that ranking was saved) and manifest.json.
+        a final model), the pictures of `draw_pictures` as PNG, SVG and PDF, ``ranking.png`` first if there is a
+        ranking, model.skops (only if the model of that ranking was saved) and manifest.json.
 
     Raises
     ------

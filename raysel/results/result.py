@@ -23,7 +23,9 @@ from raysel.metrics.stability import Stability
 from raysel.ranking.agreement import FoldRanks, RankOverlap
 from raysel.ranking.feature_ranking import FeatureRanking, default_n_selected
 from raysel.results import scores, tables, trust, words
-from raysel.results.permutation import PermutationTest, read_permutation_test
+from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
+from raysel.results.error_control.stability_files import FOLDER, read_stability_selection
+from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
@@ -34,8 +36,6 @@ from raysel.results.remarks import (
     selection_remarks,
 )
 from raysel.results.scores import Reference
-from raysel.results.stability_files import FOLDER, read_stability_selection
-from raysel.results.stability_selection import StabilitySelection
 from raysel.statistics.intervals import MeanInterval
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory

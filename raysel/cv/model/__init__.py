@@ -1,1 +1,1 @@
-"""Pipelines of scaler, feature selector and classifier, as outer folds score them and model files hold them."""
+"""Pipelines of scaler, feature selector and classifier as outer folds score them, and their references."""

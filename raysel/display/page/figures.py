@@ -22,7 +22,7 @@ from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
 WIDTH = 5.2  # inches, as all sizes here; on a phone the text remains readable
 _MOST_POINTS = 150
 _LETTERS = 15  # of a legend per inch
-_SMALL = {
+_SMALL: Any = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.0,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
-from raysel.results import picture_data, words
+from raysel.results import words
+from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
 
 

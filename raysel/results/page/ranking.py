@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, IntArray
 from raysel.data.layouts import Modalities
 from raysel.display.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
 from raysel.display.style import short
 from raysel.errors import DataError
 from raysel.metrics.ranks import selection_ranks
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.results import picture_data
 from raysel.results.page.data import matrices, mean_images
+from raysel.results.pictures import data as picture_data
+from raysel.results.pictures.score_meaning import score_meaning
 from raysel.results.result import StudyResult
-from raysel.results.score_meaning import score_meaning
 from raysel.results.words import modalities_in_words, redundancy_in_words, stability_in_words
 
 _MOST_BARS, _MOST_ROWS, _MOST_TASKS, _MOST_RANKS = 24, 20, 6, 20
@@ -49,8 +49,8 @@ def features(result: StudyResult) -> Section:
     empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
     meaning = score_meaning(result.config["solver"]["name"])
     lead = (
-        f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have a score above 0 in the final model; the "
-        f"{len(ranking.top())} best count as selected.{empty}"
+        f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have a score "
+        f"above 0 in the final model; the {len(ranking.top())} best count as selected.{empty}"
     )
     blocks: list[Block] = [Text([lead])]
     if ranking.n_scored:
@@ -296,7 +296,7 @@ def disagreement(result: StudyResult) -> Section | None:
     return Section("folds", title, blocks)
 
 
-def _disagreements(result: StudyResult, ranks: FloatArray, shown: Sequence[int], what: str) -> list[str]:
+def _disagreements(result: StudyResult, ranks: FloatArray, shown: IntArray, what: str) -> list[str]:
     """Sentences on the consensus, and the features among the best whose ranks differ most."""
     n = result.default_top
     said = []
@@ -319,7 +319,7 @@ def _disagreements(result: StudyResult, ranks: FloatArray, shown: Sequence[int],
 
 
 def _rank_picture(
-    result: StudyResult, ranks: FloatArray, order: Sequence[int], shown: Sequence[int], what: str, folds: list[str]
+    result: StudyResult, ranks: FloatArray, order: IntArray, shown: IntArray, what: str, folds: list[str]
 ) -> Picture:
     from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415

@@ -12,7 +12,7 @@ from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
 from raysel.display.style import short
-from raysel.results import picture_data
+from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
 
 _MOST_ROWS, _MOST_FAILURES, _MOST_CURVES = 10, 5, 120
@@ -80,8 +80,8 @@ def _surface(result: StudyResult) -> Iterator[Block]:
     best = ", the best over the other parameters" if len(names) > 2 else ""
     caption = (
         f"Validation {result.metric.replace('_', ' ')} by {' and '.join(short(name, 40) for name in shown)}{best}: "
-        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner folds, "
-        "and the best validation score is too high for new samples."
+        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner "
+        "folds, and the best validation score is too high for new samples."
     )
     height = float(np.clip(0.32 * len(distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
     figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from raysel.data.layouts import Tasks
 from raysel.errors import StudyError
-from raysel.results import picture_data, words
-from raysel.results.score_meaning import score_meaning
+from raysel.results import words
+from raysel.results.pictures import data as picture_data
+from raysel.results.pictures.score_meaning import score_meaning
 from raysel.study.mean_sample import read_mean_sample
 
 if TYPE_CHECKING:

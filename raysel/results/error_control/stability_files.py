@@ -17,7 +17,7 @@ from raysel.arrays import BoolArray, LabelArray
 from raysel.errors import DirectoryError
 from raysel.files import write_result
 from raysel.ranking.export import write_manifest
-from raysel.results.stability_selection import StabilitySelection
+from raysel.results.error_control.stability_selection import StabilitySelection
 
 #: Folder of the files in a study's directory.
 FOLDER = "stability"

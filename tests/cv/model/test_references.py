@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from raysel.cv.references import CHANCE_DRAWS, REFERENCES, reference_scores
+from raysel.cv.model.references import CHANCE_DRAWS, REFERENCES, reference_scores
 from raysel.cv.scoring import Evaluation
 from raysel.data.task_blocks import TaskBlocks
 

@@ -1,0 +1,1 @@
+"""Stability selection and permutation tests of a finished study, as their files tell them."""

@@ -1,0 +1,1 @@
+"""Pictures of a study: their data, and the figures that are drawn of them."""
