@@ -78,7 +78,7 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
         assert other_records[key]["folds"][fold.name] == record["folds"][fold.name]
     before, after = timeless(refits[0].record.to_json()), timeless(other_refits[0].record.to_json())
     # There, and only there, they were looked at: the redundancy is that of all samples, and chooses nothing.
-    for name in ("test_scores", "redundancy"):
+    for name in ("test_scores", "confusion", "redundancy"):
         assert after.pop(name) != before.pop(name)
     assert after == before
     # The other folds trained on those samples.
