@@ -1,8 +1,8 @@
 """Coverage of the corrected and the plain interval of a mean score, and of the difference of two, by simulation.
 
 Data sets are drawn from a known population, so the expectation that an interval is to cover is known: the mean over
-all data sets. Run: python experiments/corrected-interval/run.py; it writes coverage.csv beside itself (about 3 minutes
-on one core).
+all data sets. Run: python experiments/corrected-interval/run.py; it writes coverage.csv beside itself (2 minutes of
+CPU time).
 """
 
 from __future__ import annotations
