@@ -36,7 +36,7 @@ LAYERS = {
     "resampling": 15,
     "raysel": 16,  # the public names
     "cli": 17,
-    **dict.fromkeys(["tune", "select", "compare", "stability"], 18),
+    **dict.fromkeys(["tune", "select", "compare", "stability", "permute"], 18),
 }
 #: What a library may be imported by: a package, or a single module.
 ONLY_IN = {
