@@ -68,7 +68,7 @@ def _print(result: StudyResult, found: StabilitySelection, out: Console) -> None
     """Print the set with its probabilities and bounds."""
     out.print(f"{result.name} in {result.path}: {result.final.name}", markup=False)
     out.print(found.sentence(), markup=False)
-    if found.is_default:
+    if found.is_default and found.bound <= 1:
         out.print(
             f"threshold {found.threshold:.3g}: the smallest whose bound is at most 1; q/p = {found.q}/{found.p}",
             markup=False,

@@ -78,7 +78,7 @@ PARTS = Modalities({"a": 20, "b": 20, "c": 20})
 SMR, SMML = {"alpha": 0.1}, {"gamma1": 0.05, "gamma2": 0.05}
 NULL = (
     Case("matrix 8 x 8, SMR", noise(Matrix(8, 8)), "smr", SMR, "none", 8, 100, exchangeable=True),
-    Case("3 modalities of 20, SMML", noise(PARTS), "smml", SMML, "zscore", 6, 100, exchangeable=True),
+    Case("3 modalities of 20, SMML", noise(PARTS), "smml", SMML, "zscore", 6, 50, exchangeable=True),
     Case(
         "3 modalities, 200 features, Fisher score",
         noise(Modalities({"a": 60, "b": 60, "c": 80})),
@@ -91,7 +91,7 @@ NULL = (
     ),
     Case("64 features, random ranking", noise(Matrix(8, 8)), "random_ranking", {}, "none", 8, 200, exchangeable=True),
     Case("digits, permuted labels, Fisher score", permuted_digits, "fisher_score", {}, "none", 8, 200),
-    Case("digits, permuted labels, SMR", permuted_digits, "smr", SMR, "none", 8, 100),
+    Case("digits, permuted labels, SMR", permuted_digits, "smr", SMR, "none", 8, 40),
 )
 PLANTED = (
     Case("matrix 8 x 8, 9 of 64 inform, SMR", planted_matrix, "smr", SMR, "none", 9, 100),

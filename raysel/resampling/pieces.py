@@ -196,19 +196,22 @@ class _Course:
 
     def __init__(self, n_all: int, n_missing: int, unit: str, listeners: Sequence[Listener]) -> None:
         self._n_all, self._n_missing, self._unit, self._listeners = n_all, n_missing, unit, listeners
-        self._n_done, self._n_failed, self._started = 0, 0, time.monotonic()
+        self._n_done, self._n_failed, self._first_ended = 0, 0, 0.0
         self._show()
 
     def count(self, *, failed: bool) -> None:
         """Count a piece that has ended."""
         self._n_done, self._n_failed = self._n_done + 1, self._n_failed + failed
+        if self._n_done == 1:  # the time of the first piece is mostly that of the executor's start
+            self._first_ended = time.monotonic()
         self._show()
 
     def _show(self) -> None:
         left = self._n_missing - self._n_done
         parts = [f"{self._n_all - left}/{self._n_all} {self._unit}", f"{self._n_failed} failed"]
-        if self._n_done and left:
-            parts.append(f"about {duration((time.monotonic() - self._started) / self._n_done * left)} left")
+        if self._n_done > 1 and left:
+            seconds = (time.monotonic() - self._first_ended) / (self._n_done - 1)
+            parts.append(f"about {duration(seconds * left)} left")
         for listener in self._listeners:
             listener.show(Progress(self._n_all, "", phase=" · ".join(parts)))
 

@@ -14,6 +14,9 @@ from raysel.statistics.selection_bounds import simple_bound, smallest_threshold,
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Threshold that a suggested number of features allows.
+_USUAL = 0.9
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StabilitySelection:
@@ -115,6 +118,11 @@ class StabilitySelection:
         """The same if the simultaneous selections have unimodal distributions; None where there is no such bound."""
         return unimodal_bound(self.q, self.p, self.threshold, self.n_pairs)
 
+    @property
+    def bound(self) -> float:
+        """The unimodal bound, or the simple one where there is no unimodal one."""
+        return self.simple_bound if self.unimodal_bound is None else self.unimodal_bound
+
     def at(self, threshold: float | None) -> StabilitySelection:
         """Return the selection with another threshold.
 
@@ -167,7 +175,7 @@ class StabilitySelection:
             bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
         return (
             f"{n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at least "
-            f"{self.threshold:.1%} of {2 * self.n_pairs} halves of the samples; the expected number of false "
+            f"{100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples; the expected number of false "
             f"selections among them, features that a random half selects with a probability of at most "
             f"{self.theta:.3g}, is {bound}."
         )
@@ -190,11 +198,11 @@ class StabilitySelection:
             found.append(
                 f"Stability selection: no half gives more than {self.q} features a score, fewer than {self.top}."
             )
-        reached = self.simple_bound if self.unimodal_bound is None else self.unimodal_bound
-        if self.is_default and reached > 1:
+        if self.is_default and self.bound > 1:
+            fitting = (q for q in range(self.q, 0, -1) if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL)
             found.append(
                 "Stability selection: no threshold bounds the expected number of false selections by 1, because a "
-                f"half selects {self.q} of {self.p} features; give a smaller top."
+                f"half selects {self.q} of {self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
             )
         return found
 
