@@ -31,6 +31,8 @@ _RESULT, _TABLE = "result.json", "features"
 _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 #: Level at which features are counted in the sentences.
 _LEVEL = 0.05
+#: Largest number of features that are named in a sentence.
+_MOST_NAMED = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +132,7 @@ class PermutationTest:
         adjusted, unadjusted = self.features["p_value_fwer"], self.features["p_value"]
         found = np.flatnonzero(adjusted <= _LEVEL)
         order = found[np.argsort(adjusted[found], kind="stable")]
-        names = ", ".join(self.feature_names[i] for i in order[:10]) + (", ..." if len(order) > 10 else "")
+        names = ", ".join(self.feature_names[i] for i in order) if len(order) <= _MOST_NAMED else ""
         share = " and their shares of the sum" if self.shares else ""
         alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(adjusted)
         all_of_them = (
