@@ -56,7 +56,7 @@ def test_a_class_of_ones_own_is_searched_and_the_result_says_why_there_is_no_mod
     assert main(["own.yaml", "--output", "own"]) == 0
     assert why in " ".join(capsys.readouterr().out.split())
     names = {path.name for path in (folder / "own/ranking").iterdir()}
-    assert names == {"ranking.csv", "ranking.parquet", "ranking.png", "manifest.json"}
+    assert names == {"ranking.csv", "ranking.parquet", "manifest.json"}
     assert select_main(["own"]) == 0
     assert why in " ".join(capsys.readouterr().out.split())
     assert main(["own.yaml", "--resume", "own", "--quiet"]) == 0

@@ -271,6 +271,8 @@ class StudyConfig(_Section):
     """MLflow's store and experiment."""
     output: str | None = None
     """Directory of the study; raysel-studies/<name>-<time> by default."""
+    pictures: tuple[Literal["png", "svg", "pdf"], ...] = ("png", "svg", "pdf")
+    """Formats of the pictures that are written at the end of a study with a final model; [] writes none."""
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""
@@ -278,6 +280,8 @@ class StudyConfig(_Section):
         # Left out at their defaults: configurations of before there were these keys keep their hash.
         if self.cv.final:
             del described["cv"]["final"]
+        if self.pictures == type(self).model_fields["pictures"].default:
+            del described["pictures"]
         if not self.evaluation.report:
             del described["evaluation"]["report"]
         if self.evaluation.classifier == "native":
@@ -292,7 +296,7 @@ class StudyConfig(_Section):
     def identity(self) -> dict[str, Any]:
         """All that can change a number, as plain data."""
         described = self.to_dict()
-        for key in ("name", "output", "tracking"):
+        for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
         for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)

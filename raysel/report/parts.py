@@ -176,7 +176,7 @@ class ModalityBars:
         )
         by_width = [ranking.n_selected * len(f) / ranking.n_features for f in parts.values()]
         axes.vlines(
-            by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="a random choice, on average"
+            by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="expected by chance"
         )
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -23,7 +23,7 @@ WARNING = "#a63603"
 GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
 
 SMALL = 9.5  # points: size of all text but the titles
-_TITLE, _LINE, _LETTERS = 0.34, 0.19, 14.4  # inches of the title and of a line below it; letters of a line per inch
+_TITLE, _LINE, _LETTERS = 0.34, 0.19, 13.2  # inches of the title and of a line below it; letters of a line per inch
 
 
 def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
@@ -86,7 +86,7 @@ def headed_figure(width: float, height: float, title: str, facts: Sequence[str],
     if engine is not None:
         engine.set(rect=(0, 0, 1, height / whole))  # type: ignore[call-arg]
     left = 0.12 / width
-    shown = short(title, int(width * 9.2))
+    shown = short(title, int(width * 8.4))
     figure.text(left, 1 - 0.1 / whole, shown, fontsize=13, fontweight="bold", va="top", parse_math=False)
     for i, (line, colour) in enumerate(lines):
         y = 1 - (0.1 + _TITLE + _LINE * i) / whole

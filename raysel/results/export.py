@@ -13,7 +13,7 @@ from raysel.cv.records import TrialRecord
 from raysel.data.layouts import Modalities
 from raysel.errors import StudyError
 from raysel.ranking.export import write_manifest, write_ranking
-from raysel.results.pictures import write_pictures
+from raysel.results.pictures import KINDS, write_pictures
 from raysel.results.result import StudyResult
 
 
@@ -33,8 +33,8 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
     -------
     list of Path
         The written files: ranking.csv and ranking.parquet (only if the method ranks features and there is a final
-        model), the pictures of `draw_pictures` as PNG, SVG and PDF, ``ranking.png`` first if there is a ranking,
-        model.skops (only if the model was saved) and manifest.json.
+        model), the pictures of `draw_pictures` in the formats of the key ``pictures`` (only if there is a final
+        model), model.skops (only if the model was saved) and manifest.json.
 
     Raises
     ------
@@ -52,7 +52,8 @@ def export_result(result: StudyResult, folder: str | Path, top: int | None = Non
         folder.mkdir(parents=True, exist_ok=True)
         if result.is_ranked:
             written += write_ranking(result.ranking(top), folder)
-        written += write_pictures(result, folder, top)
+        if result.has_final:
+            written += write_pictures(result, folder, top, result.config.get("pictures", KINDS))
         if result.directory.model.exists():
             copied = folder / "model.skops"
             if copied.resolve() != result.directory.model.resolve():

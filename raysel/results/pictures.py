@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from raysel.errors import StudyError
 from raysel.results import picture_data
 from raysel.results.score_meaning import score_meaning
 from raysel.study.mean_sample import read_mean_sample
+
+#: Suffixes of the files of a picture.
+KINDS = ("png", "svg", "pdf")
 
 if TYPE_CHECKING:
     from raysel.results.result import StudyResult
@@ -67,7 +71,9 @@ def draw_pictures(result: StudyResult, top: int | None = None) -> dict[str, Any]
     return drawn
 
 
-def write_pictures(result: StudyResult, folder: str | Path, top: int | None = None) -> list[Path]:
+def write_pictures(
+    result: StudyResult, folder: str | Path, top: int | None = None, kinds: Sequence[str] = KINDS
+) -> list[Path]:
     """Write all pictures of a finished study as PNG, SVG and PDF.
 
     Parameters
@@ -78,21 +84,25 @@ def write_pictures(result: StudyResult, folder: str | Path, top: int | None = No
         Existing folder to write to.
     top : int, optional
         Number of features that count as selected; `StudyResult.default_top` by default.
+    kinds : sequence of str, default=("png", "svg", "pdf")
+        Suffixes of the files; matplotlib is not loaded if there are none.
 
     Returns
     -------
     list of Path
-        Paths of the files, each picture's PNG first.
+        Paths of the files in the order of the pictures, ``ranking.png`` first if there is a ranking.
 
     Raises
     ------
     StudyError
         If a file cannot be written.
     """
+    if not kinds:
+        return []
     from raysel.report.figures.writing import write_figures  # noqa: PLC0415 - loads matplotlib
 
     drawn = draw_pictures(result, top)
-    return [path for name, figure in drawn.items() for path in write_figures(figure, folder, name)]
+    return [path for name, figure in drawn.items() for path in write_figures(figure, folder, name, kinds)]
 
 
 def plot_scores(result: StudyResult, ax: Any = None) -> Any:
