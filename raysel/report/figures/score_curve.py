@@ -217,7 +217,9 @@ def score_curve_figure(
         own = scores[np.arange(len(chosen)), [list(n_features).index(n) for n in chosen]]
         counted = sorted(Counter(chosen).items())
         told = ", ".join(f"{n}" + (f"\u00a0({count}\u00a0folds)" if count > 1 else "") for n, count in counted)
-        facts.append(f"at the N that the inner scores of each fold choose: test {word} {mean_and_sd(own)}; N = {told}")
+        facts.append(
+            f"at the N that the inner scores of each fold choose: test {word} {mean_and_sd(own)}; N\u00a0=\u00a0{told}"
+        )
     else:
         facts.append(f"mean over all these N: test {word} {mean_and_sd(scores.mean(axis=1))}")
     figure = headed_figure(_WIDTH, _HEIGHT, f"{short(name, 36)}: {word} over the number of features", facts, remarks)

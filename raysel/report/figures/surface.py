@@ -94,11 +94,11 @@ def surface_figure(
     shown = shown_parameters(tried)
     others = [other for other in varying_parameters(tried) if other not in shown]
     scored = [one for one in tried if one.score is not None]
-    facts = [f"validation {in_words(metric)}, mean over {over}; {len(scored)} of {len(tried)} configurations have one"]
+    facts = [f"validation {in_words(metric)}, mean over {over}; {len(scored)} of {len(tried)} configurations"]
     if others:
         told = ", ".join(short(other, 30) for other in others[:6]) + (" and others" if len(others) > 6 else "")
-        facts.append(f"best over {told}; the two parameters shown explain most of the variance of the score")
-    facts.append("the score chose the winners, so it is too high for new samples: look at the test score for those")
+        facts.append(f"best over {told}; the parameters shown explain most of the score's variance")
+    facts.append("the best of these scores chose the winners, so it is too high for new samples")
     title = f"{short(name, 30)}: validation {in_words(metric)}"
     if shown:
         title += f" over {' and '.join(short(parameter.rpartition('__')[2], 20) for parameter in shown)}"
