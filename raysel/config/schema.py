@@ -271,8 +271,15 @@ class StudyConfig(_Section):
     """MLflow's store and experiment."""
     output: str | None = None
     """Directory of the study; raysel-studies/<name>-<time> by default."""
-    pictures: tuple[Literal["png", "svg", "pdf"], ...] = ("png", "svg", "pdf")
-    """Formats of the pictures that are written at the end of a study with a final model; [] writes none."""
+    pictures: tuple[str, ...] = ("png", "svg", "pdf")
+    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model; [] for none."""
+
+    @model_validator(mode="after")
+    def _known_formats(self) -> StudyConfig:
+        for kind in self.pictures:
+            if kind not in ("png", "svg", "pdf"):
+                raise ValueError(f"`pictures` names {kind}: give some of png, svg and pdf, or [] for none")
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""
