@@ -51,7 +51,7 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory, ray_here: None) -> 
 
     folder = tmp_path_factory.mktemp("finished")
     write_digits(folder / "few.npz")
-    write_yaml(folder / "few.yaml")
+    write_yaml(folder / "few.yaml", pictures=["png"])
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(["few.yaml", "--output", "study", "--set", "tracking.uri=sqlite:///runs/mlflow.db"])

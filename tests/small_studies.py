@@ -67,7 +67,7 @@ def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
     """A small study of a file as plain data; a change is named section__key, or by a section's name.
 
     A command runs it in this process; on Ray it is one trial at a time, for each worker imports for seconds.
-    ``search={}`` runs on Ray, as many as there are cores.
+    ``search={}`` runs on Ray, as many as there are cores. Pictures take seconds: only for who asks for ``pictures``.
     """
     raw: dict[str, Any] = {
         "name": "few",
@@ -77,6 +77,7 @@ def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
         "evaluation": {"classifier": "knn", "n_features": [4, 8]},
         "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial", "max_concurrent": 1},
+        "pictures": [],
     }
     for name, value in changes.items():
         *sections, key = name.split("__")

@@ -21,7 +21,10 @@ from raysel.data.loading import load_dataset
 from raysel.select import main
 from raysel.tracking.journal import read_journal
 
-FILES = {"ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json"}
+PICTURES = {f"{name}.png" for name in ("ranking", "scores", "stability", "search", "profile")}
+FILES = PICTURES | {"ranking.csv", "ranking.parquet", "model.skops", "manifest.json"}
+#: What a folder of a selection holds: of the pictures only that of its ranking.
+SELECTED = (FILES - PICTURES) | {"ranking.png"}
 COLUMNS = ["feature", "index", "row", "column", "score", "rank", "rank_outer0", "rank_outer1", "selection_frequency"]
 
 
@@ -50,7 +53,7 @@ def refits(study: Path) -> dict[str, dict]:
     return {r["fold"]: r for r in read_journal(study / "journal.jsonl") if r["kind"] == "refit"}
 
 
-def test_it_writes_five_files_straight_into_the_folder(exported):
+def test_it_writes_its_files_straight_into_the_folder(exported):
     assert {path.name for path in exported.iterdir()} == FILES
     assert (exported / "ranking.png").read_bytes().startswith(b"\x89PNG")
 
@@ -215,13 +218,13 @@ def test_it_writes_beside_what_is_there_and_replaces_nothing_unless_told(study, 
     run(capsys, study, "--top", 5)
     run(capsys, study, "--top", 5)  # the same again is no conflict
     folder = study / "selection-top5"
-    assert {path.name for path in folder.iterdir()} == FILES
+    assert {path.name for path in folder.iterdir()} == SELECTED
     (folder / "ranking.csv").write_text("mine")
     said = run(capsys, study, "--top", 5, "--format", "csv,json", status=2)[1]
     assert "holds another ranking.csv; nothing was written" in said
     assert "--output" in said
     assert (folder / "ranking.csv").read_text() == "mine"
-    assert {path.name for path in folder.iterdir()} == FILES
+    assert {path.name for path in folder.iterdir()} == SELECTED
     run(capsys, study, "--top", 5, "--format", "csv,json", "--output", folder)
     assert (folder / "ranking.csv").read_text() != "mine"
     assert (folder / "ranking.json").exists()
@@ -245,7 +248,7 @@ def test_it_prints_the_names_alone(study, capsys):
 def test_it_ranks_by_the_consensus_of_the_folds(study, capsys):
     out, _ = run(capsys, study, "--consensus", "--top", 6)
     folder = study / "selection-top6-consensus"
-    assert {path.name for path in folder.iterdir()} == FILES - {"model.skops"}  # the model has another ranking
+    assert {path.name for path in folder.iterdir()} == SELECTED - {"model.skops"}  # the model has another ranking
     assert "ranking of the consensus, top 6 (as given)" in out
     table = pd.read_parquet(folder / "ranking.parquet")
     by_fold = table[["rank_outer0", "rank_outer1"]].mean(axis=1)

@@ -283,6 +283,15 @@ class StudyConfig(_Section):
     """MLflow's store and experiment."""
     output: str | None = None
     """Directory of the study; raysel-studies/<name>-<time> by default."""
+    pictures: tuple[str, ...] = ("png", "svg", "pdf")
+    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model; [] for none."""
+
+    @model_validator(mode="after")
+    def _known_formats(self) -> StudyConfig:
+        for kind in self.pictures:
+            if kind not in ("png", "svg", "pdf"):
+                raise ValueError(f"`pictures` names {kind}: give some of png, svg and pdf, or [] for none")
+        return self
 
     @model_validator(mode="after")
     def _model_to_register(self) -> StudyConfig:
@@ -299,6 +308,8 @@ class StudyConfig(_Section):
         # Left out at their defaults: configurations of before there were these keys keep their hash.
         if self.cv.final:
             del described["cv"]["final"]
+        if self.pictures == type(self).model_fields["pictures"].default:
+            del described["pictures"]
         if not self.evaluation.report:
             del described["evaluation"]["report"]
         if self.evaluation.references:
@@ -315,7 +326,7 @@ class StudyConfig(_Section):
     def identity(self) -> dict[str, Any]:
         """All that can change a number, as plain data."""
         described = self.to_dict()
-        for key in ("name", "output", "tracking"):
+        for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
         for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)

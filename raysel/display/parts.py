@@ -180,9 +180,7 @@ class ModalityBars:
             np.concatenate(of_folds), at, s=22, facecolors="none", edgecolors="0.3", zorder=3, label="each outer fold"
         )
         by_width = [ranking.n_selected * len(f) / ranking.n_features for f in parts.values()]
-        axes.vlines(
-            by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="a random choice, on average"
-        )
+        axes.vlines(by_width, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="expected by chance")
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel(f"features among the top {ranking.n_selected}")

@@ -120,7 +120,7 @@ def _bars(ranking: FeatureRanking, header: float, meaning: str) -> Figure:
 
 
 def _modalities(ranking: FeatureRanking, header: float, meaning: str) -> Figure:
-    bars, below = Bars(ranking, meaning=meaning), ModalityBars(ranking)
+    bars, below = Bars(ranking, most=30, meaning=meaning), ModalityBars(ranking)
     first, second = _page([bars.height, below.height], header)
     bars.draw(first)
     below.draw(second)

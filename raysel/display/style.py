@@ -23,7 +23,8 @@ WARNING = "#a63603"
 GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
 
 SMALL = 9.5  # points: size of all text but the titles
-_TITLE, _LINE, _LETTERS = 0.34, 0.19, 14.4  # inches of the title and of a line below it; letters of a line per inch
+_TITLE, _LINE = 0.34, 0.19  # inches of the title and of a line below it
+_TITLE_LETTERS, _LETTERS = 8.4, 13.2  # letters per inch of a title of 13 points and of a line
 
 
 def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
@@ -65,7 +66,7 @@ def headed_figure(width: float, height: float, title: str, facts: Sequence[str],
     width, height : float
         Size in inches of the area below the header.
     title : str
-        Title; shortened to the width.
+        Title; smaller or shortened where it is longer than the width.
     facts : sequence of str
         What the figure shows: of what, over what. Each begins a line and is wrapped.
     remarks : sequence of str, default=()
@@ -86,8 +87,9 @@ def headed_figure(width: float, height: float, title: str, facts: Sequence[str],
     if engine is not None:
         engine.set(rect=(0, 0, 1, height / whole))  # type: ignore[call-arg]
     left = 0.12 / width
-    shown = short(title, int(width * 9.2))
-    figure.text(left, 1 - 0.1 / whole, shown, fontsize=13, fontweight="bold", va="top", parse_math=False)
+    shown = short(title, int(width * _TITLE_LETTERS * 13 / 10))
+    size = float(np.clip(13 * width * _TITLE_LETTERS / len(shown), 10, 13)) if shown else 13
+    figure.text(left, 1 - 0.1 / whole, shown, fontsize=size, fontweight="bold", va="top", parse_math=False)
     for i, (line, colour) in enumerate(lines):
         y = 1 - (0.1 + _TITLE + _LINE * i) / whole
         figure.text(left, y, line, fontsize=SMALL, color=colour, va="top", parse_math=False)

@@ -17,7 +17,7 @@ from raysel.errors import StudyError
 from raysel.ranking.export import check_formats, write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import words
-from raysel.results.pictures.drawing import write_pictures
+from raysel.results.pictures.drawing import KINDS, write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
 from raysel.results.trust import choose_top, trust_figures
@@ -54,8 +54,9 @@ def export_result(
     -------
     list of Path
         The written files: ranking.csv and ranking.parquet (only if the method ranks features and, by default, there is
-        a final model), the pictures of `draw_pictures` as PNG, SVG and PDF, ``ranking.png`` first if there is a
-        ranking, model.skops (only if the model of that ranking was saved) and manifest.json.
+        a final model), the pictures of `draw_pictures` in the formats of the key ``pictures`` (only if there is a final
+        model; of another source than the final model, or beside files that are not replaced, only that of the ranking),
+        model.skops (only if the model of that ranking was saved) and manifest.json.
 
     Raises
     ------
@@ -73,10 +74,10 @@ def export_result(
     try:
         if replace:
             folder.mkdir(parents=True, exist_ok=True)
-            return _write_files(result, folder, by, ranking, formats, described)
+            return _write_files(result, folder, by, ranking, formats, described, all_pictures=by == FINAL)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-            return _move_new(_write_files(result, Path(scratch), by, ranking, formats, described), folder)
+            return _move_new(_write_files(result, Path(scratch), by, ranking, formats, described, all_pictures=False), folder)
     except OSError as error:
         raise StudyError(f"the result cannot be written to {folder}: {error.strerror}.") from error
 
@@ -88,11 +89,15 @@ def _write_files(
     ranking: FeatureRanking | None,
     formats: Sequence[str],
     described: Mapping[str, Any],
+    *,
+    all_pictures: bool,
 ) -> list[Path]:
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
-    written += write_pictures(result, folder, ranking)
+    if result.has_final or ranking is not None:
+        kinds = result.config.get("pictures", KINDS)
+        written += write_pictures(result, folder, ranking, kinds, all_of_them=all_pictures)
     model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
     if model.exists():
         copied = folder / "model.skops"

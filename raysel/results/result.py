@@ -637,6 +637,98 @@ class StudyResult:
         final = self.stored.refits.get(FINAL)
         return plot_convergence(self.records, final.trial if final else None, ax)
 
+    def plot_scores(self, ax: Any = None) -> Any:
+        """Draw test and inner score over the number of features, or as bars if there are not several numbers.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+        """
+        return pictures.plot_scores(self, ax)
+
+    def plot_stability(self, ax: Any = None) -> Any:
+        """Draw the stability of the outer folds' best features over their number.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+
+        Raises
+        ------
+        StudyError
+            If the study's method does not rank features.
+        """
+        return pictures.plot_stability(self, ax)
+
+    def plot_search(self, ax: Any = None) -> Any:
+        """Draw the validation score over the two hyperparameters that vary it the most, the best over the others.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+        """
+        return pictures.plot_search(self, ax)
+
+    def plot_confusion(self, ax: Any = None) -> Any:
+        """Draw the confusion of the classes on the outer folds' test samples, or the errors of each label.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+
+        Raises
+        ------
+        StudyError
+            If the study recorded no confusion, because an earlier version of raysel ran it.
+        """
+        return pictures.plot_confusion(self, ax)
+
+    def plot_profile(self, top: int | None = None, ax: Any = None) -> Any:
+        """Draw the coefficients of the final model's best features by class.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of features; `default_top` by default.
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+
+        Raises
+        ------
+        StudyError
+            If the method has no coefficient for each feature, or there is no model file.
+        """
+        return pictures.plot_profile(self, top, ax)
+
     def __repr__(self) -> str:
         return f"{self._headline()}\n{self.summary().to_string(index=False)}"
 

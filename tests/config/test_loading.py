@@ -33,6 +33,7 @@ search:
    trial_timeout: 9.5, max_failures: 1}
 tracking: {uri: "sqlite:///a.db", experiment: trying}
 output: somewhere
+pictures: [svg]
 """
 
 
@@ -341,6 +342,7 @@ SAME = [
     *(
         "name=other",
         "output=null",
+        "pictures=[]",
         "tracking=null",
         "tracking.uri=x",
         "tracking.register=digits model",
@@ -390,8 +392,8 @@ def test_the_two_lists_above_name_every_key(tmp_path):
 
 def test_keys_at_their_defaults_are_not_part_of_the_hash_nor_of_what_is_stored(tmp_path):
     """A study from before there were these keys has the hash that it was stored with."""
-    config = read(tmp_path, STUDY)
-    explicit = read(tmp_path, STUDY, "cv.final=true", "evaluation.report=[]")
+    config = read(tmp_path, STUDY, "pictures=null")
+    explicit = read(tmp_path, STUDY, "cv.final=true", "evaluation.report=[]", "pictures=[png, svg, pdf]")
     assert explicit.hash == config.hash
     assert explicit.to_dict() == config.to_dict()
     assert not {"final", "report", "only"} & {
@@ -410,6 +412,7 @@ def test_the_order_of_the_modalities_that_are_used_is_the_files(tmp_path):
         ("dataset.only=[hog, hog]", "`only` names the modality hog twice"),
         ("dataset.only=[]", "dataset.only: list should have at least 1 item"),
         ("dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}", "are for one file"),
+        ("pictures=[gif]", "`pictures` names gif: give some of png, svg and pdf"),
         ("evaluation.report=[macro_f1, macro_f1]", "`report` names macro_f1, which is `metric` or named before"),
         ("evaluation={n_features: [4], report: [accuracy]}", "`report` names accuracy, which is `metric`"),
         ("cv.final=0", "cv.final"),

@@ -15,6 +15,8 @@ from PIL import Image
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.display.ranking_figure import ranking_figure
 from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.display.parts import shares
+from raysel.display.ranking_figure import ranking_figure
 
 
 def make(layout, n_selected, n_folds=3, names=None, constant=None, seed=0):
@@ -217,6 +219,67 @@ def test_modalities_show_what_each_has_of_the_whole():
     assert [bar.get_width() for bar in counts.patches] == [(chosen < 10).sum(), (chosen >= 10).sum()]
     points = {tuple(p) for c in counts.collections for p in np.asarray(c.get_offsets()).tolist()}
     assert {(float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks} <= points
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_the_maps_lie_over_the_mean_image(constant):
+    layout = Matrix(4, 6)
+    mask = np.arange(24) == 5
+    ranking = make(layout, 4, constant=mask if constant else None)
+    background = np.arange(24.0) ** 2
+    figure, _ = draw(ranking, layout, background=background, meaning="norm of $w_j$")
+    score_map, bar, selection_map, _ = figure.axes
+    for axes in (score_map, selection_map):
+        below, above = axes.images
+        np.testing.assert_array_equal(below.get_array(), background.reshape(4, 6))
+        shades = below.cmap(np.linspace(0, 1, 5))[:, :3]
+        assert np.ptp(shades, axis=1).max() == 0  # grey
+        assert shades.min() > 0.3
+        assert above.cmap(np.ma.masked)[3] == 0  # where there is no score the image alone is seen
+    np.testing.assert_array_equal(score_map.images[1].get_array().compressed(), ranking.scores[~ranking.constant])
+    opacity = score_map.images[1].cmap(np.linspace(0, 1, 9))[:, 3]
+    assert (np.diff(opacity) > 0).all()
+    count = selection_map.images[1].get_array()
+    np.testing.assert_array_equal(count.filled(0), ranking.selection_count.reshape(4, 6))
+    assert count.mask.sum() == (ranking.selection_count == 0).sum()
+    assert [text.get_text() for text in score_map.texts] == ["norm of $w_j$"]
+    assert "in grey: mean of all samples" in selection_map.texts[0].get_text()
+    assert bar.get_ylabel() == ("score (hatched: constant)" if constant else "score")
+
+
+def test_the_shares_of_the_tasks_add_up():
+    for n in range(3, 300):
+        found = shares(n, {"a": 1024, "b": 644, "c": 700})
+        assert sum(found.values()) == n
+        assert all(abs(found[name] - n * width / 2368) <= 1 for name, width in (("a", 1024), ("b", 644), ("c", 700)))
+
+
+def test_the_tasks_that_a_page_does_not_hold_are_named():
+    layout = Tasks({f"task {i}": (4, 4) for i in range(7)})
+    figure, _ = draw(make(layout, 21), layout)
+    width, height = figure.get_size_inches()
+    assert height / width < 1.5  # A4 has 1.41
+    n_shown = sum(len(row.subfigs) > 0 for row in figure.subfigs)
+    said = " ".join(texts(figure))
+    assert f"{n_shown} of 7 tasks are shown" in said
+    assert f"Left out: {', '.join(f'task {i}' for i in range(n_shown, 7))}." in said
+
+
+def test_fewer_scores_than_the_top_are_said_where_the_outline_stands():
+    scores = np.zeros(9)
+    scores[:2] = 1.0
+    ranking = FeatureRanking.from_folds(
+        scores, [scores], feature_names="abcdefghi", fold_names=["outer0"], n_selected=5
+    )
+    figure, _ = draw(ranking, Matrix(3, 3))
+    assert figure.axes[2].texts[0].get_text() == "outlined: 2 with a score"
+
+
+def test_bars_say_what_the_score_is_and_short_colour_bars_break_their_label():
+    layout = Tensor((3,))
+    figure, _ = draw(make(layout, 3), layout, meaning="variance of the feature")
+    assert figure.axes[0].get_xlabel() == "score of the final model\nvariance of the feature"
+    assert figure.axes[2].get_ylabel() == "outer folds that\nselect it, of 3"
 
 
 def test_long_names_are_cut_not_lost():

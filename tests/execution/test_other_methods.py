@@ -184,7 +184,7 @@ def test_a_killed_study_of_another_method_is_resumed_tracked_exported_and_loaded
     top = ["--top", "5"] if ranked else []
     exported = command(tmp_path, site, "raysel.select", "study", "--output", "kept", *top)
     assert exported.returncode == 0, exported.stderr
-    files = {"manifest.json", "model.skops", *(["ranking.csv", "ranking.parquet", "ranking.png"] if ranked else [])}
+    files = {"manifest.json", "model.skops", *(["ranking.csv", "ranking.parquet"] if ranked else [])}
     assert {path.name for path in (tmp_path / "kept").iterdir()} == files
     assert ("There is no ranking of the features" in exported.stdout) == (not ranked)
     (tmp_path / "load.py").write_text(

@@ -84,7 +84,10 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     write_digits(tmp_path / "few.npz")
     space = {"alpha": {"loguniform": [0.01, 0.5]}, "rank": {"randint": [1, 4]}}
     write_yaml(
-        tmp_path / "few.yaml", solver__space=space, search={"method": "random", "num_samples": 3, "max_concurrent": 1}
+        tmp_path / "few.yaml",
+        solver__space=space,
+        search={"method": "random", "num_samples": 3, "max_concurrent": 1},
+        pictures=["png"],
     )
     assert main(["few.yaml", "--output", "small"]) == 0
     small, before = journal(tmp_path / "small"), runs("sqlite:///mlflow.db")

@@ -186,13 +186,13 @@ def _label_figure(numbers: IntArray, labels: Sequence[object], name: str, folds:
         rates.plot(shares[known], places[known], marker, color=colour, markersize=5.5, linestyle="", label=word)
         for place in places[~known]:
             rates.text(
-                0.02 if word == "precision" else 0.98,
+                0.3 if word == "precision" else 0.75,
                 place,
                 f"no {word}",
                 fontsize=7.5,
                 color="0.45",
                 va="center",
-                ha="left" if word == "precision" else "right",
+                ha="center",
             )
     rates.set_xlim(-0.03, 1.03)
     clean_axes(rates, "x")

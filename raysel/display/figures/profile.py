@@ -49,8 +49,8 @@ def plot_profile(coefficients: ArrayLike, features: Sequence[str], classes: Sequ
         ax.axvline(0, color="0", linewidth=0.8)
         ax.set_ylim(len(names) - 0.4, -0.6)
         clean_axes(ax, "x")
-        other, own = (short(str(c), 20) for c in classes) if len(classes) == 2 else ("the others", "the class")
-        ax.set_xlabel(f"coefficient: above 0 speaks for {own}, below for {other}", fontsize=SMALL, parse_math=False)
+        other, own = (short(str(c), 16) for c in classes) if len(classes) == 2 else ("the others", "the class")
+        ax.set_xlabel(f"coefficient\nabove 0 speaks for {own}, below for {other}", fontsize=SMALL, parse_math=False)
     else:
         _draw_cells(values, classes, ax)
     ax.set_yticks(places, names, parse_math=False)

@@ -76,9 +76,9 @@ def plot_score_curve(
     x, scores, validation = np.array(n_features, dtype=float), _rows(test), _rows(inner)
     if x[-1] > 12 * x[0]:
         ax.set_xscale("log")
-    _band(ax, x, scores, BLUE, "o", "-", "test (unseen samples), ± SD over outer folds")
+    _band(ax, x, scores, BLUE, "o", "-", "test ± SD over outer folds")
     if validation.size:
-        _band(ax, x, validation, OUTLINE, "s", (0, (4, 1.5)), "inner validation, ± SD")
+        _band(ax, x, validation, OUTLINE, "s", (0, (4, 1.5)), "inner validation ± SD")
     if chosen:
         columns = [list(n_features).index(n) for n in chosen]
         own = scores[np.arange(len(chosen)), columns]
@@ -217,7 +217,11 @@ def score_curve_figure(
         own = scores[np.arange(len(chosen)), [list(n_features).index(n) for n in chosen]]
         counted = sorted(Counter(chosen).items())
         told = ", ".join(f"{n}" + (f"\u00a0({count}\u00a0folds)" if count > 1 else "") for n, count in counted)
-        facts.append(f"at the N that the inner scores of each fold choose: test {word} {mean_and_sd(own)}; N = {told}")
+        facts.append(
+            f"at the N that the inner scores of each fold choose: test {word} {mean_and_sd(own)}; N\u00a0=\u00a0{told}"
+        )
+    else:
+        facts.append(f"mean over all these N: test {word} {mean_and_sd(scores.mean(axis=1))}")
     figure = headed_figure(_WIDTH, _HEIGHT, f"{short(name, 36)}: {word} over the number of features", facts, remarks)
     plot_score_curve(n_features, scores, inner, figure.subplots(), metric=metric, references=references, chosen=chosen)
     return figure
@@ -251,7 +255,7 @@ def _rows_figure(
 
 def _rows(values: ArrayLike) -> FloatArray:
     found = np.asarray(values, dtype=np.float64)
-    return found if found.ndim == 2 else found.reshape(len(found), -1)
+    return found if found.ndim == 2 else found.reshape(len(found), found.size // max(len(found), 1))
 
 
 def _band(
@@ -269,7 +273,7 @@ def _band(
         spread = rows.std(axis=0, ddof=1)
         ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
     else:
-        label = label.replace(", ± SD over outer folds", "").replace(", ± SD", "")
+        label = label.partition(" ±")[0]
     ax.plot(x, mean, color=colour, marker=marker, markersize=5, linestyle=line, linewidth=1.9, label=label, zorder=4)
 
 

@@ -80,7 +80,8 @@ def plot_stability(
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([f"{n:d}" for n in ticks])
-    ax.set_ylim(top=max(1.02, ax.get_ylim()[1]))
+    least = float(np.nanmin(values, initial=0.0))
+    ax.set_ylim(max(least - 0.25, min(ax.get_ylim()[0], -0.05)), 1.05)
     ax.set_xlabel("N, number of best features that count as selected", fontsize=SMALL)
     ax.set_ylabel("Nogueira's stability", fontsize=SMALL)
     plain_legend(ax)
@@ -132,7 +133,7 @@ def stability_figure(
     "Nogueira's stability"
     """
     agreement = f"agreement of the N best features of {n_folds} overlapping outer folds"
-    facts = [f"{agreement}: 1 is the same features in every fold, 0 the mean of random selections of as many"]
+    facts = [f"{agreement}: 1 is the same features in all, 0 the mean of random ones"]
     if not np.isfinite(np.asarray(stability, dtype=float)).any():
         facts.append("undefined at every N: there is one outer fold, or every fold selects all or no features")
     elif lower is not None:

@@ -26,6 +26,7 @@ from raysel.display.figures.tried import (
 from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, in_words, plain_legend, short
 
 _MOST_LABELS = 16
+_FEW_VALUES = 6  # of a number, all of which are labelled
 
 
 def plot_surface(tried: Sequence[TriedConfiguration], ax: Axes, *, metric: str = "accuracy") -> Axes:
@@ -93,11 +94,11 @@ def surface_figure(
     shown = shown_parameters(tried)
     others = [other for other in varying_parameters(tried) if other not in shown]
     scored = [one for one in tried if one.score is not None]
-    facts = [f"validation {in_words(metric)}, mean over {over}; {len(scored)} of {len(tried)} configurations have one"]
+    facts = [f"validation {in_words(metric)}, mean over {over}; {len(scored)} of {len(tried)} configurations"]
     if others:
         told = ", ".join(short(other, 30) for other in others[:6]) + (" and others" if len(others) > 6 else "")
-        facts.append(f"best over {told}; the two parameters shown explain most of the variance of the score")
-    facts.append("the score chose the winners, so it is too high for new samples: look at the test score for those")
+        facts.append(f"best over {told}; the parameters shown explain most of the score's variance")
+    facts.append("the best of these scores chose the winners, so it is too high for new samples")
     title = f"{short(name, 30)}: validation {in_words(metric)}"
     if shown:
         title += f" over {' and '.join(short(parameter.rpartition('__')[2], 20) for parameter in shown)}"
@@ -158,7 +159,7 @@ def _draw_grid(tried: Sequence[TriedConfiguration], names: Sequence[str], ax: Ax
     for axis, values, parameter in ((ax.xaxis, columns, first), (ax.yaxis, rows, second)):
         step = -(-len(values) // _MOST_LABELS)
         axis.set_ticks(range(0, len(values), step), [_label(v) for v in values[::step]], parse_math=False)
-        axis.set_label_text(short(parameter, 50), fontsize=SMALL, parse_math=False)
+        axis.set_label_text(short(parameter, 50 if axis is ax.xaxis else 26), fontsize=SMALL, parse_math=False)
     if len(columns) > 6 and max(len(_label(v)) for v in columns) > 5:
         ax.tick_params(axis="x", rotation=45)
     ax.tick_params(labelsize=SMALL)
@@ -242,11 +243,14 @@ def _axis(tried: Sequence[TriedConfiguration], name: str, ax: Axes, side: str) -
     """Set up the axis of a parameter, and return the place of each configuration on it."""
     values = [one.params.get(name) for one in tried]
     axis = ax.xaxis if side == "x" else ax.yaxis
-    axis.set_label_text(short(name, 50), fontsize=SMALL, parse_math=False)
+    axis.set_label_text(short(name, 50 if side == "x" else 34), fontsize=SMALL, parse_math=False)
     if all(is_number(value) for value in values):
         numbers = np.array(values, dtype=float)
         if numbers.min() > 0 and numbers.max() >= 20 * numbers.min():
             (ax.set_xscale if side == "x" else ax.set_yscale)("log")
+        if len(few := np.unique(numbers)) <= _FEW_VALUES:
+            axis.set_minor_locator(NullLocator())
+            axis.set_ticks(few.tolist(), [_label(value) for value in few])
         return numbers
     distinct = distinct_values(tried, name)
     at = {repr(value): i for i, value in enumerate(distinct)}

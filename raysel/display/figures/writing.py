@@ -15,9 +15,6 @@ from matplotlib.text import Text
 
 from raysel.files import write_result
 
-#: Kinds of files that `write_figures` writes, the picture for every viewer first.
-KINDS = ("png", "svg", "pdf")
-
 #: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash has a fixed salt.
 _SETTINGS = {"svg.hashsalt": "raysel", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "white"}
 #: Metadata without date.
@@ -60,8 +57,8 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     return write_result(path, image.getvalue())
 
 
-def write_figures(figure: Figure, folder: str | Path, name: str, kinds: Sequence[str] = KINDS) -> list[Path]:
-    """Write a figure as files ``<name>.png``, ``<name>.svg`` and ``<name>.pdf``.
+def write_figures(figure: Figure, folder: str | Path, name: str, kinds: Sequence[str]) -> list[Path]:
+    """Write a figure as files ``<name>.<kind>``.
 
     Parameters
     ----------
@@ -71,8 +68,8 @@ def write_figures(figure: Figure, folder: str | Path, name: str, kinds: Sequence
         Existing folder to write to.
     name : str
         Name of the files without suffix.
-    kinds : sequence of str, default=("png", "svg", "pdf")
-        Suffixes of the files.
+    kinds : sequence of str
+        Suffixes of the files: ``png``, ``svg``, ``pdf``.
 
     Returns
     -------

@@ -30,7 +30,8 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``n_features``, ``test``, ``inner``, ``metric``, ``references`` and ``chosen``.
+        ``n_features``, ``test``, ``inner``, ``metric``, ``references`` and ``chosen``, which is empty if the figure of
+        a fold is its mean over the numbers of features.
     """
     outer = result.outer
     inner = [refit.inner_curve for refit in outer]
@@ -41,7 +42,7 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
         "inner": np.array(inner if all(inner) else [[refit.inner_score] for refit in outer]),
         "metric": result.metric,
         "references": {name: np.array([refit.references[name] for refit in outer]) for name in names},
-        "chosen": [refit.n_features for refit in outer if refit.n_features is not None],
+        "chosen": [refit.n_features for refit in outer if refit.position is not None],
     }
 
 
@@ -56,19 +57,25 @@ def stability_curve(result: StudyResult) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``n_features``, ``stability``, ``lower``, ``upper``, ``chosen``.
+        ``n_features``, ``stability``, ``lower``, ``upper``, ``chosen``, and ``chance``, the range of random selections.
     """
+    chosen = result.default_top if result.has_final else None
+    if hasattr(result, "stability_curve"):
+        table = result.stability_curve()
+        found = {name: table[name].to_numpy() for name in ("n_features", "stability", "lower", "upper")}
+        found["n_features"] = found["n_features"].tolist()
+        return found | {"chance": table[["chance_lower", "chance_upper"]].to_numpy(), "chosen": chosen}
     d = len(result.feature_names)
     sizes = list(result.config["evaluation"].get("n_features") or ())
     if len(sizes) < 2:
         sizes = np.unique(np.geomspace(1, d, _NATIVE_SIZES).round().astype(int)).tolist()
-    found = [result.stability(n) for n in sizes]
+    stabilities = [result.stability(n) for n in sizes]
     return {
         "n_features": sizes,
-        "stability": [one.value for one in found],
-        "lower": [one.lower for one in found],
-        "upper": [one.upper for one in found],
-        "chosen": result.default_top if result.has_final else None,
+        "stability": [one.value for one in stabilities],
+        "lower": [one.lower for one in stabilities],
+        "upper": [one.upper for one in stabilities],
+        "chosen": chosen,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.pictures.score_meaning import score_meaning
 from raysel.study.mean_sample import read_mean_sample
+
+#: Suffixes of the files of a picture.
+KINDS = ("png", "svg", "pdf")
 
 if TYPE_CHECKING:
     from raysel.ranking.feature_ranking import FeatureRanking
@@ -39,22 +43,10 @@ def draw_pictures(result: StudyResult, ranking: FeatureRanking | None) -> dict[s
     from raysel.display.figures.score_curve import score_curve_figure  # noqa: PLC0415
     from raysel.display.figures.stability import stability_figure  # noqa: PLC0415
     from raysel.display.figures.surface import surface_figure  # noqa: PLC0415
-    from raysel.display.ranking_figure import ranking_figure  # noqa: PLC0415
 
     name, n_folds, drawn = result.name, len(result.outer), {}
     if ranking is not None:
-        drawn["ranking"] = ranking_figure(
-            ranking,
-            result.layout,
-            name=name,
-            test_scores=result.test_scores,
-            metric=result.metric,
-            task_scores=result.task_scores,
-            answer=[words.headline(result), words.references_line(result)],
-            remarks=result.remarks(ranking.n_selected),
-            background=read_mean_sample(result.directory.mean_sample, len(result.feature_names)),
-            meaning=score_meaning(result.config["solver"]["name"]),
-        )
+        drawn["ranking"] = _draw_ranking(result, ranking)
     parts = list(result.layout.tasks) if isinstance(result.layout, Tasks) else []
     drawn["scores"] = score_curve_figure(**picture_data.score_curves(result), name=name, parts=parts)
     if result.ranks_features:
@@ -70,7 +62,31 @@ def draw_pictures(result: StudyResult, ranking: FeatureRanking | None) -> dict[s
     return drawn
 
 
-def write_pictures(result: StudyResult, folder: str | Path, ranking: FeatureRanking | None) -> list[Path]:
+def _draw_ranking(result: StudyResult, ranking: FeatureRanking) -> Any:
+    from raysel.display.ranking_figure import ranking_figure  # noqa: PLC0415 - loads matplotlib
+
+    return ranking_figure(
+        ranking,
+        result.layout,
+        name=result.name,
+        test_scores=result.test_scores,
+        metric=result.metric,
+        task_scores=result.task_scores,
+        answer=[words.headline(result), words.references_line(result)],
+        remarks=result.remarks(ranking.n_selected),
+        background=read_mean_sample(result.directory.mean_sample, len(result.feature_names)),
+        meaning=score_meaning(result.config["solver"]["name"]),
+    )
+
+
+def write_pictures(
+    result: StudyResult,
+    folder: str | Path,
+    ranking: FeatureRanking | None,
+    kinds: Sequence[str] = KINDS,
+    *,
+    all_of_them: bool = True,
+) -> list[Path]:
     """Write all pictures of a finished study as PNG, SVG and PDF.
 
     Parameters
@@ -81,21 +97,30 @@ def write_pictures(result: StudyResult, folder: str | Path, ranking: FeatureRank
         Existing folder to write to.
     ranking : FeatureRanking or None
         Ranking to draw; None if there is none.
+    kinds : sequence of str, default=("png", "svg", "pdf")
+        Suffixes of the files; matplotlib is not loaded if there are none.
+    all_of_them : bool, default=True
+        Whether all pictures are written, or that of the ranking alone.
 
     Returns
     -------
     list of Path
-        Paths of the files, each picture's PNG first.
+        Paths of the files in the order of the pictures, ``ranking.png`` first if there is a ranking.
 
     Raises
     ------
     StudyError
         If a file cannot be written.
     """
+    if not kinds:
+        return []
     from raysel.display.figures.writing import write_figures  # noqa: PLC0415 - loads matplotlib
 
-    drawn = draw_pictures(result, ranking)
-    return [path for name, figure in drawn.items() for path in write_figures(figure, folder, name)]
+    if all_of_them:
+        drawn = draw_pictures(result, ranking)
+    else:
+        drawn = {} if ranking is None else {"ranking": _draw_ranking(result, ranking)}
+    return [path for name, figure in drawn.items() for path in write_figures(figure, folder, name, kinds)]
 
 
 def plot_scores(result: StudyResult, ax: Any = None) -> Any:
