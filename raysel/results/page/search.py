@@ -80,8 +80,8 @@ def _surface(result: StudyResult) -> Iterator[Block]:
     best = ", the best over the other parameters" if len(names) > 2 else ""
     caption = (
         f"Validation {result.metric.replace('_', ' ')} by {' and '.join(short(name, 40) for name in shown)}{best}: "
-        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner folds, "
-        "and the best validation score is too high for new samples."
+        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner "
+        "folds, and the best validation score is too high for new samples."
     )
     height = float(np.clip(0.32 * len(distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
     figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)
