@@ -46,7 +46,7 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
 def data_name(result: StudyResult) -> str:
     """Return the name of a study's data: the source, or the names of the files without their folders."""
     dataset = result.config["dataset"]
-    paths = [task["path"] for task in dataset.get("tasks") or ()] or [dataset.get("path")]
+    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
     return dataset.get("source") or ", ".join(Path(path).name for path in paths if path) or result.name
 
 
