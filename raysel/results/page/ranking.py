@@ -20,6 +20,7 @@ from raysel.results.score_meaning import score_meaning
 from raysel.results.words import modalities_in_words, redundancy_in_words
 
 _MOST_BARS, _MOST_ROWS, _MOST_TASKS = 24, 20, 6
+_MOST_CLASSES = 24  # more cannot be read in a small figure
 _RANKING_BYTES = 400_000
 
 
@@ -77,7 +78,7 @@ def _profile(result: StudyResult) -> Iterator[Picture]:
         found = picture_data.profile(result)
     except DataError:  # the model file is damaged, or names a class that is not trusted
         return
-    if not found or not found["features"]:
+    if not found or not found["features"] or len(found["coefficients"]) > _MOST_CLASSES:
         return
     values, names, classes = found["coefficients"], found["features"], found["classes"]
     n = min(len(names), _MOST_BARS)

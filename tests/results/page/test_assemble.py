@@ -78,7 +78,7 @@ def test_its_figures_data_are_the_journals(matrix):
         assert ranking == list(csv.DictReader(file))
     cells = {(int(row["row"]), int(row["column"])): float(row["score"]) for row in rows(page.downloads["map.csv"])}
     scores = np.where(matrix.constant, 0.0, matrix.final.feature_scores).reshape(8, 8)
-    assert cells == {place: score for place, score in np.ndenumerate(scores)}
+    assert cells == dict(np.ndenumerate(scores))
     mean = {(int(row["row"]), int(row["column"])): float(row["mean"]) for row in rows(page.downloads["mean.csv"])}
     expected = load_dataset(matrix.path.parent / "data.parquet").X.mean(axis=0)
     np.testing.assert_allclose([mean[place] for place in np.ndindex(8, 8)], expected, rtol=1e-12)

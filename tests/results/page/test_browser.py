@@ -15,8 +15,10 @@ from report_pages import run_kind
 
 pytestmark = pytest.mark.slow
 
-_QUIET = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps", "--enable-logging=stderr"]
-
+_QUIET = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-default-apps"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr"),
+]
 
 #: Requests that the browser makes for itself, whatever the page.
 _OWN = re.compile(r"^[A-Z]+ (http://)?([\w-]+\.)*(google|googleapis|gvt1)\.com[:/]")
