@@ -165,10 +165,10 @@ def test_without_arguments_it_takes_the_newest_study_below(finished_study, tmp_p
     new = tmp_path / "raysel-studies" / "new"
     folder = new / f"selection-top{chosen}"
     assert not (new / "ranking").exists()
-    assert {path.name for path in folder.iterdir()} == FILES
+    assert {path.name for path in folder.iterdir()} == SELECTED
     assert json.loads((folder / "manifest.json").read_text())["top"] == chosen
     # The same as what the study itself wrote.
-    for name in FILES:
+    for name in SELECTED:
         assert (folder / name).read_bytes() == (finished_study.study / "ranking" / name).read_bytes(), name
 
 

@@ -77,7 +77,9 @@ def export_result(
             return _write_files(result, folder, by, ranking, formats, described, all_pictures=by == FINAL)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-            return _move_new(_write_files(result, Path(scratch), by, ranking, formats, described, all_pictures=False), folder)
+            return _move_new(
+                _write_files(result, Path(scratch), by, ranking, formats, described, all_pictures=False), folder
+            )
     except OSError as error:
         raise StudyError(f"the result cannot be written to {folder}: {error.strerror}.") from error
 

@@ -26,6 +26,7 @@ from raysel.results import scores, tables, trust, words
 from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
 from raysel.results.error_control.stability_files import FOLDER, read_stability_selection
 from raysel.results.error_control.stability_selection import StabilitySelection
+from raysel.results.pictures import drawing as pictures
 from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,

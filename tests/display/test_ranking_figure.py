@@ -13,10 +13,9 @@ from matplotlib.collections import LineCollection, PolyCollection
 from PIL import Image
 
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
-from raysel.display.ranking_figure import ranking_figure
-from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.display.parts import shares
 from raysel.display.ranking_figure import ranking_figure
+from raysel.ranking.feature_ranking import FeatureRanking
 
 
 def make(layout, n_selected, n_folds=3, names=None, constant=None, seed=0):

@@ -8,14 +8,14 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from raysel.results.score_meaning import score_meaning
 from small_studies import raw_config, write_digits
 
 import raysel
 from raysel.base.registry import OWN
 from raysel.errors import StudyError
-from raysel.results import picture_data
+from raysel.results.pictures import data as picture_data
 from raysel.results.pictures import draw_pictures, write_pictures
-from raysel.results.score_meaning import score_meaning
 
 
 @pytest.fixture(scope="module")

@@ -90,10 +90,10 @@ def csv_download(
     Examples
     --------
     >>> csv_download("curve.csv", ["n", "accuracy"], [(4, 0.5), (8, None)]).content
-    b'n,accuracy\n4,0.5\n8,\n'
+    b'n,accuracy\r\n4,0.5\r\n8,\r\n'
     """
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)  # quotes line breaks, which it ends lines with
     writer.writerow(columns)
     parts, size, cut = [], 0, False
     for row in itertools.chain([None], rows):

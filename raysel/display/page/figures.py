@@ -1,4 +1,4 @@
-"""Small figures of a report: maps over the mean image, bars, ranks by fold, curves of the objective."""
+"""Small figures of a report: bars, ranks by fold, curves of the objective."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ import numpy as np
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from raysel.arrays import BoolArray, FloatArray, IntArray
-from raysel.display.maps import cell_border
+from raysel.arrays import FloatArray, IntArray
 from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
 
 WIDTH = 5.2  # inches, as all sizes here; on a phone the text remains readable
 _MOST_POINTS = 150
 _LETTERS = 15  # of a legend per inch
-_SMALL: Any = {
+_SMALL: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.0,
@@ -94,29 +92,6 @@ def small_figure(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
 
 
 @small
-def image_figure(image: FloatArray, axes_names: Sequence[str]) -> Figure:
-    """Draw an image in grey, e.g. the mean of all samples.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width)
-        Values of the cells.
-    axes_names : sequence of str
-        Names of the rows' and the columns' axis.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    figure, axes = small_figure(*_map_size(image.shape))
-    shown = axes.imshow(image, cmap="gray", aspect="auto", interpolation="nearest")
-    _label_cells(axes, axes_names)
-    figure.colorbar(shown, ax=axes, label="mean value", aspect=28, pad=0.02)
-    return figure
-
-
-@small
 def range_figure(names: Sequence[str], lows: FloatArray, means: FloatArray, highs: FloatArray) -> Figure:
     """Draw the range of the values of each part of the features, and their mean.
 
@@ -143,82 +118,6 @@ def range_figure(names: Sequence[str], lows: FloatArray, means: FloatArray, high
     axes.set_xlabel("value, before scaling")
     axes.grid(axis="x")
     figure.legend(loc="outside upper left", ncols=2)
-    return figure
-
-
-@small
-def score_map_figure(
-    scores: FloatArray, selected: BoolArray, background: FloatArray | None, axes_names: Sequence[str]
-) -> Figure:
-    """Draw the scores of the cells of a matrix over an image; the selected cells are outlined.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (height, width)
-        Scores; cells without a score (0) show the image.
-    selected : ndarray of bool, shape (height, width)
-        Cells that are outlined.
-    background : ndarray of shape (height, width), optional
-        Image below the cells; a light grey by default.
-    axes_names : sequence of str
-        Names of the rows' and the columns' axis.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    figure, axes = small_figure(*_map_size(scores.shape))
-    _background(axes, background, scores.shape)
-    shown = np.ma.array(scores, mask=scores <= 0)
-    norm = Normalize(*((shown.min(), shown.max()) if shown.count() else (0.0, 1.0)))
-    # The larger the score, the less of the image is seen through its colour.
-    strength = 0.45 + 0.55 * np.clip(norm(shown.filled(norm.vmin)), 0, 1)
-    image = axes.imshow(
-        shown, cmap="viridis", norm=norm, alpha=np.asarray(strength), aspect="auto", interpolation="nearest"
-    )
-    _outline(axes, selected)
-    _label_cells(axes, axes_names)
-    bar = figure.colorbar(image, ax=axes, label="score of the final model", aspect=28, pad=0.02)
-    bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
-    return figure
-
-
-@small
-def count_map_figure(
-    counts: IntArray, n_folds: int, selected: BoolArray, background: FloatArray | None, axes_names: Sequence[str]
-) -> Figure:
-    """Draw the number of outer folds that select each cell of a matrix over an image.
-
-    Parameters
-    ----------
-    counts : ndarray of int, shape (height, width)
-        Number of outer folds; cells that none selects show the image.
-    n_folds : int
-        Number of outer folds.
-    selected : ndarray of bool, shape (height, width)
-        Cells that are outlined.
-    background : ndarray of shape (height, width), optional
-        Image below the cells; a light grey by default.
-    axes_names : sequence of str
-        Names of the rows' and the columns' axis.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    figure, axes = small_figure(*_map_size(counts.shape))
-    _background(axes, background, counts.shape)
-    colours, norm = fold_colours(n_folds)
-    shown = np.ma.array(counts, mask=counts == 0)
-    image = axes.imshow(shown, cmap=colours, norm=norm, alpha=0.85, aspect="auto", interpolation="nearest")
-    _outline(axes, selected)
-    _label_cells(axes, axes_names)
-    bar = figure.colorbar(image, ax=axes, aspect=28, pad=0.02)
-    bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
-    label_folds(bar, n_folds)
-    bar.ax.set_ylim(0.5, n_folds + 0.5)  # cells that none selects show the image
     return figure
 
 
@@ -393,30 +292,3 @@ def _thinned(curve: Sequence[float]) -> tuple[IntArray, FloatArray]:
     else:
         places = np.arange(1, n + 1)
     return places, np.asarray(curve, dtype=np.float64)[places - 1]
-
-
-def _map_size(shape: tuple[int, ...]) -> tuple[float, float]:
-    """Height and width of a figure of a matrix with axes and colour bar."""
-    rows, columns = shape
-    scale = min((WIDTH - 1.3) / columns, 5.2 / rows)
-    return max(scale * rows, 1.1) + 0.55, max(scale * columns, 1.1) + 1.3
-
-
-def _label_cells(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_ylabel(names[0])
-    axes.set_xlabel(names[1])
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(7, integer=True))
-    axes.spines[:].set_visible(False)
-
-
-def _background(axes: Axes, background: FloatArray | None, shape: tuple[int, ...]) -> None:
-    if background is None:
-        axes.imshow(np.full(shape, 0.9), cmap="gray", vmin=0, vmax=1, aspect="auto")
-    else:
-        axes.imshow(background, cmap="gray", aspect="auto", interpolation="nearest")
-
-
-def _outline(axes: Axes, cells: BoolArray) -> None:
-    lines = LineCollection(list(cell_border(cells)), colors=OUTLINE, linewidths=1.2, capstyle="projecting")
-    axes.add_collection(lines, autolim=False)

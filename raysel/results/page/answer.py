@@ -216,23 +216,8 @@ def _error_blocks(result: StudyResult) -> Iterator[Block]:
         ("stability_selection", selection, f"python -m raysel.stability {place}"),
         ("permutation_test", permutation, f"python -m raysel.permute {place} --permutations 200"),
     ):
-        made = getattr(result, name, None)
-        yield Command(command, missing) if made is None else Text(sentences_of(made))
-
-
-def sentences_of(made: Any) -> list[str]:
-    """Return what a stability selection or permutation test found as sentences.
-
-    Parameters
-    ----------
-    made : object
-        Result with a method or property ``sentences`` or a text as its ``str``.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
-    told = getattr(made, "sentences", None)
-    told = told() if callable(told) else told
-    return [str(sentence) for sentence in told] if told else [str(made)]
+        made: Any = getattr(result, name, None)
+        if made is None:
+            yield Command(command, missing)
+        else:
+            yield Text(made.sentences() if hasattr(made, "sentences") else [made.sentence()])

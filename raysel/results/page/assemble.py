@@ -12,7 +12,7 @@ from raysel.display.style import short
 from raysel.files import write_result
 from raysel.results import words
 from raysel.results.export import manifest
-from raysel.results.page import answer, data, ranking, search
+from raysel.results.page import agreement, answer, data, ranking, search
 from raysel.results.page.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.version import __version__
@@ -71,8 +71,8 @@ def page_of(result: StudyResult) -> Page:
         answer.answer(result),
         answer.scores(result),
         ranking.features(result),
-        ranking.stability(result),
-        ranking.disagreement(result),
+        agreement.stability(result),
+        agreement.disagreement(result),
         search.tried(result),
         search.convergence(result),
         answer.optimism(result),

@@ -46,7 +46,7 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
 def data_name(result: StudyResult) -> str:
     """Return the name of a study's data: the source, or the names of the files without their folders."""
     dataset = result.config["dataset"]
-    paths = [task["path"] for task in dataset.get("tasks") or ()] or [dataset.get("path")]
+    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
     return dataset.get("source") or ", ".join(Path(path).name for path in paths if path) or result.name
 
 
@@ -184,7 +184,7 @@ def _value(value: Any) -> str:
 
 def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]:
     """Yield the mean image of each task, or the range of each modality."""
-    from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.page import figures, map_figures  # noqa: PLC0415 - loads matplotlib
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
     n = result.stored.study.n_samples
@@ -193,7 +193,7 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
         caption = f"{what}, before scaling."
         rows = ((*place, value) for place, value in np.ndenumerate(image))
         data = csv_download(f"mean-{i}.csv" if name else "mean.csv", ["row", "column", "mean"], rows)
-        figure = figures.image_figure(image, ("row", "column"))
+        figure = map_figures.image_figure(image, ("row", "column"))
         yield Picture(inline_svg(figure, f"mean{i}", caption), caption, data, on_white=True)
     if preview and preview.ranges:
         names, *ranges = zip(*preview.ranges, strict=True)

@@ -59,23 +59,12 @@ def stability_curve(result: StudyResult) -> dict[str, Any]:
     dict
         ``n_features``, ``stability``, ``lower``, ``upper``, ``chosen``, and ``chance``, the range of random selections.
     """
-    chosen = result.default_top if result.has_final else None
-    if hasattr(result, "stability_curve"):
-        table = result.stability_curve()
-        found = {name: table[name].to_numpy() for name in ("n_features", "stability", "lower", "upper")}
-        found["n_features"] = found["n_features"].tolist()
-        return found | {"chance": table[["chance_lower", "chance_upper"]].to_numpy(), "chosen": chosen}
-    d = len(result.feature_names)
-    sizes = list(result.config["evaluation"].get("n_features") or ())
-    if len(sizes) < 2:
-        sizes = np.unique(np.geomspace(1, d, _NATIVE_SIZES).round().astype(int)).tolist()
-    stabilities = [result.stability(n) for n in sizes]
+    table = result.stability_curve()
     return {
-        "n_features": sizes,
-        "stability": [one.value for one in stabilities],
-        "lower": [one.lower for one in stabilities],
-        "upper": [one.upper for one in stabilities],
-        "chosen": chosen,
+        "n_features": table["n_features"].tolist(),
+        **{name: table[name].to_numpy() for name in ("stability", "lower", "upper")},
+        "chance": table[["chance_lower", "chance_upper"]].to_numpy(),
+        "chosen": result.default_top if result.has_final else None,
     }
 
 

@@ -1,0 +1,43 @@
+"""Contents of a report: tables as CSV, and text that HTML may hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raysel.display.page.contents import csv_download, printable
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(st.lists(st.tuples(TEXT, st.floats(allow_nan=False), st.none())))
+def test_a_table_reads_back_without_loss(rows):
+    found = csv_download("t.csv", ["name", "value", "none"], rows, largest=10**9)
+    head, *read = csv.reader(io.StringIO(found.content.decode(), newline=""))
+    assert head == ["name", "value", "none"]
+    assert [(name, float(value), empty) for name, value, empty in read] == [(n, v, "") for n, v, _ in rows]
+    assert not found.note
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 9, 10, 500])
+def test_a_table_is_cut_at_the_largest_size(n_rows):
+    rows = [(f"{i:03d}",) for i in range(n_rows)]
+    found = csv_download("t.csv", ["abc"], rows, largest=50, rest="all.csv")
+    assert len(found.content) <= 50
+    kept = found.content.decode().splitlines()[1:]
+    assert kept == [row[0] for row in rows[: len(kept)]]
+    assert len(kept) == min(n_rows, 9)
+    assert found.note == ("" if n_rows <= 9 else "first 9 rows; all are in all.csv")
+
+
+@given(st.text())
+def test_printable_text_keeps_its_length_and_can_be_encoded(text):
+    shown = printable(text)
+    assert len(shown) == len(text)
+    shown.encode()
+    assert all(c in "\t\n\r" or ord(c) >= 0x20 for c in shown)
+    assert all(b in (a, "\ufffd") for a, b in zip(text, shown, strict=True))

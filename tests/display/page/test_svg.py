@@ -1,0 +1,54 @@
+"""Figures as SVG inside a page: their ids, colours and texts."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from raysel.display.page.svg import inline_svg
+from raysel.display.style import BLUE
+
+HOSTILE = 'style="fill: #000000" </svg><script>url(#x)</script> & \x00\u202e'
+
+
+def drawn() -> Figure:
+    figure = Figure(figsize=(3, 2))
+    ax = figure.subplots()
+    ax.plot([1, 2], [3, 4], color=BLUE)
+    ax.imshow(np.eye(3))
+    ax.barh([0], [1], color="#ffffff", edgecolor="0.5")
+    ax.text(0, 0, HOSTILE, parse_math=False)
+    return figure
+
+
+def test_the_same_figure_gives_the_same_element_with_ids_of_its_own():
+    first, other = inline_svg(drawn(), "a", "what"), inline_svg(drawn(), "b", "what")
+    assert first == inline_svg(drawn(), "a", "what")
+    ids = [set(re.findall(r'\bid="([^"]*)"', svg)) for svg in (first, other)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for svg, own in zip((first, other), ids, strict=True):
+        assert {*re.findall(r'href="#([^"]*)"', svg), *re.findall(r'"url\(#([^")]*)\)"', svg)} <= own
+        assert "xlink" not in svg
+        assert "metadata" not in svg
+
+
+def test_its_texts_are_escaped_and_its_description_is_its_title():
+    root = ET.fromstring(inline_svg(drawn(), "a", 'a <b> & "c"'))
+    texts = ["".join(element.itertext()) for element in root.iter("text")]
+    assert HOSTILE.replace("\x00", "\ufffd").replace("\u202e", "\ufffd") in texts
+    assert root.find("title").text == 'a <b> & "c"'
+    assert root.attrib["aria-labelledby"] == root.find("title").attrib["id"]
+    assert not list(root.iter("script"))
+
+
+def test_neutral_colours_follow_the_page():
+    root = ET.fromstring(inline_svg(drawn(), "a", "what"))
+    styles = " ".join(element.attrib.get("style", "") for element in root.iter())
+    assert "#000000" not in styles
+    assert "#ffffff" not in styles.replace("var(--paper, #ffffff)", "")
+    assert "stroke: currentColor; stroke-opacity: 0.498" in styles  # a grey of 0.5
+    assert f"stroke: var(--blue, {BLUE})" in styles

@@ -1,0 +1,146 @@
+"""The report of a study of every kind: well formed, whole, self-contained, and its numbers are the study's."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from report_pages import KINDS, Page, run_kind
+
+from raysel.data.loading import load_dataset
+from raysel.display.page.render import render_page
+from raysel.errors import UnfinishedStudyError
+from raysel.results import words
+from raysel.results.page.assemble import page_of, write_report
+from raysel.results.result import StudyResult
+
+TITLES = {
+    "What was asked",
+    "The answer",
+    "Which features",
+    "What was tried",
+    "Convergence",
+    "How much the other scores flatter",
+    "Could it be chance?",
+    "Limitations",
+    "How to cite and run it again",
+}
+HOSTILE = (
+    '</script></svg></style><img src=x onerror="alert(1)">{{ 7*7 }}\n\u202e\x00$\\frac$ \u05d0\u05d1 ' + "x" * 10_000
+)
+
+
+@pytest.fixture(scope="module", params=[pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS])
+def study(request, tmp_path_factory):
+    return request.param, run_kind(request.param, tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory):
+    return run_kind("matrix", tmp_path_factory.mktemp("matrix"))
+
+
+def rows(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
+
+
+def test_a_study_of_any_kind_writes_a_whole_report(study):
+    kind, result = study
+    content = result.directory.report.read_bytes()
+    assert len(content) < 3_000_000
+    page = Page(content.decode())
+    titles = {title for level, title in page.headings if level == 2}
+    assert titles >= TITLES
+    assert page.headings[0][1] == result.name
+    assert ("Where the folds disagree" in titles) == result.ranks_features == ("How stable the selection is" in titles)
+    assert ("ranking.csv" in page.downloads) == (result.is_ranked and result.n_scored["final"] > 0)
+    for sentence in [*words.verdict_sentences(result), *result.remarks()]:
+        assert " ".join(sentence.split()) in page.text
+    headline = words.headline(result)
+    assert f"{headline[0].upper()}{headline[1:]}." in page.text
+    assert ("failed." in page.text) == (kind == "failed trials")
+    assert ("stopped early" in page.text) == (result.n_trials["stopped"] > 0)
+    opened = StudyResult.open(result.path)
+    assert render_page(page_of(opened)).encode() == content
+
+
+def test_its_figures_data_are_the_journals(matrix):
+    page = Page(matrix.directory.report.read_text())
+    curve = rows(page.downloads["scores.csv"])
+    test = np.array([refit.test_scores for refit in matrix.outer])
+    assert [int(row["n_features"]) for row in curve] == [4, 8]
+    np.testing.assert_array_equal([float(row["test_mean"]) for row in curve], test.mean(axis=0))
+    ranking = rows(page.downloads["ranking.csv"])
+    with (matrix.directory.ranking / "ranking.csv").open(newline="") as file:
+        assert ranking == list(csv.DictReader(file))
+    cells = {(int(row["row"]), int(row["column"])): float(row["score"]) for row in rows(page.downloads["map.csv"])}
+    scores = np.where(matrix.constant, 0.0, matrix.final.feature_scores).reshape(8, 8)
+    assert cells == dict(np.ndenumerate(scores))
+    mean = {(int(row["row"]), int(row["column"])): float(row["mean"]) for row in rows(page.downloads["mean.csv"])}
+    expected = load_dataset(matrix.path.parent / "data.parquet").X.mean(axis=0)
+    np.testing.assert_allclose([mean[place] for place in np.ndindex(8, 8)], expected, rtol=1e-12)
+    tried = rows(page.downloads["tried.csv"])
+    assert {(float(row["alpha"]), int(row["rank"])) for row in tried} == {
+        (alpha, rank) for alpha in (0.01, 0.1, 2.0) for rank in (1, 2)
+    }
+    assert sum(int(row["outer_folds_won"]) for row in tried) == len(matrix.outer)
+    ranks = rows(page.downloads["fold-ranks.csv"])
+    with matrix.directory.fold_table("outer0").open(newline="") as file:
+        expected_ranks = {row["feature"]: float(row["rank"]) for row in csv.DictReader(file)}
+    shown = {row["feature"]: float(row["outer0"]) for row in ranks if row["outer0"]}
+    assert shown.items() <= expected_ranks.items()
+    assert len(shown) == matrix.n_scored["outer0"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["matrix", *(pytest.param(k, marks=pytest.mark.slow) for k in ("table", "multilabel"))]
+)
+def test_hostile_text_remains_text(kind, matrix, tmp_path):
+    result = matrix if kind == "matrix" else run_kind(kind, tmp_path)
+    record = dataclasses.replace(
+        result.stored.study,
+        name=HOSTILE,
+        feature_names=[f"{i}{HOSTILE}" for i in range(len(result.feature_names))],
+        versions={**result.stored.study.versions, HOSTILE: HOSTILE},
+    )
+    refits = {
+        name: dataclasses.replace(refit, name=HOSTILE, warnings=[HOSTILE])
+        for name, refit in result.stored.refits.items()
+    }
+    trials = [dataclasses.replace(t, name=HOSTILE, status="failed", error=HOSTILE) for t in result.records[:1]]
+    stored = dataclasses.replace(
+        result.stored, study=record, refits=refits, trials=[*trials, *result.records[1:]], status="finished"
+    )
+    html = render_page(page_of(StudyResult(stored)))
+    assert len(html) < 3_000_000
+    assert not any(c in html for c in "\x00\u202e")
+    page = Page(html)  # neither script nor handler nor element of its own
+    assert '</script></svg></style><img src=x onerror="alert(1)">' in page.text
+    assert "{{ 7*7 }}" in page.text
+
+
+@pytest.mark.slow
+def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
+    first = Page(write_report(matrix, tmp_path / "first.html").read_text())
+    assert "Classes" in first.text
+    kept = {path: path.read_bytes() for path in (matrix.directory.preview, matrix.directory.mean_sample)}
+    try:
+        for damage in (lambda path: path.write_bytes(b"[1, 2"), lambda path: path.unlink()):
+            for path in kept:
+                damage(path)
+            page = Page(write_report(matrix, tmp_path / "second.html").read_text())
+            assert "Classes" not in page.text
+            assert set(first.downloads) - set(page.downloads) == {"mean.csv"}
+    finally:
+        for path, content in kept.items():
+            path.write_bytes(content)
+
+
+def test_an_unfinished_study_has_no_report(matrix, tmp_path):
+    unfinished = StudyResult(dataclasses.replace(matrix.stored, status="interrupted"))
+    with pytest.raises(UnfinishedStudyError, match="has not finished"):
+        write_report(unfinished, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())

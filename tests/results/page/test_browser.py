@@ -1,0 +1,125 @@
+"""A report in Debian's Chromium: it asks for nothing, reports no error, and prints without empty pages."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+from report_pages import run_kind
+
+pytestmark = pytest.mark.slow
+
+_QUIET = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-default-apps"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr"),
+]
+
+#: Requests that the browser makes for itself, whatever the page.
+_OWN = re.compile(r"^[A-Z]+ (http://)?([\w-]+\.)*(google|googleapis|gvt1)\.com[:/]")
+
+
+class Listener:
+    """Proxy that answers nothing and keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        self.asked: list[str] = []
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._server.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(5)
+                try:
+                    self.asked.append(connection.recv(4096).decode(errors="replace").partition("\r\n")[0])
+                except OSError:
+                    self.asked.append("")
+
+    def close(self) -> None:
+        self._server.close()
+
+
+def browse(page: Path, folder: Path, *options: str) -> tuple[str, str, list[str]]:
+    """Open a page in a new browser; its document, its log, and the requests that it made."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("needs Debian's chromium")
+    listener = Listener()
+    try:
+        done = subprocess.run(
+            [
+                chromium,
+                *_QUIET,
+                f"--user-data-dir={folder}",
+                f"--proxy-server=127.0.0.1:{listener.port}",
+                *(options or ["--dump-dom"]),
+                page.as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+    finally:
+        listener.close()
+    return done.stdout, done.stderr, [line for line in listener.asked if not _OWN.search(line)]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return run_kind("matrix", tmp_path_factory.mktemp("browser")).directory.report
+
+
+def test_it_makes_no_request_and_reports_no_error(report, tmp_path):
+    document, log, asked = browse(report, tmp_path / "profile")
+    assert "</html>" in document
+    assert "CONSOLE" not in log
+    assert asked == []
+
+
+def test_a_page_that_asks_and_fails_is_noticed(tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text('<!DOCTYPE html><img src="http://raysel.test/a.png"><script>undefined_function()</script>')
+    _, log, asked = browse(page, tmp_path / "profile")
+    assert "CONSOLE" in log
+    assert [line for line in asked if "raysel.test" in line]
+
+
+def test_a_script_in_it_would_not_run(report, tmp_path):
+    page = tmp_path / "injected.html"
+    page.write_text(report.read_text().replace("</footer>", "</footer><script>document.title = 'ran'</script>"))
+    document, log, asked = browse(page, tmp_path / "profile")
+    assert "<title>ran</title>" not in document
+    assert "Content Security Policy" in log
+    assert asked == []
+
+
+def test_it_prints_without_empty_pages(report, tmp_path):
+    browse(report, tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'report.pdf'}")
+    pages = drawn_pages((tmp_path / "report.pdf").read_bytes())
+    assert len(pages) > 2
+    assert all(pages)
+
+
+def drawn_pages(pdf: bytes) -> list[bool]:
+    """Whether each page of a file draws text or images."""
+    objects = {int(n): body for n, body in re.findall(rb"(?s)\b(\d+) 0 obj\s(.*?)endobj", pdf)}
+    found = []
+    for body in objects.values():
+        if not re.search(rb"/Type\s*/Page\b", body):
+            continue
+        content = objects[int(re.search(rb"/Contents (\d+) 0 R", body)[1])]
+        stream = zlib.decompressobj().decompress(re.search(rb"(?s)stream\r?\n(.*)", content)[1])
+        found.append(bool(re.search(rb"\b(Tj|TJ|Do)\b", stream)))
+    return found
