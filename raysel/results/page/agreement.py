@@ -101,9 +101,8 @@ def _disagreements(result: StudyResult, ranks: FloatArray, shown: IntArray, what
     """Sentences on the consensus, and the features among the best whose ranks differ most."""
     n = result.default_top
     said = []
-    sentence = getattr(result, "consensus_sentence", None)
-    if callable(sentence) and (told := sentence()):
-        said.append(str(told))
+    if told := result.consensus_sentence():
+        said.append(told)
     best = np.asarray(shown)
     outside = (~(ranks[:, best] <= n)).sum(axis=0)
     always = int((outside == 0).sum())

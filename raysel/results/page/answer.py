@@ -143,7 +143,7 @@ def optimism(result: StudyResult) -> Section:
         f"Mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds on ever more honest samples."
     )
     blocks: list[Block] = [Table(caption, ["score", "mean", "of which samples"], rows, (0, 2), (len(rows) - 1,))]
-    return Section("optimism", "How much the other scores flatter", blocks)
+    return Section("optimism", "Optimism of the other scores", blocks)
 
 
 def confusion(result: StudyResult) -> Section | None:

@@ -205,7 +205,4 @@ def error_columns(result: StudyResult) -> dict[str, FloatArray]:
     dict of str to ndarray of shape (n_features,)
         By the name of the column.
     """
-    selection: Any = getattr(result, "stability_selection", None)
-    permutation: Any = getattr(result, "permutation_test", None)
-    found = {} if selection is None else {"selection_probability": selection.probability}
-    return found | (permutation.ranking_columns() if permutation is not None else {})
+    return result.added_columns

@@ -127,10 +127,9 @@ def confusion(result: StudyResult) -> dict[str, Any] | None:
     # In a table of labels every row counts all test samples; in one of classes all rows together do.
     n_test = sum(refit.n_test for refit in result.outer)
     multilabel = counts.shape != (len(counts), len(counts)) or bool(n_test and (counts.sum(axis=1) == n_test).all())
-    classes = getattr(result, "classes", None)
     return {
         "counts": counts,
-        "classes": list(range(len(counts)) if classes is None else classes),
+        "classes": list(result.classes or range(len(counts))),
         "multilabel": multilabel and len(counts) > 1,
     }
 
@@ -158,8 +157,8 @@ def profile(result: StudyResult, top: int | None = None) -> dict[str, Any] | Non
         return None
     values, own = found
     shown = result.ranking(top).top()
-    classes = getattr(result, "classes", None)
-    known = own if classes is None or len(classes) not in (len(own), len(values)) else classes
+    classes = result.classes
+    known = classes if classes and len(classes) in (len(own), len(values)) else own
     return {
         "coefficients": values[:, shown],
         "features": [result.feature_names[i] for i in shown],

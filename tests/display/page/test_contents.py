@@ -40,4 +40,4 @@ def test_printable_text_keeps_its_length_and_can_be_encoded(text):
     assert len(shown) == len(text)
     shown.encode()
     assert all(c in "\t\n\r" or ord(c) >= 0x20 for c in shown)
-    assert all(b in (a, "\ufffd") for a, b in zip(text, shown, strict=True))
+    assert all(b in {a, "\ufffd"} for a, b in zip(text, shown, strict=True))

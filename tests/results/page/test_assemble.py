@@ -23,7 +23,7 @@ TITLES = {
     "Which features",
     "What was tried",
     "Convergence",
-    "How much the other scores flatter",
+    "Optimism of the other scores",
     "Could it be chance?",
     "Limitations",
     "How to cite and run it again",
