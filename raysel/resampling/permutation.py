@@ -23,6 +23,7 @@ from raysel.resampling.permuted_study import (
 from raysel.resampling.pieces import Pieces, Work, all_failed, run_pieces
 from raysel.results.error_control.permutation import FOLDER, PermutationTest, identity
 from raysel.results.export import export_result
+from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
 from raysel.statistics.label_permutations import LabelPermutations
 from raysel.statistics.permutation import feature_p_values, permutation_p_value
@@ -148,7 +149,9 @@ def permutation_test(
         pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
         found = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
         found.write(work.folder.parent, identity(finished.result))
-        export_result(StudyResult.open(path), finished.result.directory.ranking)
+        again = StudyResult.open(path)
+        export_result(again, again.directory.ranking)
+        write_report(again)
         return found
 
 

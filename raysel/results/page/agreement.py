@@ -101,8 +101,8 @@ def _disagreements(result: StudyResult, ranks: FloatArray, shown: IntArray, what
     """Sentences on the consensus, and the features among the best whose ranks differ most."""
     n = result.default_top
     said = []
-    if told := result.consensus_sentence():
-        said.append(told)
+    if consensus := result.consensus_sentence():
+        said.append(consensus)
     best = np.asarray(shown)
     outside = (~(ranks[:, best] <= n)).sum(axis=0)
     always = int((outside == 0).sum())

@@ -212,12 +212,11 @@ def _error_blocks(result: StudyResult) -> Iterator[Block]:
         "The permutation test (how often a score as high is reached where labels mean nothing) has not been run for "
         "this study. To run it:"
     )
-    for name, missing, command in (
-        ("stability_selection", selection, f"python -m raysel.stability {place}"),
-        ("permutation_test", permutation, f"python -m raysel.permute {place} --permutations 200"),
-    ):
-        made: Any = getattr(result, name, None)
-        if made is None:
-            yield Command(command, missing)
-        else:
-            yield Text(made.sentences() if hasattr(made, "sentences") else [made.sentence()])
+    if (halves := result.stability_selection) is not None:
+        yield Text([halves.sentence(), *halves.remarks()])
+    else:
+        yield Command(f"python -m raysel.stability {place}", selection)
+    if (permuted := result.permutation_test) is not None:
+        yield Text(permuted.sentences())
+    else:
+        yield Command(f"python -m raysel.permute {place} --permutations 200", permutation)

@@ -24,7 +24,8 @@ from raysel.data.layouts import Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError
-from raysel.results.export import manifest, modalities_in_words
+from raysel.results.export import manifest
+from raysel.results.words import modalities_in_words
 from raysel.testing.studies import prepare_study
 
 NAMES = {"kernel_svm": {}, "mkl": {"norm": 2}, "lp_boost": {"C": 1.0}, "gaussian_process": {}}

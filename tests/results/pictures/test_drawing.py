@@ -8,14 +8,14 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from raysel.results.score_meaning import score_meaning
 from small_studies import raw_config, write_digits
 
 import raysel
 from raysel.base.registry import OWN
 from raysel.errors import StudyError
 from raysel.results.pictures import data as picture_data
-from raysel.results.pictures import draw_pictures, write_pictures
+from raysel.results.pictures.drawing import draw_pictures, write_pictures
+from raysel.results.pictures.score_meaning import score_meaning
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_a_study_that_asks_for_none_has_none(finished):
 
 def test_every_picture_is_written_in_every_format(confused, tmp_path):
     names = ["ranking", "scores", "stability", "search", "confusion", "profile"]
-    paths = write_pictures(confused, tmp_path)
+    paths = write_pictures(confused, tmp_path, confused.ranking())
     assert [path.name for path in paths] == [f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")]
     for name in names:
         assert ET.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
@@ -56,7 +56,7 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
 def test_maps_lie_over_the_mean_of_the_data_without_the_data_file(finished):
     with np.load(finished.config["dataset"]["path"]) as file:
         mean = file["X"].mean(axis=0)
-    np.testing.assert_allclose(draw_pictures(finished)["ranking"].axes[0].images[0].get_array(), mean)
+    np.testing.assert_allclose(draw_pictures(finished, finished.ranking())["ranking"].axes[0].images[0].get_array(), mean)
 
 
 def test_the_curve_is_the_journals(confused):
@@ -66,7 +66,7 @@ def test_the_curve_is_the_journals(confused):
     assert found["inner"].tolist() == [refit.inner_curve for refit in confused.outer]
     assert found["chosen"] == [refit.n_features for refit in confused.outer]
     assert found["references"]["f_test"].tolist() == [[0.5, 0.6]] * 2
-    told = " ".join(text.get_text() for text in draw_pictures(confused)["scores"].texts)
+    told = " ".join(text.get_text() for text in draw_pictures(confused, None)["scores"].texts)
     assert f"{confused.test_mean:.3f} ± {confused.test_sd:.3f} (SD)" in told
 
 
