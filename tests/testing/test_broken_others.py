@@ -104,6 +104,14 @@ class GoesOn(SerialExecutor):
         return False
 
 
+class EndsAtAnError(SerialExecutor):
+    def run_tasks(self, function, arguments):
+        for end in super().run_tasks(function, arguments):
+            if end.error:
+                return
+            yield end
+
+
 @pytest.mark.parametrize(
     ("executor", "wanted"),
     [
@@ -111,6 +119,7 @@ class GoesOn(SerialExecutor):
         (ForgetsWhatIsKept, "resumed_anywhere[grid]"),
         (GoesOn, "an_interrupt_leaves_whole_trials"),
         (GoesOn, "a_time_budget_ends_the_search"),
+        (EndsAtAnError, "tasks_are_independent"),
     ],
 )
 def test_a_broken_executor_is_found(executor, wanted):
