@@ -25,7 +25,7 @@ from raysel.resampling import permuted_study as parts
 from raysel.statistics.permutation import feature_p_values
 from raysel.study.definition import Study
 
-PERMUTATIONS, LEVEL = 19, 0.05
+PERMUTATIONS, LEVEL, FIRST_SEED = 19, 0.05, 1000
 SMR = {"name": "smr", "params": {"max_iter": 5}, "space": {"alpha": [0.01, 0.1, 0.3]}}
 SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.3], "gamma2": [0.0, 0.1]}}
 
@@ -133,7 +133,7 @@ def main(wanted: str = "") -> None:
             continue
         started, rng = time.process_time(), np.random.default_rng(0)
         with tempfile.TemporaryDirectory() as folder:
-            runs = [one_run(case, 1000 + seed, Path(folder)) for seed in range(case.runs)]
+            runs = [one_run(case, FIRST_SEED + seed, Path(folder)) for seed in range(case.runs)]
         above, equal = np.array([run[:2] for run in runs]).T
         reported = (1 + above + equal) / (1 + PERMUTATIONS)
         # With ties broken at random, p is uniform if the test is exact.
@@ -155,7 +155,7 @@ def main(wanted: str = "") -> None:
         ]
         print(row, flush=True)
         with Path(__file__).with_suffix(".csv").open("a", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerow(row)
+            csv.writer(file, lineterminator="\n").writerow([name, FIRST_SEED, *row[1:]])
 
 
 if __name__ == "__main__":
