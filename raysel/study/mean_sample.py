@@ -28,6 +28,7 @@ def has_images(layout: Layout) -> bool:
 
     Examples
     --------
+    >>> from raysel.data.layouts import Tasks, Tensor
     >>> has_images(Tensor((8, 8))), has_images(Tensor((64,))), has_images(Tasks({"a": (2, 2), "b": 3}))
     (True, False, True)
     """

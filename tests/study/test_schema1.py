@@ -99,14 +99,17 @@ def test_a_finished_study_is_uploaded_as_it_was(here):
     written = lines(STORED / "finished")
     params = {key: str(value) for key, value in written[0]["params"].items()}
     assert runs["study"].data.params == params | {"evaluation.choose_n": "mean"}
-    assert runs["study"].data.metrics == written[-1]["metrics"]
+    now = {"test_accuracy_over_n"}  # the test scores by number of features, which raysel 0.1 did not upload
+    found = {name: value for name, value in runs["study"].data.metrics.items() if name not in now}
+    assert found == written[-1]["metrics"]
     assert runs["study"].data.tags["mlflow.note.content"] == written[-1]["note"]
     for line in written:  # raysel 0.1 stored MLflow's view itself
         if line["kind"] in ("trial", "refit"):
             key = f"trial:{line['id']}" if line["kind"] == "trial" else f"refit:{line['fold']}:{line['trial']}"
             run = runs.pop(key)
             assert run.info.status == "FINISHED"
-            assert run.data.params == {key: str(value) for key, value in line["params"].items()}
+            own = {key: value for key, value in run.data.params.items() if not key.startswith("log10_")}
+            assert own == {key: str(value) for key, value in line["params"].items()}
             assert run.data.metrics == {**line["metrics"], **{key: curve[-1] for key, curve in line["curves"].items()}}
             assert line.get("tags", {}).items() <= run.data.tags.items()
             for key, curve in line["curves"].items():

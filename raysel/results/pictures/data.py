@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from raysel.display.figures.tried import TriedConfiguration
     from raysel.results.result import StudyResult
 
-_NATIVE_SIZES = 24  # numbers of features of the stability curve where the study lists none
-
 
 def score_curves(result: StudyResult) -> dict[str, Any]:
     """Return the arguments of `plot_score_curve`: scores of each outer fold for each number of features.
@@ -34,12 +32,14 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
         a fold is its mean over the numbers of features.
     """
     outer = result.outer
-    inner = [refit.inner_curve for refit in outer]
+    k = len(outer[0].test_scores)
+    # An earlier version recorded the inner score alone, which is the figure where there is one.
+    inner = [refit.inner_curve or ([refit.inner_score] if k == 1 else [np.nan] * k) for refit in outer]
     names = list(dict.fromkeys(name for refit in outer for name in refit.references))
     return {
         "n_features": list(result.config["evaluation"].get("n_features") or ()),
         "test": np.array([refit.test_scores for refit in outer]),
-        "inner": np.array(inner if all(inner) else [[refit.inner_score] for refit in outer]),
+        "inner": np.array(inner),
         "metric": result.metric,
         "references": {name: np.array([refit.references[name] for refit in outer]) for name in names},
         "chosen": [refit.n_features for refit in outer if refit.position is not None],

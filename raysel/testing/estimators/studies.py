@@ -84,7 +84,8 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: A
     default = {key: value for key, value in case.build(layout).get_params().items() if key in changed}
     space = {key: [default[key], value] for key, value in changed.items() if isinstance(default.get(key), float)}
     params = {key: value for key, value in case.params.items() if key not in space}
-    evaluation = {"classifier": "native"} if case.capabilities.predicts else {"n_features": [d // 4, d // 2]}
+    ranked = {"n_features": [d // 4, d // 2], "choose_n": "best"}
+    evaluation = {"classifier": "native"} if case.capabilities.predicts else ranked
     config = {
         "name": "suite",
         "seed": 1,

@@ -122,7 +122,7 @@ def test_a_study_from_yaml_searches_sizes(tmp_path):
     assert sorted(trial["params"]["bilinear"] for trial in trials.values()) == [[1, 1], [3, 2]]
     for record, model in refits:
         k, columns = record.params["bilinear"]
-        assert model[-1].projections_[0].shape == (30, k * columns)
+        assert model.method.projections_[0].shape == (30, k * columns)
 
 
 @pytest.mark.parametrize("scale", [1e-5, 1e-9])
