@@ -122,7 +122,7 @@ def permutation_test(
     >>> from raysel import run_study
     >>> small = {
     ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial",
-    ...     "solver.params.max_iter": 3, "evaluation.n_features": [16],
+    ...     "solver.params.max_iter": 3, "evaluation.n_features": [16], "pictures": [],
     ... }
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     small["tracking.uri"] = f"sqlite:///{folder}/mlflow.db"
