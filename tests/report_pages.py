@@ -18,6 +18,7 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.execution.runner import run
 from raysel.execution.serial import SerialExecutor
+from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 
@@ -75,7 +76,9 @@ class _NoUpload:
 def run_quietly(raw: dict[str, Any], folder: Path) -> StudyResult:
     """Run a study in this process, without MLflow."""
     study = Study.prepare(config_from_dict(raw))
-    return run(study, folder, SerialExecutor(study), start_upload=lambda _: _NoUpload())
+    result = run(study, folder, SerialExecutor(study), start_upload=lambda _: _NoUpload())
+    write_report(result)
+    return result
 
 
 def run_kind(kind: str, folder: Path) -> StudyResult:

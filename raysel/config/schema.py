@@ -284,7 +284,8 @@ class StudyConfig(_Section):
     output: str | None = None
     """Directory of the study; raysel-studies/<name>-<time> by default."""
     pictures: tuple[str, ...] = ("png", "svg", "pdf")
-    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model; [] for none."""
+    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model; [] for neither
+    pictures nor report.html."""
 
     @model_validator(mode="after")
     def _known_formats(self) -> StudyConfig:

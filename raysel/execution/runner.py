@@ -31,7 +31,7 @@ from raysel.execution.trial_plan import trial_plan
 from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
 from raysel.results.export import export_result
-from raysel.results.page.assemble import write_report
+from raysel.results.page.assemble import write_final_report
 from raysel.results.page.preview import Preview
 from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.results.result import StudyResult
@@ -273,7 +273,7 @@ class _Course:
     def _write_report(self, result: StudyResult, log: StudyLog) -> None:
         try:
             Preview.of(self._study.dataset).write(self._directory.preview)
-            write_report(result)
+            write_final_report(result)
         except OSError as error:
             raise StudyError(f"{self._directory.path} cannot be written: {error.strerror}.") from error
         except RayselError:

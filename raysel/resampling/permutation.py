@@ -23,7 +23,7 @@ from raysel.resampling.permuted_study import (
 from raysel.resampling.pieces import Pieces, Work, all_failed, run_pieces
 from raysel.results.error_control.permutation import FOLDER, PermutationTest, identity
 from raysel.results.export import export_result
-from raysel.results.page.assemble import write_report
+from raysel.results.page.assemble import write_final_report
 from raysel.results.result import StudyResult
 from raysel.statistics.label_permutations import LabelPermutations
 from raysel.statistics.permutation import feature_p_values, permutation_p_value
@@ -151,7 +151,7 @@ def permutation_test(
         found.write(work.folder.parent, identity(finished.result))
         again = StudyResult.open(path)
         export_result(again, again.directory.ranking)
-        write_report(again)
+        write_final_report(again)
         return found
 
 

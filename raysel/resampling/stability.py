@@ -22,7 +22,7 @@ from raysel.resampling.pieces import Pieces, Work, all_failed, run_pieces
 from raysel.results.error_control.stability_files import FOLDER, write_stability_selection
 from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.export import export_result
-from raysel.results.page.assemble import write_report
+from raysel.results.page.assemble import write_final_report
 from raysel.results.result import StudyResult
 from raysel.statistics.selection_bounds import threshold_on_grid
 from raysel.study.definition import Study
@@ -127,7 +127,7 @@ def stability_selection(
         write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
         again = StudyResult.open(path)
         export_result(again, again.directory.ranking)
-        write_report(again)
+        write_final_report(again)
     return selection
 
 

@@ -46,6 +46,20 @@ def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
     return write_result(result.directory.report if path is None else path, html.encode("utf-8", "replace"))
 
 
+def write_final_report(result: StudyResult) -> None:
+    """Write the report at the end of a study, or of later work on it, unless the study asks for no pictures.
+
+    A report that is there already is always written again.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    """
+    if result.config.get("pictures", True) or result.directory.report.exists():
+        write_report(result)
+
+
 def page_of(result: StudyResult) -> Page:
     """Return the contents of a study's report.
 
