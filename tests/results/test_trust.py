@@ -133,7 +133,7 @@ def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finis
     with pytest.raises(StudyError, match=r"cv\.final is false"):
         without.ranking()
     written = {path.name for path in export_result(without, tmp_path / "out", 6, by="consensus", formats=["json"])}
-    assert written == {"ranking.json", "ranking.png", "manifest.json"}
+    assert written == {"ranking.json", "manifest.json"}
     assert without.ranking(6, by="consensus").top().tolist() == finished.ranking(6).consensus_top().tolist()
     assert without.ranking(6, by="outer2").source == "outer2"
 
