@@ -117,7 +117,7 @@ def refit_winner(
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
         if evaluation.references:
             sets = X_train, y_train, X_test, y_test
-            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state)
+            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state, constant=constant)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
             order = descending_order(scores)[: int((scores > 0).sum())]
