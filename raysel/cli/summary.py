@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,9 +16,15 @@ from raysel.results import words
 from raysel.results.result import StudyResult
 from raysel.tracking.mlflow_pages import runs_page
 
+_LABEL = 11  # columns of the labels, with the space behind them
+_HEAD = 13  # columns to which the head of a table's column is wrapped where its cells are narrower
+
 
 def print_summary(result: StudyResult, out: Console) -> None:
     """Print the result of a study, the paths of its files and the command that opens MLflow.
+
+    The answer comes first, then tables, facts, limitations, explanations (dim) and files. On a terminal sentences are
+    wrapped between words; in a file each stays on one line. Paths, commands and addresses are never broken.
 
     Parameters
     ----------
@@ -27,97 +34,81 @@ def print_summary(result: StudyResult, out: Console) -> None:
         Console to print to.
     """
 
-    def line(text: str, style: str = "") -> None:
-        out.print(text, markup=False, style=style or None)
+    def line(text: str, style: str = "", indent: int = 0) -> None:
+        parts = _wrapped(text, out.width, indent) if out.is_terminal else [text]
+        out.print("\n".join(parts), markup=False, style=style or None, soft_wrap=True)
+
+    def labelled(label: str, text: str, style: str = "") -> None:
+        line(f"{label:<{_LABEL}}{text}", style, _LABEL)
 
     out.print()
-    out.print(_winners_table(result))
-    line(f"\n{words.headline(result)}", style="bold")
-    if words.shows_n_features(result):
-        line(
-            "best: number of best features that the scores are of, chosen by the inner scores of that fold", style="dim"
-        )
-    if result.ranks_features:
-        line("features: number of features with a score (above 0) in that fold's winner", style="dim")
-    line(words.rule_sentence(result), style="dim")
-    _print_answer(result, out)
-    for remark in result.remarks():
-        line(f"\n{remark}", style="yellow")
-    for text in _trials_in_words(result):
-        line(f"\n{text}")
-    if result.task_scores:
-        line(f"\nby task    {words.tasks_in_words(result)}")
-    if result.report:
-        line(f"\nreported   test {words.report_in_words(result)}")
-    for text in _model_in_words(result):
-        line(text)
-    if modalities := words.modalities_in_words(result):
-        line(f"modalities {modalities} (mean of modality_scores of the outer winners; all are in manifest.json)")
-    line(f"study      {result.path}")
-    for label, text in zip(("MLflow     ", " " * 11), _mlflow_lines(result), strict=False):
-        line(label + text)
-    if problem := result.tracking.get("problem"):
-        line(f"           {problem}", style="yellow")
-    if not result.tracking.get("complete"):
-        line(
-            f"           not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. "
-            f"To upload the journal again: python -m raysel.tune --replay {shlex.quote(str(result.path))}"
-        )
-
-
-def _print_answer(result: StudyResult, out: Console) -> None:
-    """Print the references, the curve over the numbers of features, the optimism and what the interval means."""
-    metric, rows = result.metric, [list(row) for row in words.score_rows(result)]
-    if len(rows) > 1:
-        header = ["method or reference", "features", f"test {metric}", "method minus it [corrected 95 % interval]"]
-        out.print()
-        out.print(_text_table(header, rows))
-    header, rows = words.curve_rows(result)
-    if len(rows) > 1:
-        out.print(f"\n{metric} by the number of best features: mean (± SD) over the outer folds", markup=False)
-        out.print(_text_table(header, rows))
+    line(words.headline(result), "bold")
     for sentence in (*words.verdict_sentences(result), words.missing_references_sentence(result)):
         if sentence:
-            out.print(sentence, markup=False, style="yellow")
-    out.print(f"\n{words.optimism_sentence(result)}", markup=False)
-    if footnote := words.interval_footnote(result):
-        out.print(footnote, markup=False, style="dim")
+            line(sentence, "yellow")
+    for table in _tables(result):
+        out.print()
+        out.print(table)
+    out.print()
+    for label, text in _facts(result):
+        labelled(label, text)
+        if label == "stability":
+            for note in words.stability_notes(result):
+                labelled("", note, "dim")
+    if remarks := result.remarks():
+        out.print()
+    for remark in remarks:
+        line(remark, "yellow")
+    out.print()
+    for text in _explanations(result):
+        line(text, "dim")
+    out.print()
+    for label, text in _files(result):
+        out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
+    if problem := result.tracking.get("problem"):
+        labelled("", problem, "yellow")
+    if not result.tracking.get("complete"):
+        labelled("", f"not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. To upload:")
+        out.print(
+            f"{'':<{_LABEL}}python -m raysel.tune --replay {shlex.quote(str(result.path))}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
-def _text_table(header: list[str], rows: list[list[str]]) -> Table:
+def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    """Lines of a sentence, the later ones indented; words, e.g. names of parameters, are never broken."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    ) or [text]
+
+
+def _tables(result: StudyResult) -> Iterator[Table]:
+    """Yield the references, the curve over the numbers of features and the winners of the outer folds."""
+    rows = [[row.name.rpartition(".")[2], *row[1:]] for row in words.score_rows(result)]
+    if len(rows) > 1:
+        yield _table(["method or reference", "features", f"test {result.metric}", "method minus it [95 %]"], rows)
+    header, rows = words.curve_rows(result)
+    if len(rows) > 1:
+        references = [words.short_reference(result, name) for name in result.references]
+        yield _table([*header[: len(header) - len(references)], *references], rows, first="right")
+    yield _winners_table(result)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], first: str = "left") -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if i else "left")
+        left = i == 0 and first == "left"
+        head = _head(name, max(len(row[i]) for row in rows)) if i else Text(name)
+        table.add_column(head, justify="left" if left else "right", no_wrap=i > 0)
     for row in rows:
         table.add_row(*map(Text, row))
     return table
 
 
-def _model_in_words(result: StudyResult) -> Iterator[str]:
-    """Yield the lines on the model, its ranking and the figures of the winners."""
-    if result.has_final:
-        model = f"\nmodel      {result.final.name}, fitted on all {result.stored.study.n_samples} samples"
-        if result.is_ranked:
-            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
-        yield model
-    else:
-        yield "\nmodel      none (cv.final is false)"
-    found = result.winner_convergence
-    if found.n_fits:  # not recorded by version 0.1
-        among = ", the model among them" if result.has_final else ""
-        yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
-    if result.ranks_features:
-        yield f"stability  {words.stability_in_words(result)}"
-        if told := result.consensus_sentence():
-            yield f"consensus  {told}"
-    if redundancy := words.redundancy_in_words(result):
-        yield f"redundancy {redundancy}"
-    if result.is_ranked:
-        yield f"ranking    {result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)"
-    elif result.ranks_features:
-        yield f"rankings   {result.directory.folds}/ (of the outer folds), {result.directory.ranking}/ (manifest.json)"
-    else:
-        yield f"result     {result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features"
+def _head(name: str, width: int = 0) -> Text:
+    """Head of a column of cells of some width, on several lines if it is longer."""
+    return Text("\n".join(textwrap.wrap(name.replace("_", " "), max(width, _HEAD))))
 
 
 def _winners_table(result: StudyResult) -> Table:
@@ -126,9 +117,9 @@ def _winners_table(result: StudyResult) -> Table:
     table.add_column("fold", no_wrap=True)
     table.add_column("winner")  # the only column that wraps where the terminal is narrow
     ranked, chosen = result.ranks_features, words.shows_n_features(result)
-    names = [*(["best"] if chosen else []), *(["features"] if ranked else []), f"inner {metric}", f"test {metric}"]
+    names = [*(["features"] if chosen else []), *(["scored"] if ranked else []), f"inner {metric}", f"test {metric}"]
     for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(_head(name), justify="right", no_wrap=True)
     for refit in result.outer:
         numbers = [str(refit.n_features)] if chosen else []
         numbers += [str(result.n_scored[refit.fold])] if ranked else []
@@ -137,6 +128,55 @@ def _winners_table(result: StudyResult) -> Table:
     mean = [f"{inner_mean:.3f}", words.values_in_words(result.test_scores)]
     table.add_row("mean", "", *[""] * (chosen + ranked), *mean, style="bold")
     return table
+
+
+def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the lines on the model, its ranking and the figures of the winners."""
+    if result.has_final:
+        model = f"{result.final.name}, fitted on all {result.stored.study.n_samples} samples"
+        if result.final.n_features is not None:
+            model += f"; it predicts by its {result.final.n_features} best features"
+        if result.is_ranked:
+            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
+        yield "model", model
+    else:
+        yield "model", "none (cv.final is false)"
+    yield "optimism", words.optimism_sentence(result).removeprefix("Optimism: ").removesuffix(".")
+    if result.task_scores:
+        yield "by task", words.tasks_in_words(result)
+    if result.report:
+        yield "reported", f"test {words.report_in_words(result)}"
+    found = result.winner_convergence
+    if found.n_fits:  # not recorded by version 0.1
+        among = ", the model among them" if result.has_final else ""
+        yield "converged", f"{found.n_converged} of {found.n_fits} winners{among}"
+    yield from (("trials", text) for text in _trials_in_words(result))
+    if result.ranks_features:
+        value, overlap = words.stability_value(result)
+        yield "stability", value
+        yield "overlap", overlap
+        if told := result.consensus_sentence():
+            yield "consensus", told
+    if redundancy := words.redundancy_in_words(result):
+        yield "redundancy", redundancy
+    if modalities := words.modalities_in_words(result):
+        yield "modalities", f"{modalities} (mean of modality_scores of the outer winners; all are in manifest.json)"
+
+
+def _explanations(result: StudyResult) -> Iterator[str]:
+    """Yield what the figures and the columns of the tables mean."""
+    yield words.rule_sentence(result)
+    columns = []
+    if words.shows_n_features(result):
+        columns.append("features: number of best features that the scores are of")
+    if result.ranks_features:
+        columns.append("scored: number of features with a score (above 0) in that fold's winner")
+    if columns:
+        yield "; ".join(columns)
+    if len(words.curve_rows(result)[1]) > 1:
+        yield "inner, test: mean ± SD over the outer folds for each number of features; of references the mean"
+    if footnote := words.interval_footnote(result):
+        yield footnote
 
 
 def _trials_in_words(result: StudyResult) -> list[str]:
@@ -149,6 +189,19 @@ def _trials_in_words(result: StudyResult) -> list[str]:
     if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
         lines.append("not synchronous: with another number of workers these figures can differ")
     return lines
+
+
+def _files(result: StudyResult) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the lines on the files and on MLflow."""
+    if result.is_ranked:
+        yield "ranking", f"{result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)"
+    elif result.ranks_features:
+        folds, ranking = result.directory.folds, result.directory.ranking
+        yield "rankings", f"{folds}/ (of the outer folds), {ranking}/ (manifest.json)"
+    else:
+        yield "result", f"{result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features"
+    yield "study", f"{result.path}"
+    yield from zip(("MLflow", ""), _mlflow_lines(result), strict=False)
 
 
 def _mlflow_lines(result: StudyResult) -> list[str]:

@@ -117,7 +117,11 @@ def refit_winner(
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
         if evaluation.references:
             sets = X_train, y_train, X_test, y_test
-            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state)
+            own = solver.labelled(y_train)
+            # The solver's own score is of the samples with a label; nothing is copied where all have one.
+            if n_features is None and not (own.all() and known.all()):
+                sets = X_train[own], y_train[own], X_test[known], y_test[known]
+            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state, constant=constant)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
             order = descending_order(scores)[: int((scores > 0).sum())]

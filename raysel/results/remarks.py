@@ -143,6 +143,36 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
         yield f"Fewer features than the top {top} have a score, and only those are selected: {', '.join(fewer)}."
 
 
+def largest_number_remarks(
+    chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]
+) -> Iterator[str]:
+    """Remark on winners whose chosen number of features is the largest that was scored.
+
+    Parameters
+    ----------
+    chosen : mapping of str to int
+        Chosen number of features by fold, including the final fold if there is one.
+    listed : sequence of int
+        Numbers of features that were scored, increasing; there is no choice among fewer than two.
+    n_scored : mapping of str to int
+        Number of features with a score in each fold's winner; a larger number changes nothing where all are used.
+
+    Yields
+    ------
+    str
+        One sentence if there are such winners.
+    """
+    if len(listed) < 2:
+        return
+    folds = [fold for fold, n in chosen.items() if n == listed[-1] < n_scored.get(fold, 0)]
+    if folds:
+        yield (
+            f"The inner scores choose the largest number of features that was tried, {listed[-1]}, on "
+            f"{len(folds)} of {len(chosen)} folds ({', '.join(folds)}): larger numbers may score better; add some to "
+            "evaluation.n_features."
+        )
+
+
 def convergence_remarks(trials: Sequence[TrialRecord], refits: Sequence[RefitRecord]) -> Iterator[str]:
     """Remark on winners and inner fits that did not reach ``tol``.
 

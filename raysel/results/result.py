@@ -31,6 +31,7 @@ from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
     fit_remarks,
+    largest_number_remarks,
     model_remarks,
     ranking_remarks,
     search_remarks,
@@ -548,6 +549,11 @@ class StudyResult:
                 else final_remarks()
             ),
             *selection_remarks(self.n_scored, top or self.default_top),
+            *largest_number_remarks(
+                self.n_features if self.stored.study.choose_n != "mean" else {},
+                self.config["evaluation"].get("n_features") or (),
+                self.n_scored,
+            ),
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
             *(self.stability_selection.remarks() if self.stability_selection else ()),

@@ -164,8 +164,54 @@ def stability_in_words(result: StudyResult, top: int | None = None, by: str = FI
         E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81 (...); rank-biased overlap of their rankings 0.75
         (...)"``, with intervals, values at chance and the choice of N unless it was given.
     """
+    notes = stability_notes(result, top, by)
+    told = f" ({'; '.join(notes)})" if notes else ""
+    value, overlap = stability_value(result, top, by)
+    return f"{value}{told}; {overlap}"
+
+
+def stability_value(result: StudyResult, top: int | None = None, by: str = FINAL) -> tuple[str, str]:
+    """Return stability and rank-biased overlap of the outer folds, with what they are of and over.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+    top : int, optional
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        Whose number of features is the default, as in `source_ranking`.
+
+    Returns
+    -------
+    stability, overlap : str
+        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"`` and ``"rank-biased overlap of their rankings
+        0.75 (lowest 0.70, random rankings 0.20)"``.
+    """
     chosen, folds = choose_top(result, top, by), result.fold_ranks
     over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
+    overlap = f"rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
+    return f"of the top {chosen.n} over {over}: {result.stability(chosen.n)}", overlap
+
+
+def stability_notes(result: StudyResult, top: int | None = None, by: str = FINAL) -> list[str]:
+    """Return what has to be known about the stability of `stability_value`.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study whose method ranks features.
+    top : int, optional
+        Number of features that count as selected; that of `choose_top` by default.
+    by : str, default="final"
+        Whose number of features is the default, as in `source_ranking`.
+
+    Returns
+    -------
+    list of str
+        Choice of N unless it was given, 95 % interval and values of random rankings where they are defined.
+    """
+    chosen, folds = choose_top(result, top, by), result.fold_ranks
     found, chance = result.stability(chosen.n), folds.chance(chosen.n)
     notes = [] if chosen.chosen_by == GIVEN else [f"N: {chosen.chosen_by}"]
     if np.isfinite(found.lower):
@@ -175,9 +221,7 @@ def stability_in_words(result: StudyResult, top: int | None = None, by: str = FI
         ends = f"{_signed(chance.lower)} to {_signed(chance.upper)}"
         noise = ", which overlapping folds often exceed even on noise"
         notes.append(f"random rankings {_signed(chance.mean)}, 95 % {ends}{noise}")
-    told = f" ({'; '.join(notes)})" if notes else ""
-    overlap = f"rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
-    return f"of the top {chosen.n} over {over}: {found}{told}; {overlap}"
+    return notes
 
 
 def _signed(value: float) -> str:

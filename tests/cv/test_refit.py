@@ -9,7 +9,9 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from small_studies import run_serially
 
+from raysel.config import config_from_dict
 from raysel.cv.model.selector import RankedSelector
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
@@ -17,6 +19,7 @@ from raysel.cv.refit import refit_winner
 from raysel.cv.scoring import Evaluation
 from raysel.data.scaling import make_scaler
 from raysel.solvers.smr.smr import SMR
+from raysel.study.definition import Study
 
 KNN = Evaluation("knn", (5, 20), 3)
 
@@ -136,3 +139,23 @@ def test_the_data_are_only_read(digits, plan):
     X.flags.writeable = y.flags.writeable = False
     record, _ = refitted(X, y, plan.folds[0])
     assert record.feature_scores == refitted(*digits, plan.folds[0])[0].feature_scores
+
+
+def test_references_are_of_the_samples_with_a_label_as_the_score_of_the_model_is(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 4)) + 3 * np.eye(3, 4)[y]
+    y[rng.random(90) < 0.4] = -1
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    config = {
+        "name": "few",
+        "dataset": {"path": str(tmp_path / "data.npz"), "scaling": "none"},
+        "solver": {"name": "semisupervised_mtda", "params": {"unlabelled": -1}},
+        "cv": {"outer": 2, "inner": 2, "final": False},
+    }
+    study = Study.prepare(config_from_dict(config))
+    _, refits, _ = run_serially(study, tmp_path / "run")
+    for fold, refit in zip(study.plan.folds, refits, strict=True):
+        train, test = (part[y[part] >= 0] for part in (fold.train, fold.test))
+        nearest = KNeighborsClassifier(1).fit(X[train], y[train])
+        assert refit.record.references["all features"] == pytest.approx([nearest.score(X[test], y[test])])

@@ -21,7 +21,7 @@ from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
 from raysel.metrics.stability import nogueira_stability
 from raysel.results.export import export_result, manifest, markdown
 from raysel.results.result import StudyResult
-from raysel.results.trust import choose_top, stability_in_words
+from raysel.results.trust import choose_top, stability_in_words, stability_notes, stability_value
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,11 @@ def test_summary_manifest_and_markdown_agree(finished):
     screen = io.StringIO()
     print_summary(finished, Console(file=screen, width=500))
     words, sentence = stability_in_words(finished), finished.consensus_sentence()
+    assert words in markdown(finished)
+    told = (*stability_value(finished), *stability_notes(finished))
+    assert len(told) > 3
+    assert all(part in words and part in screen.getvalue() for part in told)
     for text in (screen.getvalue(), markdown(finished)):
-        assert words in text
         assert sentence in text
     found, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
     assert words.startswith(

@@ -13,6 +13,7 @@ import raysel
 from raysel.cv.plan import FINAL
 from raysel.results import words
 from raysel.results.export import figures, manifest, markdown
+from raysel.results.remarks import largest_number_remarks
 from raysel.results.result import StudyResult
 from raysel.statistics.paired import paired_comparison
 
@@ -75,6 +76,34 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     assert words.interval_footnote(equal) == ""
     native = changed(finished, {"classifier": "native"}, position=[None] * 3, n_features=[None] * 3)
     assert words.headline(native).endswith("by the model's own predictions")
+
+
+def test_one_number_of_features_is_told_as_it_is_whatever_the_rule(at_eight):
+    one = changed(
+        at_eight,
+        {"choose_n": "mean", "n_features": [8]},
+        position=[None] * 3,
+        test_scores=[scores[1:] for scores in SCORES],
+        inner_curve=[[0.9]] * 3,
+        references=[{}] * 3,
+    )
+    assert words.headline(one).endswith(") with the 8 best of 64 features")
+    assert words.score_rows(one)[0].n_features == "8"
+
+
+def test_a_choice_of_the_largest_number_that_was_tried_is_remarked(at_eight):
+    (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
+    chosen = [fold for fold, n in at_eight.n_features.items() if n == 8]
+    assert f", 8, on {len(chosen)} of 4 folds ({', '.join(chosen)}): larger numbers may score better" in remark
+    assert remark in markdown(at_eight)
+    for other in (
+        changed(at_eight, {"n_features": [4, 8, 16]}),
+        changed(at_eight, {"choose_n": "mean"}, position=[None] * 3),
+        changed(at_eight, {"n_features": [8]}),
+    ):
+        assert not any("largest number" in text for text in other.remarks())
+    few = list(largest_number_remarks({"outer0": 8}, [4, 8], {"outer0": 8}))
+    assert few == [], "all features with a score are used already"
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
@@ -145,6 +174,7 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
         n_features=[None] * 3,
         position=[None] * 3,
         inner_curve=[[]] * 3,
+        training_scores=[[]] * 3,
         references=[{}] * 3,
         training_scores=[[]] * 3,
         n_train=[0] * 3,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_selection import f_classif
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.metrics.class_scores import class_scores
 from raysel.metrics.classification import classification_metric, needs_scores
@@ -46,6 +46,7 @@ def reference_scores(
     *,
     evaluation: Evaluation,
     random_state: int,
+    constant: BoolArray | None = None,
 ) -> dict[str, list[float]]:
     """Score the references of a refit on its scaled training and test samples; they choose nothing.
 
@@ -72,6 +73,9 @@ def reference_scores(
         Classifier, numbers of features and metric.
     random_state : int
         Seed of the classifier ``linear_svm`` and of ``chance``.
+    constant : ndarray of bool, shape (d,), optional
+        Mask of the features that are constant in the unscaled training samples, which ``variance`` and ``f_test``
+        never select, as the method does not; by default none are.
 
     Returns
     -------
@@ -84,8 +88,8 @@ def reference_scores(
         sets: _Sets = X_train, y_train, X_test, y_test
         found = {
             ALL_FEATURES: _scored(lambda: _all_features(sets, evaluation, random_state)),
-            VARIANCE: _scored(lambda: _ranked(_variances(sets[0]), sets, evaluation, random_state)),
-            F_TEST: _scored(lambda: _ranked(_f_values(*sets[:2]), sets, evaluation, random_state)),
+            VARIANCE: _scored(lambda: _ranked(_variances(sets[0]), sets, evaluation, random_state, constant)),
+            F_TEST: _scored(lambda: _ranked(_f_values(*sets[:2]), sets, evaluation, random_state, constant)),
             CHANCE: _scored(lambda: [_chance(sets, evaluation.metric, random_state)]),
         }
     else:
@@ -114,12 +118,14 @@ def _all_features(sets: _Sets, evaluation: Evaluation, random_state: int) -> lis
     return _ranked(np.ones(d), sets, replace(evaluation, n_features=(d,)), random_state)
 
 
-def _ranked(scores: FloatArray, sets: _Sets, evaluation: Evaluation, random_state: int) -> list[float]:
+def _ranked(
+    scores: FloatArray, sets: _Sets, evaluation: Evaluation, random_state: int, constant: BoolArray | None = None
+) -> list[float]:
     """Scores of a ranking, for each number of features."""
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    return evaluation.scorer(*sets, random_state)(selector).tolist()
+    return evaluation.scorer(*sets, random_state, constant)(selector).tolist()
 
 
 def _variances(X: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Text of a study's answer: all that shows a figure takes its sentences and rows from here."""
 
-from raysel.results.trust import stability_in_words
+from raysel.results.trust import stability_in_words, stability_notes, stability_value
 from raysel.results.words.answer import (
     classifier_in_words,
     headline,
@@ -19,6 +19,7 @@ from raysel.results.words.references import (
     reference_in_words,
     reference_sentences,
     references_line,
+    short_reference,
     verdict_sentences,
 )
 from raysel.results.words.rows import ScoreRow, curve_rows, optimism_rows, optimism_sentence, score_rows
@@ -46,8 +47,11 @@ __all__ = [
     "rule_sentence",
     "score_in_words",
     "score_rows",
+    "short_reference",
     "shows_n_features",
     "stability_in_words",
+    "stability_notes",
+    "stability_value",
     "tasks_in_words",
     "values_in_words",
     "verdict_sentences",

@@ -64,10 +64,10 @@ def bracketed_difference(paired: PairedComparison) -> str:
     Returns
     -------
     str
-        E.g. ``"-0.019 [-0.034, -0.004]"``.
+        E.g. ``"-0.019 [-0.034, -0.004]"``, or ``"-0.025 (equal in all runs)"`` where there is no interval.
     """
-    test = paired.corrected
-    return f"{paired.mean:+.3f} " + (f"[{test.lower:+.3f}, {test.upper:+.3f}]" if test else f"({paired.reason})")
+    test, reason = paired.corrected, paired.reason.removeprefix("the difference is ")
+    return f"{paired.mean:+.3f} " + (f"[{test.lower:+.3f}, {test.upper:+.3f}]" if test else f"({reason})")
 
 
 def values_in_words(values: Sequence[float | None]) -> str:

@@ -39,6 +39,24 @@ def reference_in_words(result: StudyResult, name: str) -> str:
     return known.get(name, name)
 
 
+def short_reference(result: StudyResult, name: str) -> str:
+    """Return the name of a reference for the head of a narrow column.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+    name : str
+        Name of the reference.
+
+    Returns
+    -------
+    str
+        E.g. ``"all 64"``.
+    """
+    return {"all features": f"all {len(result.feature_names)}", "f_test": "F-test"}.get(name, name)
+
+
 def reference_sentences(result: StudyResult) -> list[str]:
     """Return each reference's score and the method's difference to it, one sentence a reference.
 

@@ -120,7 +120,7 @@ def _numbers(result: StudyResult) -> str:
     """Number of features of the score, short: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
     if result.config["evaluation"]["classifier"] == "native":
         return ""
-    if result.stored.study.choose_n == "mean":
+    if result.stored.study.choose_n == "mean" and len(result.config["evaluation"]["n_features"]) > 1:
         return "mean"
     found = [n for refit in result.outer if (n := refit.n_features) is not None]
     return str(found[0]) if min(found) == max(found) else f"{min(found)}-{max(found)}"

@@ -136,7 +136,8 @@ def _score_in_words(study: StudyRecord, end: EndRecord) -> str:
 
 def _fold_row(record: RefitRecord, page: str) -> str:
     name = f"[{record.fold}]({_here(page)})" if page else record.fold
-    size = f" at {record.n_features} features" if record.n_features is not None else ""
+    # Without a position the score is the mean over several numbers of features.
+    size = f" at {record.n_features} features" if record.position is not None else ""
     score = "no test score" if record.test_score is None else f"test {record.test_score:.3f}"
     return f"- {name}: {score}{size}, inner {record.inner_score:.3f} ({record.name})"
 

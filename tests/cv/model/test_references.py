@@ -10,10 +10,13 @@ from sklearn.feature_selection import f_classif
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from small_studies import run_serially
 
+from raysel.config import config_from_dict
 from raysel.cv.model.references import CHANCE_DRAWS, REFERENCES, reference_scores
 from raysel.cv.scoring import Evaluation
 from raysel.data.task_blocks import TaskBlocks
+from raysel.study.definition import Study
 
 SEED = 12345
 SIZES = (3, 10, 30)
@@ -143,3 +146,22 @@ def test_a_reference_learns_nothing_from_the_test_samples(digits, classifier):
     ]
     for name in set(whole) - {"chance"}:
         assert np.mean([part[name] for part in parts], axis=0) == pytest.approx(whole[name])
+
+
+@pytest.mark.parametrize("value", [0.1, 123.456])
+def test_a_constant_feature_is_never_selected_whatever_rounding_makes_of_its_f_value(tmp_path, value):
+    """f_classif gives a column of equal values an F value that can be large or infinite."""
+    y = np.arange(114) % 3
+    X = np.column_stack([np.full(114, value), y + np.random.default_rng(0).normal(scale=4.0, size=114)])
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    config = {
+        "name": "few",
+        "dataset": {"path": str(tmp_path / "data.npz"), "scaling": "none"},
+        "solver": {"name": "fisher_score"},
+        "evaluation": {"classifier": "knn", "n_features": [1]},
+        "cv": {"outer": 2, "inner": 2, "final": False},
+    }
+    _, refits, _ = run_serially(Study.prepare(config_from_dict(config)), tmp_path / "run")
+    for refit in refits:  # Fisher's score orders the features as F does
+        assert refit.record.references["f_test"] == refit.record.test_scores
+        assert refit.record.references.get("variance", refit.record.test_scores) == refit.record.test_scores
