@@ -206,10 +206,12 @@ class MLflowRuns:
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
         note = final_note(study, record, final, outer, links, page, f"models:/{model_id}" if model_id else "")
         self._client.set_tag(run_id, NOTE, note)
+        name = study.config.get("tracking", {}).get("register")
         if model_id:
             self._client.set_logged_model_tags(model_id, {NOTE: note})
-            name = study.config.get("tracking", {}).get("register")
             self.problem = register_model(self._client, name, model_id, run_id, study, note) if name else ""
+        elif name and not self.problem:
+            self.problem = f"no model is registered as {name}: {self._directory.ranking / 'model.skops'} does not exist"
 
     def _find_runs(self) -> None:
         for run in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
