@@ -123,7 +123,8 @@ def test_the_final_run_has_the_honest_score_the_folds_and_the_data(quiet_run):
         assert json.loads(dataset.profile) == {"num_rows": 80, "num_elements": 80 * 64}
     assert f"Test accuracy {np.mean(scores):.3f}" in final.data.tags["mlflow.note.content"]
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", final.data.tags["mlflow.note.content"]))
-    assert linked == {run.info.run_id for run in runs["refit"]}
+    assert linked == {run.info.run_id for run in (*runs["refit"], final)}  # its own for the report
+    assert f"/runs/{final.info.run_id}/artifacts/report.html" in final.data.tags["mlflow.note.content"]
     for number, i in ((4, 0), (8, 1)):
         (point,) = [m for m in client.get_metric_history(top.info.run_id, "test_accuracy_over_n") if m.step == number]
         assert point.value == pytest.approx(np.mean([r.test_scores[i] for r in outer]))
@@ -153,7 +154,9 @@ def test_mlflow_loads_the_model_that_the_study_has_stored(quiet_run, tmp_path):
     assert np.array_equal(np.asarray(example), X[: len(example)])
     if hasattr(own, "feature_names_in_"):
         assert list(example.columns) == list(own.feature_names_in_)
-    assert model.metrics is None or {m.key for m in model.metrics} <= {"test_accuracy", "test_accuracy_std"}
+    figures = {"test_accuracy", *(f"test_accuracy_{figure}" for figure in ("std", "lower", "upper"))}
+    assert {m.key for m in model.metrics} <= figures  # those of the references are not the model's
+    assert {"test_accuracy", "test_accuracy_std"} <= {m.key for m in model.metrics}
     if hasattr(own, "predict"):
         assert np.array_equal(loaded.predict(X), own.predict(X))
         assert np.array_equal(generic.predict(example), own.predict(X[: len(example)]))

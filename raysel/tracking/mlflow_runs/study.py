@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
@@ -196,10 +197,10 @@ class MLflowRuns:
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
         view = final_view(study, self._directory, record, final, outer)
-        if model_id:
-            self._experiment.log(run_id, view, model_id, self._dataset())
-        else:
-            self._experiment.log(run_id, view)
+        self._experiment.log(run_id, view)
+        if model_id:  # the references are not figures of the model
+            own = {name: value for name, value in view.metrics.items() if name.startswith("test_")}
+            self._experiment.log(run_id, replace(view, metrics=own, curves={}, params={}), model_id, self._dataset())
         self._experiment.log_artifacts(run_id, view.artifacts)
         links = {refit.fold: run_page(self.experiment_id, self._runs[self._winners[refit.fold].key]) for refit in outer}
         report = self._directory.report
