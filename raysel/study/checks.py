@@ -294,7 +294,7 @@ def check_configurations(
     found = _find_out(config, dataset, solvers, train, scaler)
     if config.tracking.register and found.untrusted and config.evaluation.classifier == "native":
         raise ConfigError(
-            f"tracking.register: there will be no model to register as {config.tracking.register}, because a model file "
+            f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
             f"must not name {', '.join(found.untrusted)}; leave tracking.register out, or use evaluation.classifier "
             "knn or linear_svm, whose model needs no part of the method."
         )
