@@ -134,7 +134,7 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
 
 def test_a_model_that_cannot_be_saved_cannot_be_registered(digits, own_module):
     boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
-    with pytest.raises(ConfigError, match=r"tracking\.register: .* register as boosted, .*TreePredictor.*; leave"):
+    with pytest.raises(ConfigError, match=r"tracking\.register: .* register as boosted: .*TreePredictor.*; leave"):
         make_study(digits, solver=boosted, evaluation=NATIVE, tracking={"register": "boosted"})
     # The model of another classifier lacks the method, which predicts nothing there.
     own = {"name": f"{own_module}.Variance"}
