@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)
     console = Console(stderr=True, soft_wrap=True)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     path = Path(arguments.study)
     try:
         found = permutation_test(
@@ -62,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for sentence in found.sentences():
         out.print(sentence, markup=False)
     out.print(str(path / FOLDER / "result.json"), markup=False)
+    if arguments.quiet:
+        print(path)
     return 0
 
 
@@ -82,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key, e.g. dataset.path=moved.npz"
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="print only the study's directory, once it has ended, and errors"
     )
     return parser
 

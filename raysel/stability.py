@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     with sigterm_as_interrupt():
         try:
             found = stability_selection(
@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(f"error: {error}{hint}", markup=False, style="red")
             return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
     _print(StudyResult.open(arguments.study), found, out)
+    if arguments.quiet:
+        print(arguments.study)
     return 0
 
 
@@ -114,6 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key, e.g. dataset.path=FILE"
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="print only the study's directory, once it has ended, and errors"
     )
     return parser
 

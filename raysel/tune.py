@@ -152,7 +152,7 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
         return None
     place = found.directory.path
     there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
-    if sys.stdin.isatty() and out.is_terminal:
+    if sys.stdin.isatty() and out.is_terminal and not out.quiet:
         return found if Confirm.ask(f"{there} Resume it?", console=out, default=True) else None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}", markup=False)
     return None

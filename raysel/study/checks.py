@@ -291,7 +291,15 @@ def check_configurations(
     _check_scores(config, solvers)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
-    return _find_out(config, dataset, solvers, train, scaler)
+    found = _find_out(config, dataset, solvers, train, scaler)
+    if config.tracking.register and found.untrusted and config.evaluation.classifier == "native":
+        other = ", or use evaluation.classifier knn or linear_svm, whose model needs no part of the method"
+        raise ConfigError(
+            f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
+            f"must not name {', '.join(found.untrusted)}; leave tracking.register out"
+            f"{other if found.ranks else ''}."
+        )
+    return found
 
 
 def _check_path(solvers: Sequence[Estimator]) -> None:

@@ -227,6 +227,9 @@ def end_view(
     """
     metric, result = study.metric, record.result
     metrics = _honest_figures(study, record, outer)
+    training = _mean([refit.training_score for refit in outer])
+    if training is not None and record.status == "finished":
+        metrics[f"training_{metric}"] = training
     names = {
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
@@ -298,7 +301,7 @@ def pictures(directory: StudyDirectory) -> list[Path]:
 
 
 def _honest_figures(study: StudyRecord, record: EndRecord, outer: Sequence[RefitRecord]) -> dict[str, float | None]:
-    """Means over the outer folds on their test samples, of the study's method and of the references."""
+    """Figures on the outer folds' test samples, of the study's method and of the references."""
     metric, result = study.metric, record.result
     names = {"test_mean": f"test_{metric}", "test_std": f"test_{metric}_std"}
     found: dict[str, float | None] = {key: result[name] for name, key in names.items() if name in result}
@@ -309,9 +312,6 @@ def _honest_figures(study: StudyRecord, record: EndRecord, outer: Sequence[Refit
     references = dict.fromkeys(name for refit in outer for name in refit.references)
     for name in references:
         found[_reference_key(name)] = _mean([refit.reference(name) for refit in outer])
-    training = _mean([refit.training_score for refit in outer])
-    if training is not None:
-        found[f"training_{metric}"] = training
     for name, own in result.get("references", {}).items():
         found[f"{_reference_key(name)}_difference"] = own["method_minus_it"]["mean"]
     ends = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}

@@ -120,6 +120,16 @@ def test_an_interrupted_study_offers_to_go_on(finished_study, tmp_path, monkeypa
     assert journal(study)[-1]["kind"] != "end"
 
 
+def test_a_quiet_command_on_a_terminal_asks_nothing(finished_study, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(finished_study.study.parent)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any output for a terminal
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    study = cut(finished_study.study, tmp_path / "study", 0.6)
+    assert main(["few.yaml", "--output", str(study), "--quiet"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "already holds a study" in said.err) == ("", True)
+
+
 def test_a_lost_mlflow_is_told_all_again(finished_study, tmp_path):
     directory = StudyDirectory(tmp_path / "study")
     shutil.copytree(finished_study.study, directory.path)

@@ -172,6 +172,8 @@ def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
     out = capsys.readouterr().out
     for sentence in tested[1].sentences():
         assert sentence in out
+    assert permute.main([str(path), "--permutations", str(N), "--executor", "serial", "--quiet"]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
     assert permute.main([str(path), "--permutations", "0"]) == 2
     assert "permutations=0 must be a whole number" in capsys.readouterr().err
     assert permute.main([str(path / "folds")]) == 2

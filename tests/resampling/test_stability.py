@@ -233,6 +233,8 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
         StudyResult.open(path).feature_names, found.probability, found.selected, strict=True
     ):
         assert (f"  {name:<2}  {probability:.2f}  rank" in out) == chosen
+    assert main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial", "--quiet"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'study'}\n"
     assert main([str(tmp_path / "nothing")]) == 2
     assert "error: " in capsys.readouterr().err
 

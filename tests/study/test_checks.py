@@ -132,6 +132,15 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
         assert make_study(digits, solver={"name": name}, evaluation=KNN).findings.untrusted == ()
 
 
+def test_a_model_that_cannot_be_saved_cannot_be_registered(digits, own_module):
+    boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
+    with pytest.raises(ConfigError, match=r"tracking\.register: .* register as boosted: .*TreePredictor.*; leave"):
+        make_study(digits, solver=boosted, evaluation=NATIVE, tracking={"register": "boosted"})
+    # The model of another classifier lacks the method, which predicts nothing there.
+    own = {"name": f"{own_module}.Variance"}
+    assert make_study(digits, solver=own, evaluation=KNN, tracking={"register": "own"}).findings.untrusted
+
+
 @pytest.mark.parametrize("name", [name for name in OWN if not solver_capabilities(name).multilabel])
 def test_a_method_for_one_label_says_which_take_several(name, tmp_path):
     X = np.random.default_rng(0).random((40, 6))

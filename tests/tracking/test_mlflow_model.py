@@ -98,6 +98,7 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", note))
     assert linked == {runs["study"][0].info.run_id, runs["final"][0].info.run_id}
     assert f"viewStateShareKey={tracking_status(directory)['view']}" in note
+    assert "knn on its best features, of which the inner folds choose how many: 4, 8." in note
     # What a person writes instead stays.
     client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "mine")
     with contextlib.chdir(directory.path.parent):
@@ -122,7 +123,8 @@ def test_the_final_run_has_the_honest_score_the_folds_and_the_data(quiet_run):
         assert json.loads(dataset.profile) == {"num_rows": 80, "num_elements": 80 * 64}
     assert f"Test accuracy {np.mean(scores):.3f}" in final.data.tags["mlflow.note.content"]
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", final.data.tags["mlflow.note.content"]))
-    assert linked == {run.info.run_id for run in runs["refit"]}
+    assert linked == {run.info.run_id for run in (*runs["refit"], final)}  # its own for the report
+    assert f"/runs/{final.info.run_id}/artifacts/report.html" in final.data.tags["mlflow.note.content"]
     for number, i in ((4, 0), (8, 1)):
         (point,) = [m for m in client.get_metric_history(top.info.run_id, "test_accuracy_over_n") if m.step == number]
         assert point.value == pytest.approx(np.mean([r.test_scores[i] for r in outer]))
@@ -152,7 +154,9 @@ def test_mlflow_loads_the_model_that_the_study_has_stored(quiet_run, tmp_path):
     assert np.array_equal(np.asarray(example), X[: len(example)])
     if hasattr(own, "feature_names_in_"):
         assert list(example.columns) == list(own.feature_names_in_)
-    assert model.metrics is None or {m.key for m in model.metrics} <= {"test_accuracy", "test_accuracy_std"}
+    figures = {"test_accuracy", *(f"test_accuracy_{figure}" for figure in ("std", "lower", "upper"))}
+    assert {m.key for m in model.metrics} <= figures  # those of the references are not the model's
+    assert {"test_accuracy", "test_accuracy_std"} <= {m.key for m in model.metrics}
     if hasattr(own, "predict"):
         assert np.array_equal(loaded.predict(X), own.predict(X))
         assert np.array_equal(generic.predict(example), own.predict(X[: len(example)]))
@@ -225,6 +229,8 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
                 record = replace(  # noqa: PLW2901
                     record, references=references, training_scores=[1.0, 0.5], position=1, n_features=8
                 )
+            elif isinstance(record, RefitRecord):
+                record = replace(record, training_scores=[0.625, 0.875], position=1)  # noqa: PLW2901
             elif isinstance(record, EndRecord):
                 record = replace(record, result={"test_mean": 0.5, "test_std": 0.1})  # noqa: PLW2901
             journal.append(replace(record, id="e" * 32, experiment="changed") if hasattr(record, "uri") else record)
@@ -237,7 +243,10 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
         if run.data.tags["raysel.kind"] in ("study", "final"):
             assert run.data.metrics["reference_f_test"] == pytest.approx(0.375)
             assert run.data.metrics["reference_all_features"] == pytest.approx(0.9)
-            assert run.data.metrics["training_accuracy"] == pytest.approx(0.5)
+            # Of the model itself in its own run, of the outer folds' winners in that of the study.
+            expected = {"study": 0.5, "final": 0.875}[run.data.tags["raysel.kind"]]
+            points = client.get_metric_history(run.info.run_id, "training_accuracy")
+            assert {point.value for point in points} == {expected}
     top = next(run for run in runs if run.data.tags["raysel.kind"] == "study")
     curve = client.get_metric_history(top.info.run_id, "reference_f_test_over_n")
     assert {point.step: point.value for point in curve} == {4: 0.625, 8: 0.375}

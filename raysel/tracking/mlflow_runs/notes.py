@@ -69,12 +69,21 @@ def _question(study: StudyRecord) -> str:
     classifier = scored.get("classifier", "native")
     size = f"{study.n_samples} samples x {len(study.feature_names)} features"
     by = "its own prediction" if classifier == "native" else f"{classifier} on its best features"
-    numbers = ", ".join(map(str, scored.get("n_features", ())))
-    at = f", with {numbers} features" if numbers and classifier != "native" else ""
+    at = "" if classifier == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
     return (
         f"Which features of `{dataset_name(study)}` ({size}) tell its classes apart, and how well do they on samples "
         f"that no choice has seen? Method `{solver}`; score: {study.metric} of {by}{at}."
     )
+
+
+def _which_number(study: StudyRecord, numbers: Sequence[int]) -> str:
+    """Numbers of features that a score is of, after the rule that chooses one of them."""
+    listed = ", ".join(map(str, numbers))
+    if len(numbers) < 2:
+        return f"with {listed}"
+    if study.choose_n == "mean":
+        return f"the mean over those with {listed}"
+    return f"of which the inner folds choose how many: {listed}"
 
 
 def final_note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
@@ -196,20 +197,22 @@ class MLflowRuns:
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
         view = final_view(study, self._directory, record, final, outer)
-        if model_id:
-            self._experiment.log(run_id, view, model_id, self._dataset())
-        else:
-            self._experiment.log(run_id, view)
+        self._experiment.log(run_id, view)
+        if model_id:  # the references are not figures of the model
+            own = {name: value for name, value in view.metrics.items() if name.startswith("test_")}
+            self._experiment.log(run_id, replace(view, metrics=own, curves={}, params={}), model_id, self._dataset())
         self._experiment.log_artifacts(run_id, view.artifacts)
         links = {refit.fold: run_page(self.experiment_id, self._runs[self._winners[refit.fold].key]) for refit in outer}
         report = self._directory.report
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
         note = final_note(study, record, final, outer, links, page, f"models:/{model_id}" if model_id else "")
         self._client.set_tag(run_id, NOTE, note)
+        name = study.config.get("tracking", {}).get("register")
         if model_id:
             self._client.set_logged_model_tags(model_id, {NOTE: note})
-            name = study.config.get("tracking", {}).get("register")
             self.problem = register_model(self._client, name, model_id, run_id, study, note) if name else ""
+        elif name and not self.problem:
+            self.problem = f"no model is registered as {name}: {self._directory.ranking / 'model.skops'} does not exist"
 
     def _find_runs(self) -> None:
         for run in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
