@@ -71,8 +71,8 @@ class FeatureSelector(ScoredSelector):
         directory : str or Path
             Directory of the finished study.
         n_features : int, optional
-            Number of best features; by default that of the final model, which its inner scores chose. Fewer are
-            selected if fewer have a score.
+            Number of best features; by default that of the final model, which its inner scores chose
+            (`StudyResult.default_top` where none was chosen). Fewer are selected if fewer have a score.
 
         Returns
         -------
