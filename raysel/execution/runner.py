@@ -267,7 +267,9 @@ class _Course:
                 log.message(f"{left_out}: {error}")
             else:
                 return
-        if not self._is_native:
+        if self._is_native:
+            path.unlink(missing_ok=True)  # it would be that of an earlier winner
+        else:
             save_model(model.without_method(), path)
 
     def _write_report(self, result: StudyResult, log: StudyLog) -> None:
@@ -328,7 +330,13 @@ def _model_example(study: Study) -> FloatArray:
 
 
 def _needed_bytes(study: Study) -> int:
-    return 2**20 + 64 * study.n_configurations * study.n_inner * 10
+    """Estimate the size of the journal and of the models, which may hold their training samples."""
+    evaluation, X = study.evaluation, study.dataset.X
+    share = evaluation.n_features[-1] / X.shape[1] if evaluation.classifier == "knn" else 0.0
+    held = X.nbytes * (1.0 if evaluation.classifier == "native" else min(share, 1.0))
+    # For each feature its name, scores, scaling and the method's coefficients of each class.
+    of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
+    return 2**20 + 64 * study.n_configurations * study.n_inner * 10 + len(study.plan.folds) * of_a_model
 
 
 def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:

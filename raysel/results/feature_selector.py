@@ -9,12 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from raysel.cv.model.selector import ScoredSelector, has_names
+from raysel.cv.model.scored_selector import ScoredSelector, has_names
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError
 from raysel.results.result import StudyResult
+from raysel.validation import validate_params
 
 
 class FeatureSelector(ScoredSelector):
@@ -71,8 +73,8 @@ class FeatureSelector(ScoredSelector):
         directory : str or Path
             Directory of the finished study.
         n_features : int, optional
-            Number of best features; by default that of the final model, which its inner scores chose. Fewer are
-            selected if fewer have a score.
+            Number of best features; by default that of the final model, which its inner scores chose
+            (`StudyResult.default_top` where none was chosen). Fewer are selected if fewer have a score.
 
         Returns
         -------
@@ -104,7 +106,11 @@ class FeatureSelector(ScoredSelector):
 
     def _keep(self) -> None:
         self.scores_ = column_or_1d(np.asarray(self.scores, dtype=np.float64))
+        if np.isnan(self.scores_).any():
+            raise ConfigError(f"scores has NaN at position {np.flatnonzero(np.isnan(self.scores_))[0]}: give numbers.")
         self.n_features_in_ = len(self.scores_)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         if self.feature_names is not None:
             if len(self.feature_names) != self.n_features_in_:
                 raise ConfigError(
@@ -131,8 +137,12 @@ class FeatureSelector(ScoredSelector):
         Raises
         ------
         ValueError
-            If X has another number of columns, or is a table with other columns or in another order.
+            If X has another number of columns, or is a table with other columns or in another order, or
+            ``n_features_to_select`` is invalid.
+        ConfigError
+            If ``scores`` has NaN, or ``feature_names`` another length.
         """
+        validate_params(self)
         self._keep()
         if has_names(X) and self.feature_names is None:
             validate_data(self, X, skip_check_array=True)
@@ -140,3 +150,8 @@ class FeatureSelector(ScoredSelector):
         else:
             self.transform(X)
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

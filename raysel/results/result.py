@@ -17,7 +17,7 @@ from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.data.layouts import Layout, Tasks, layout_from_json
-from raysel.errors import ConfigError, StudyError, UnfinishedStudyError
+from raysel.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import Stability
 from raysel.ranking.agreement import FoldRanks, RankOverlap
@@ -565,7 +565,11 @@ class StudyResult:
     def model(self) -> Any:
         """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops`` without unpickling.
 
-        It is the pipeline that was scored on the outer folds, fitted to all samples: see `FeaturePipeline`.
+        It is the pipeline that was scored on the outer folds, fitted to all samples: see `FeaturePipeline`. In studies
+        of raysel 0.1 and 0.2 it is another: the scaler and the method with all features.
+
+        The file holds training samples where the classifier needs them to predict: the selected features of all samples
+        for ``knn``, all features for kernel and nearest-neighbour methods with ``native``.
 
         Raises
         ------
@@ -576,8 +580,7 @@ class StudyResult:
         DataError
             If the file is missing or damaged, or names a class that is not trusted.
         """
-        _ = self.final
-        return load_model(self.directory.model)
+        return self.fold_model(self.final.fold)
 
     def fold_model(self, fold: str) -> Any:
         """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops`` without unpickling.
@@ -605,7 +608,16 @@ class StudyResult:
         known = [refit.fold for refit in self.refits]
         if fold not in known:
             raise ConfigError(f"fold={fold!r} is no fold of the study {self.name}: give one of {', '.join(known)}.")
-        return load_model(self.directory.fold_model(fold))
+        path = self.directory.fold_model(fold)
+        if not path.exists():
+            untrusted = self.stored.study.untrusted
+            reason = (
+                f"a model file must not name {', '.join(untrusted)}"
+                if untrusted
+                else "an earlier version of raysel ran the study, or the file was removed; resume the study to write it"
+            )
+            raise DataError(f"the study {self.name} has no model of {fold}: {reason}.")
+        return load_model(path)
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.

@@ -45,11 +45,6 @@ _NUMERICAL = ("numpy", "scipy", "scikit-learn")
 #: Libraries whose version is recorded for information.
 _INFORMATIVE = ("ray", "mlflow", "pyarrow")
 
-#: Values of ``numbers`` in earlier versions that give the same numbers as this one. 0.1.0+bde55731, a hash of all
-#: source files, is the last commit of raysel 0.1. Empty this set once a number changes: tests/study/test_schema1.py
-#: resumes a study of that version, compares it with a new one, and fails then.
-SAME_NUMBERS = frozenset({"0.1.0+bde55731"})
-
 
 def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[str, str]:
     """Return the versions of all code that a study runs.
@@ -94,10 +89,12 @@ def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
         if name in now and before.get(name) != now[name]:
             yield f"{name}: {before.get(name)} -> {now[name]}"
     had, has = before.get("numbers"), now.get("numbers")
-    if had != has and had not in SAME_NUMBERS:
+    if had != has:
+        written, runs = before.get("raysel"), now.get("raysel")
+        remedy = "" if written == runs else f"; to finish the study, install raysel {written}"
         yield (
             "numbers: the source code of the solver, or of the validation, search or data modules, has changed "
-            f"({had} by raysel {before.get('raysel')} -> {has} by raysel {now.get('raysel')})"
+            f"({had} by raysel {written} -> {has} by raysel {runs}){remedy}"
         )
 
 

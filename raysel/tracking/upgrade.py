@@ -64,7 +64,7 @@ def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping
     """Convert a line of raysel 0.1, which has no ``schema`` and stores MLflow's params and metrics with the records."""
     if line.get("kind") == "study":
         release = line["versions"]["raysel"].partition("+")[0]
-        # The hash of all source files; `raysel.study.identity` lists the hashes whose numbers are still the same.
+        # The hash of all source files of raysel 0.1.
         versions = {**line["versions"], "raysel": release, "numbers": line["versions"]["raysel"]}
         return {**line, "schema": SCHEMA, "versions": versions, "labels": _labels(line), "config": _config(line)}
     if line.get("kind") == "end":

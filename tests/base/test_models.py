@@ -44,7 +44,7 @@ from raysel.base.estimator import Estimator
 from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.base.trees import check_trees
-from raysel.cv.model.selector import ScoredSelector
+from raysel.cv.model.scored_selector import ScoredSelector
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import UnitScaler, make_scaler
 from raysel.errors import DataError, StudyError

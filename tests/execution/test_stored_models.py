@@ -18,7 +18,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
 from raysel.metrics.classification import classification_metric
@@ -93,6 +93,8 @@ def require_models_are_those_scored(study, result):
     assert sorted(path.name for path in (result.path / "folds").glob("*.skops")) == sorted(
         f"{fold.name}.skops" for fold in study.plan.outer
     )
+    files = [result.directory.model, result.directory.journal, *(result.path / "folds").glob("*.skops")]
+    assert sum(file.stat().st_size for file in files) < runner._needed_bytes(study)
     sizes = study.evaluation.n_features
     summed = 0
     for fold in study.plan.folds:
@@ -175,6 +177,22 @@ def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path
     np.testing.assert_array_equal(
         again.fold_model("final").predict(study.dataset.X), again.model.predict(study.dataset.X)
     )
+
+
+def test_the_model_of_an_earlier_winner_does_not_stay(tmp_path, monkeypatch):
+    raw = {"name": "few", "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+    raw |= small("modalities native", tmp_path)
+    study, result = run(raw, tmp_path / "study")
+
+    def refuse(model, path):
+        raise DataError("the model contains a type that is not trusted")
+
+    monkeypatch.setattr(runner, "save_model", refuse)
+    result.directory.fold_table("outer0").unlink()  # outer0 is fitted again
+    _, again = run(raw, None, StoredStudy.read(result.directory))
+    with pytest.raises(DataError, match="the study few has no model of outer0"):
+        again.fold_model("outer0")
+    assert again.fold_model("outer1").predict(study.dataset.X).shape == study.dataset.y.shape
 
 
 DATA = Path(os.environ.get("RAYSEL_DATA", "absent"))

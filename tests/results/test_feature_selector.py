@@ -13,14 +13,33 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import NoUpload, make_study, write_digits
 
 import raysel
 from raysel.base.models import load_model, save_model
+from raysel.baselines.filters.variance import Variance
+from raysel.cv.model.selector import RankedSelector
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
+
+#: Checks of scikit-learn that give samples of 1 to 10 features.
+OTHER_WIDTHS = (
+    "check_dtype_object",
+    "check_estimators_dtypes",
+    "check_estimators_fit_returns_self",
+    "check_estimators_overwrite_params",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit_check_is_fitted",
+    "check_fit_idempotent",
+    "check_n_features_in",
+    "check_n_features_in_after_fitting",
+    "check_positive_only_tag_during_fit",
+    "check_readonly_memmap_input",
+)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +95,7 @@ def test_scores_without_names_select_by_position():
     assert selector.get_feature_names_out().tolist() == ["x2", "x3"]
     named = clone(selector).fit(pd.DataFrame(np.zeros((1, 4)), columns=list("abcd")))
     assert named.get_feature_names_out().tolist() == ["c", "d"]
+    assert not hasattr(named.fit(np.zeros((1, 4))), "feature_names_in_")
     blocks = TaskBlocks((np.ones((1, 3)), np.full((1, 1), 2.0)), np.array([0, 1]))
     np.testing.assert_array_equal(selector.transform(blocks), [[1, np.nan], [np.nan, 2]])
     with pytest.raises(ValueError, match="has 3 features"):
@@ -101,3 +121,23 @@ def test_what_has_no_ranking_is_said(finished, tmp_path):
         from_study(tmp_path / "killed")
     with pytest.raises(StudyError, match="has no ranking"):
         from_study(tmp_path / "unranked")
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, "3"])
+def test_an_invalid_number_of_features_is_refused(n):
+    for selector in (raysel.FeatureSelector([1.0, 2.0], n), RankedSelector(Variance(), n)):
+        with pytest.raises(ValueError, match=r"n_features_to_select.*must be an int in the range"):
+            selector.fit(np.eye(2), [0, 1])
+
+
+def test_scores_must_be_numbers():
+    with pytest.raises(ConfigError, match="scores has NaN at position 1"):
+        raysel.FeatureSelector([1.0, np.nan], 1).fit(np.eye(2))
+
+
+@parametrize_with_checks(
+    [raysel.FeatureSelector([3.0, 1.0, 2.0], 2)],
+    expected_failed_checks=lambda _: dict.fromkeys(OTHER_WIDTHS, "gives samples of another width than the scores"),
+)
+def test_it_follows_scikit_learn(estimator, check):
+    check(estimator)

@@ -13,7 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.cv.model.selector import RankedSelector, ScoredSelector, column_names, has_names
+from raysel.cv.model.scored_selector import ScoredSelector, column_names, has_names
+from raysel.cv.model.selector import RankedSelector
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError
 

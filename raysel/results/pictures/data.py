@@ -32,12 +32,13 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
         a fold is its mean over the numbers of features.
     """
     outer = result.outer
-    k = len(outer[0].test_scores)
-    # An earlier version recorded the inner score alone, which is the figure where there is one.
-    inner = [refit.inner_curve or ([refit.inner_score] if k == 1 else [np.nan] * k) for refit in outer]
-    names = list(dict.fromkeys(name for refit in outer for name in refit.references))
+    n_features = list(result.config["evaluation"].get("n_features") or ())
+    inner = [refit.inner_curve for refit in outer]
+    if not all(inner):  # a study of raysel 0.1 or 0.2, whose mean over several numbers belongs to none of them
+        inner = [] if len(n_features) > 1 else [[refit.inner_score] for refit in outer]
+    names = [name for name in outer[0].references if all(name in refit.references for refit in outer)] if outer else []
     return {
-        "n_features": list(result.config["evaluation"].get("n_features") or ()),
+        "n_features": n_features,
         "test": np.array([refit.test_scores for refit in outer]),
         "inner": np.array(inner),
         "metric": result.metric,
