@@ -102,7 +102,12 @@ class SerialExecutor(Executor):
                 raise refit_error(fold, winner, f"{type(error).__name__}: {error}") from error
             yield found
 
-    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+    def run_tasks(
+        self,
+        function: Callable[[Study, Any], Any],
+        arguments: Sequence[Any],
+        limit: float | None = None,  # noqa: ARG002 - no task can be ended in this process
+    ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, one after the other."""
         for argument in arguments:
             yield run_task(self._study, function, argument)

@@ -171,6 +171,7 @@ def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
         (permuted_scores, LabelPermutations),
         settings,
         "permutations",
+        len(result.refits) + (len(result.records) * len(finished.study.training_sets) if retune else 0),
     )
 
 
