@@ -123,7 +123,8 @@ class PermutationTest:
             f"permutations {_number(p.lower)} to {_number(p.upper)})"
         )
         if known:
-            text += f"; permuted labels give {np.mean(known):.3f} ± {np.std(known):.3f} (SD), at most {max(known):.3f}"
+            sd = f" ± {np.std(known, ddof=1):.3f} (SD)" if len(known) > 1 else ""
+            text += f"; permuted labels give {np.mean(known):.3f}{sd}, at most {max(known):.3f}"
         return f"{text}."
 
     def _feature_sentences(self) -> list[str]:
