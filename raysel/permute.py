@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130 after
-        Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130
+        after Ctrl-C, 143 after SIGTERM.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)

@@ -106,7 +106,7 @@ class SerialExecutor(Executor):
         self,
         function: Callable[[Study, Any], Any],
         arguments: Sequence[Any],
-        limit: float | None = None,  # noqa: ARG002 - no task can be ended in this process
+        limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, one after the other."""
         for argument in arguments:

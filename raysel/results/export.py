@@ -283,7 +283,8 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         "features_with_score": result.n_scored,
         "scores": scores,
     }
-    described |= trust_figures(result, top, by) | error_control_figures(result)
+    described |= trust_figures(result, top, by)
+    described |= error_control_figures(result)
     if modalities := modality_scores(result):
         described["modality_scores"] = modalities
     if result.fold_redundancy:

@@ -118,8 +118,8 @@ class PermutationTest:
         how = "configurations searched again with the permuted labels" if self.retune else "configuration fixed"
         failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
         text = (
-            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the test {self.metric} "
-            f"{self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % interval of p for all "
+            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the test "
+            f"{self.metric} {self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % interval of p for all "
             f"permutations {_number(p.lower)} to {_number(p.upper)})"
         )
         if known:
