@@ -118,9 +118,9 @@ class PermutationTest:
         how = "configurations searched again with the permuted labels" if self.retune else "configuration fixed"
         failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
         text = (
-            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the test "
-            f"{self.metric} {self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % interval of p for all "
-            f"permutations {_number(p.lower)} to {_number(p.upper)})"
+            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the "
+            f"test {self.metric} {self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % "
+            f"interval of p for all permutations {_number(p.lower)} to {_number(p.upper)})"
         )
         if known:
             sd = f" ± {np.std(known, ddof=1):.3f} (SD)" if len(known) > 1 else ""
