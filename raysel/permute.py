@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.display.progress import ProgressLine
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError
-from raysel.execution.signals import was_terminated
+from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
+from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.resampling.permutation import permutation_test
 from raysel.results.error_control.permutation import FOLDER
 
@@ -28,37 +28,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130 if
-        it was interrupted.
+        Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130
+        after Ctrl-C, 143 after SIGTERM.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     path = Path(arguments.study)
-    try:
-        found = permutation_test(
-            path,
-            permutations=arguments.permutations,
-            retune=arguments.retune,
-            seed=arguments.seed,
-            config=arguments.config,
-            overrides=arguments.set,
-            executor=arguments.executor,
-            address=arguments.address,
-            progress=ProgressLine(out),
-        )
-    except KeyboardInterrupt:
-        console.print(
-            f"stopped. The permutations that had ended are kept; go on with: python -m raysel.permute "
-            f"{shlex.join(words)}",
-            markup=False,
-            highlight=False,
-        )
-        return 143 if was_terminated() else 130
-    except RayselError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
-        return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
+    with sigterm_as_interrupt():
+        try:
+            found = permutation_test(
+                path,
+                permutations=arguments.permutations,
+                retune=arguments.retune,
+                seed=arguments.seed,
+                config=arguments.config,
+                overrides=arguments.set,
+                executor=arguments.executor,
+                address=arguments.address,
+                progress=ProgressLine(out),
+            )
+        except KeyboardInterrupt:
+            console.print(
+                f"stopped. The permutations that had ended are kept; go on with: python -m raysel.permute "
+                f"{shlex.join(words)}",
+                markup=False,
+                highlight=False,
+            )
+            return 143 if was_terminated() else 130
+        except RayselError as error:
+            hint = ""
+            if isinstance(error, UnfinishedStudyError):
+                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
+            console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
+            return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
     for sentence in found.sentences():
         out.print(sentence, markup=False)
     out.print(str(path / FOLDER / "result.json"), markup=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -192,18 +194,19 @@ class RayExecutor(Executor):
             except RayError as error:
                 raise refit_error(fold, winner, error) from error
 
-    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+    def run_tasks(
+        self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
+    ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, in parallel."""
         cpus = self._study.config.search.cpus_per_trial
         compute, study_ref = _task.options(num_cpus=cpus, max_retries=_MAX_RETRIES), self._study_ref
-        limit = self._study.config.search.max_concurrent
-        window = limit or 2 * _n_slots(cpus)  # the next tasks wait at the workers
+        window = self._study.config.search.max_concurrent or 2 * _n_slots(cpus)  # the next tasks wait at the workers
         waiting = list(reversed(arguments))
         running: dict[Any, Any] = {}
         while waiting or running:
             while waiting and len(running) < window:
                 argument = waiting.pop()
-                task = compute.remote(study_ref, function, argument)
+                task = compute.remote(study_ref, function, argument, limit)
                 running[task] = argument
                 self._tasks.append(task)
             for task in ray.wait(list(running))[0]:
@@ -212,7 +215,8 @@ class RayExecutor(Executor):
                 try:
                     ended = ray.get(task)
                 except RayError as error:  # the worker process died
-                    ended = TaskEnd(argument, error=f"{type(error).__name__}: {last_line(error)}")
+                    after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
+                    ended = TaskEnd(argument, error=f"{type(error).__name__}{after}: {last_line(error)}")
                 yield ended
 
 
@@ -241,5 +245,13 @@ def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRec
 
 
 @ray.remote
-def _task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
-    return run_task(study, function, argument)
+def _task(study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None) -> TaskEnd:
+    if limit is None:
+        return run_task(study, function, argument)
+    watchdog = threading.Timer(limit, os._exit, (1,))  # native code that hangs never checks a clock
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        return run_task(study, function, argument)
+    finally:
+        watchdog.cancel()

@@ -64,7 +64,9 @@ class Executor(AbstractContextManager["Executor"], ABC):
         """
 
     @abstractmethod
-    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+    def run_tasks(
+        self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
+    ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, independently of each other.
 
         Parameters
@@ -73,6 +75,9 @@ class Executor(AbstractContextManager["Executor"], ABC):
             Function of the study and an argument; it and its values can be pickled.
         arguments : sequence of object
             Arguments that can be pickled.
+        limit : float, optional
+            Seconds after which a task that runs in a worker process is ended with it, tried twice more and then fails;
+            no limit by default. A task in the study's own process cannot be ended.
 
         Yields
         ------

@@ -102,7 +102,12 @@ class SerialExecutor(Executor):
                 raise refit_error(fold, winner, f"{type(error).__name__}: {error}") from error
             yield found
 
-    def run_tasks(self, function: Callable[[Study, Any], Any], arguments: Sequence[Any]) -> Iterator[TaskEnd]:
+    def run_tasks(
+        self,
+        function: Callable[[Study, Any], Any],
+        arguments: Sequence[Any],
+        limit: float | None = None,
+    ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, one after the other."""
         for argument in arguments:
             yield run_task(self._study, function, argument)

@@ -8,6 +8,9 @@ from raysel.arrays import IntArray, LabelArray
 from raysel.cv.splitters import split
 from raysel.errors import DataError
 
+#: Largest number of divisions of the groups that are drawn for a pair with all classes in both halves.
+_MOST_DRAWS = 1000
+
 
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
     """Check that every class can be in both halves.
@@ -36,11 +39,15 @@ def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
 
 
 def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> tuple[IntArray, IntArray]:
-    """Draw a complementary pair: two disjoint halves of the samples.
+    """Draw a complementary pair: two disjoint halves of the samples, or of the groups.
 
-    Without groups, both have floor(n / 2) samples and as many of each class, up to one. With groups, or several labels
-    for each sample, they are the two folds of `raysel.cv.splitters.split`, whose sizes can differ by more, and no
-    sample is left out.
+    Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one; the class of a group is
+    the most frequent one of its samples. Without groups, samples of several labels are divided by the two folds of
+    `raysel.cv.splitters.split`, which leave no sample out and whose sizes can differ by more. Groups of samples of
+    several labels are divided without regard to these.
+
+    Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the seed, so that all pairs
+    would be the same.
 
     Parameters
     ----------
@@ -59,7 +66,7 @@ def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> 
     Raises
     ------
     DataError
-        If a class is missing from a half.
+        If no half with all classes, or labels, is found.
 
     Examples
     --------
@@ -68,14 +75,30 @@ def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> 
     >>> [np.bincount(y[half]).tolist() for half in draw_halves(y, None, random_state=0)]
     [[3, 2], [2, 3]]
     """
-    if groups is not None or y.ndim == 2:
-        (_, first), (_, second) = split(y, 2, groups=groups, random_state=random_state, where="pairs of halves")
-        return first, second
     generator = np.random.default_rng(random_state)
+    if groups is None and y.ndim == 2:
+        (_, first), (_, second) = split(y, 2, groups=None, random_state=random_state, where="pairs of halves")
+        return first, second
+    if groups is None:
+        return _divided(y, generator)
+    members = np.unique(groups, return_inverse=True)[1]
+    classes = np.zeros(members.max() + 1, dtype=np.int64) if y.ndim == 2 else _main_classes(y, members)
+    for _ in range(_MOST_DRAWS):  # a class of few groups, or a label, can be missing from a half
+        halves = [np.flatnonzero(np.isin(members, half)).astype(np.int64) for half in _divided(classes, generator)]
+        if all(_has_all(y[half], y) for half in halves):
+            return halves[0], halves[1]
+    raise DataError(
+        f"{_MOST_DRAWS} random divisions of the {len(classes)} groups into halves all lack a class or label in one "
+        "half; run a study without the rarest one, or with more groups."
+    )
+
+
+def _divided(classes: LabelArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Two sorted random halves of units, with as many units of each class up to one."""
     sides: tuple[list[IntArray], list[IntArray]] = ([], [])
     odd: list[int] = []
-    for name in np.unique(y):
-        members = generator.permutation(np.flatnonzero(y == name))
+    for name in np.unique(classes):
+        members = generator.permutation(np.flatnonzero(classes == name))
         half = len(members) // 2
         sides[0].append(members[:half])
         sides[1].append(members[half : 2 * half])
@@ -83,3 +106,16 @@ def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> 
     rest = generator.permutation(odd)[: len(odd) // 2 * 2]
     first, second = (np.sort(np.concatenate([*own, rest[i::2]])).astype(np.int64) for i, own in enumerate(sides))
     return first, second
+
+
+def _main_classes(y: LabelArray, members: IntArray) -> IntArray:
+    """Most frequent class of each group, as a number."""
+    names, codes = np.unique(y, return_inverse=True)
+    counts = np.zeros((members.max() + 1, len(names)), dtype=np.int64)
+    np.add.at(counts, (members, codes), 1)
+    return counts.argmax(axis=1).astype(np.int64)
+
+
+def _has_all(part: LabelArray, y: LabelArray) -> bool:
+    """Whether each class, or label, is in a part of the samples."""
+    return bool(part.any(axis=0).all()) if y.ndim == 2 else len(np.unique(part)) == len(np.unique(y))

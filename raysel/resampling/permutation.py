@@ -57,9 +57,10 @@ def permutation_test(
     exchange theirs if every group has one label; the samples of several tasks within each task. Groups of different
     sizes count as exchangeable. Multi-label samples exchange the whole set of their labels.
 
-    Each outer fold's configuration and number of features, chosen with the true labels, are held fixed and refitted,
-    and p is conditional on that choice. With ``retune`` the whole search is repeated for each permutation, without the
-    study's time budget, and p is exact: at most alpha with a probability of at most alpha.
+    Each outer fold's configuration and number of features, chosen with the true labels, are held fixed and refitted, as
+    if they had been given in advance: p is approximate, and can be too small, because with permuted labels others would
+    have been chosen. With ``retune`` the whole search is repeated for each permutation, without the study's time
+    budget, and p is exact: at most alpha with a probability of at most alpha.
 
     The final model's feature scores are compared with those of the model fitted to all samples with permuted labels.
     ``p_value`` counts the permutations in which the same feature reaches its score; ``p_value_fwer`` those in which any
@@ -108,7 +109,7 @@ def permutation_test(
     UnfinishedStudyError
         If the study has not finished.
     StudyError
-        If all permutations fail, or Ray or the disk fails.
+        If the study has no final model, all permutations fail, or Ray or the disk fails.
 
     References
     ----------
@@ -171,6 +172,7 @@ def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
         (permuted_scores, LabelPermutations),
         settings,
         "permutations",
+        len(result.refits) + (len(result.records) * len(finished.study.training_sets) if retune else 0),
     )
 
 

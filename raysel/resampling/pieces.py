@@ -22,6 +22,8 @@ from raysel.tracking.log import Listener
 from raysel.tracking.progress import Progress
 
 _JOURNAL = "journal.jsonl"
+#: Seconds that a piece may take in addition to its limit, e.g. to load modules in a new process.
+_START_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Work:
         go into the same journal.
     unit : str
         Plural of what a piece is, for the progress, e.g. ``"halves"``.
+    n_limits : int, default=1
+        Number of times ``search.trial_timeout`` that a piece may take, if the study has such a limit.
     """
 
     folder: Path
@@ -49,6 +53,7 @@ class Work:
     code: tuple[Callable[..., Any], ...]
     settings: Mapping[str, Any]
     unit: str
+    n_limits: int = 1
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,9 @@ def _compute(
             stack.enter_context(listener)
         course = _Course(n_all, len(missing), work.unit, listeners)
         executor = stack.enter_context(finished.executor())
-        for ended in executor.run_tasks(work.function, missing):
+        timeout = finished.study.config.search.trial_timeout
+        limit = None if timeout is None else 1.5 * timeout * work.n_limits + _START_SECONDS
+        for ended in executor.run_tasks(work.function, missing, limit):
             number = {"kind": "piece", "number": ended.argument}
             end = {"error": ended.error} if ended.error else {"value": ended.value}
             writer.write({**number, **end, "cpu_seconds": ended.cpu_seconds})

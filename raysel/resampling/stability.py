@@ -146,7 +146,7 @@ def _work(finished: FinishedStudy, top: int) -> Work:
         finished.result.path / FOLDER,
         partial(rank_on_half, params, kept),
         (rank_on_half, draw_halves),
-        {"best_features_kept": kept},
+        {f"best features kept of each half (all for a top above {_KEPT})": kept},
         "halves",
     )
 

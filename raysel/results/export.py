@@ -17,6 +17,7 @@ from raysel.errors import StudyError
 from raysel.ranking.export import check_formats, write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import words
+from raysel.results.error_control.summary import error_control_figures
 from raysel.results.pictures.drawing import KINDS, write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
@@ -283,6 +284,7 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         "scores": scores,
     }
     described |= trust_figures(result, top, by)
+    described |= error_control_figures(result)
     if modalities := modality_scores(result):
         described["modality_scores"] = modalities
     if result.fold_redundancy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -240,6 +241,7 @@ def end_view(
     metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
     if "cut" in result:
         metrics["cut_by_time_budget"] = float(result["cut"])
+    error_metrics, error_tags = _error_control(directory) if record.status == "finished" else ({}, {})
     files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
     if FINAL not in study.folds:  # else they go with the model
         files += [directory.ranking / "manifest.json", directory.report]
@@ -249,14 +251,34 @@ def end_view(
         started=record.started,
         ended=record.ended,
         status={"finished": "FINISHED", "failed": "FAILED"}.get(record.status, "KILLED"),
-        metrics=metrics,
+        metrics=metrics | error_metrics,
         by_number=_over_numbers(study, outer) if record.status == "finished" else {},
         tags={
             "mlflow.note.content": record.summary or f"The study was {record.status}.",
             "raysel.status": record.status,
+            **error_tags,
         },
         artifacts=_existing(*files) if record.status == "finished" else (),
     )
+
+
+def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[str, str]]:
+    """Metrics and tags of the stability selection and the permutation test that the exported manifest holds."""
+    try:
+        manifest = json.loads((directory.ranking / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}, {}
+    metrics, tags = {}, {}
+    if halves := manifest.get("stability_selection"):
+        bounds = halves["expected_false_selections_at_most"]
+        metrics["stability_selection_features"] = float(len(halves["selected"]))
+        metrics["stability_selection_bound"] = bounds["simple"] if bounds["unimodal"] is None else bounds["unimodal"]
+        tags["raysel.stability_selection"] = " ".join(halves["sentences"])
+    if test := manifest.get("permutation_test"):
+        metrics["permutation_p_value"] = test["p_value"]
+        metrics["permutation_smallest_p_value"] = test["smallest_possible_p_value"]
+        tags["raysel.permutation_test"] = " ".join(test["sentences"])
+    return metrics, tags
 
 
 def final_view(

@@ -38,7 +38,7 @@ def test_groups_stay_whole_and_labels_are_stratified():
     groups, y = np.repeat(np.arange(20), 4), np.repeat(np.arange(20) % 2, 4)
     first, second = draw_halves(y, groups, 3)
     assert not set(groups[first]) & set(groups[second])
-    assert len(first) + len(second) == 80
+    assert len(first) == len(second) == 40
     indicator = (rng.random((60, 3)) < [0.2, 0.5, 0.8]).astype(int)
     first, second = draw_halves(indicator, None, 3)
     np.testing.assert_allclose(indicator[first].sum(axis=0), indicator[second].sum(axis=0), atol=2)
@@ -52,3 +52,29 @@ def test_a_class_that_one_half_would_lack_is_refused():
     with pytest.raises(DataError, match="label number 1 is that of one sample only"):
         check_halves(np.array([[1, 0], [1, 1], [0, 0]]), None)
     check_halves(np.array([0, 1, 0, 1]), None)
+
+
+@pytest.mark.parametrize("labels", ["one a group", "mixed", "indicator"])
+def test_groups_of_different_sizes_are_divided_anew_for_each_pair(labels):
+    sizes = np.random.default_rng(0).permutation(np.arange(3, 17))
+    groups = np.repeat(np.arange(14), sizes)
+    y = groups % 2
+    if labels != "one a group":
+        y = np.random.default_rng(1).integers(0, 2, len(groups) if labels == "mixed" else (len(groups), 3))
+    together = np.zeros((14, 14))
+    for seed in range(300):
+        first, second = (np.unique(groups[half]) for half in draw_halves(y, groups, seed))
+        assert len(first) == len(second) == 7
+        assert not set(first) & set(second)
+        for half in (first, second):
+            together[np.ix_(half, half)] += 1
+    # Two groups are together in 6 of 13 draws; in 3 of 6 if 3 or 4 of each class are in a half, and in 21 of 49 if not.
+    shares = together[~np.eye(14, dtype=bool)] / 300
+    assert shares.min() > 0.25
+    assert shares.max() < 0.75
+
+
+def test_groups_without_a_division_into_halves_with_all_labels_are_refused():
+    y = np.eye(3, dtype=int)[[0, 1, 0, 2, 1, 2]]  # each pair of labels shares a group
+    with pytest.raises(DataError, match="all lack a class or label in one half"):
+        draw_halves(y, np.array([0, 0, 1, 1, 2, 2]), 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.resampling import permuted_study
 from raysel.statistics.permutation import feature_p_values, permutation_p_value
 from raysel.tracking.journal import read_journal
+from raysel.tracking.mlflow_view import end_view
+from raysel.tracking.uploader import last_end
 
 N = 6
 
@@ -71,6 +74,13 @@ def test_files_and_ranking_hold_what_was_found(tested):
     for table in tables:
         assert table.feature.tolist() == list(result.feature_names)
         assert np.allclose(table.p_value_fwer, found.features["p_value_fwer"])
+    described = json.loads((path / "ranking/manifest.json").read_text())["permutation_test"]
+    assert described["p_value"] == found.p_value
+    assert described["smallest_possible_p_value"] == 1 / (N + 1)
+    assert described["sentences"] == found.sentences()
+    status = end_view(result.stored.study, result.directory, last_end(result.directory.journal))
+    assert status.metrics["permutation_p_value"] == found.p_value
+    assert status.tags["raysel.permutation_test"] == " ".join(found.sentences())
     ranking = pd.read_csv(path / "ranking/ranking.csv")
     assert ranking.p_value_fwer.tolist() == found.features["p_value_fwer"][ranking["index"]].tolist()
     assert ranking.p_value.tolist() == found.features["p_value"][ranking["index"]].tolist()
@@ -178,6 +188,33 @@ def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
     assert "permutations=0 must be a whole number" in capsys.readouterr().err
     assert permute.main([str(path / "folds")]) == 2
     assert "holds no readable journal" in capsys.readouterr().err
+
+
+def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(path, capsys, monkeypatch):
+    monkeypatch.setattr(permute, "ProgressLine", lambda _: Terminates())
+    assert permute.main([str(path), "--permutations", str(N + 2), "--executor", "serial"]) == 143
+    assert f"go on with: python -m raysel.permute {path} --permutations {N + 2}" in capsys.readouterr().err
+    lines = (path / "journal.jsonl").read_text().splitlines(keepends=True)
+    (path / "journal.jsonl").write_text("".join(line for line in lines if '"kind":"end"' not in line))
+    assert permute.main([str(path)]) == 2
+    assert f"python -m raysel.tune --resume {path}" in capsys.readouterr().err
+
+
+class Terminates:
+    """Listener that sends SIGTERM to its process once a permutation has ended."""
+
+    def show(self, progress):
+        if progress.phase.startswith(f"{N + 2}/"):
+            signal.raise_signal(signal.SIGTERM)
+
+    def message(self, text):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
 
 
 @pytest.mark.slow

@@ -11,11 +11,13 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import make_study, raw_config, write_digits
 
 from raysel.config import config_from_dict
+from raysel.cv.seeds import derived_seed
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix
 from raysel.execution.serial import SerialExecutor
 from raysel.resampling.permuted_study import Chosen, packed, permuted_scores, permuted_study, unpacked
+from raysel.statistics.label_permutations import LabelPermutations
 from raysel.statistics.permutation import permutation_p_value
 from raysel.study.definition import Study
 from raysel.testing.studies import run_by
@@ -113,6 +115,22 @@ def test_the_true_labels_give_the_figures_of_the_study(kind, tmp_path):
         expected = np.array(refits[-1].feature_scores, dtype=np.float32)
         assert np.array_equal(unpacked(found["feature_scores"]), expected)
     assert "feature_scores" not in permuted_scores(study, 0, seed=0, chosen=None, ranks=False)
+
+
+def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
+    """Why a test that searches again is exact: each permutation is a study of the samples in another order."""
+    X, y = np.random.default_rng(0).normal(size=(30, 9)), np.repeat([0, 1], [9, 21])
+
+    def study_of(name, samples):
+        save_dataset(Dataset(samples, y, Matrix(3, 3)), tmp_path / name)
+        return Study.prepare(config_from_dict(raw_config(tmp_path / name, evaluation__n_features=[2, 4])))
+
+    study = study_of("first.parquet", X)
+    source = LabelPermutations(y).draw(np.random.default_rng(derived_seed(7, "permutation", 1)))
+    other = study_of("second.parquet", X[np.argsort(source)])
+    found = permuted_scores(study, 1, seed=7, chosen=None, ranks=True)
+    assert found == permuted_scores(other, 0, seed=7, chosen=None, ranks=True)
+    assert found != permuted_scores(study, 0, seed=7, chosen=None, ranks=True)
 
 
 def test_a_fixed_pipeline_has_the_scores_of_scikit_learn(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 
 import numpy as np
@@ -135,3 +136,18 @@ def test_other_data_are_refused(copied, digits_study, tmp_path):
         finished_study(copied, overrides={"dataset.path": str(tmp_path / "other.npz")}),
     ):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
+def test_a_piece_that_hangs_is_ended_after_the_time_limit_of_the_study(copied, tmp_path):
+    def hang_at_two(study, number):  # noqa: ARG001 - here, because Ray's workers cannot import this module
+        time.sleep(600 * (number == 2))
+        return number
+
+    overrides = {"search.trial_timeout": 0.5}
+    with finished_study(copied, overrides=overrides, executor="ray") as finished:
+        work = Work(tmp_path / "hangs", hang_at_two, (hang_at_two,), {}, "pieces")
+        found = run_pieces(finished, work, range(4))
+    assert list(found.values) == [0, 1, 3]
+    assert "one that takes over 5.75 s is ended" in found.errors[2]

@@ -249,3 +249,12 @@ def test_added_columns_must_fit():
             n_selected=1,
             added={"p_value": np.ones(3)},
         )
+
+
+def test_the_manifest_says_what_was_found(filtered):
+    path, found = filtered
+    described = json.loads((path / "ranking/manifest.json").read_text())["stability_selection"]
+    assert described["of"].startswith("share of 20 random halves of all samples that select a feature among the top 5")
+    assert described["sentences"] == [found.sentence(), *found.remarks()]
+    names = StudyResult.open(path).feature_names
+    assert sorted(described["selected"]) == sorted(names[i] for i in np.flatnonzero(found.selected))

@@ -105,8 +105,8 @@ class GoesOn(SerialExecutor):
 
 
 class EndsAtAnError(SerialExecutor):
-    def run_tasks(self, function, arguments):
-        for end in super().run_tasks(function, arguments):
+    def run_tasks(self, function, arguments, limit=None):
+        for end in super().run_tasks(function, arguments, limit):
             if end.error:
                 return
             yield end

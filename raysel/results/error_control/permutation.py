@@ -51,7 +51,7 @@ class PermutationTest:
         P value of ``test_mean`` and its Monte-Carlo error.
     retune : bool
         Whether the configurations were searched again for each permutation; else those that were chosen with the true
-        labels were refitted, and p depends on that choice.
+        labels were refitted, and p is approximate.
     seed : int
         Seed of the permutations.
     exchanged : str
@@ -118,12 +118,13 @@ class PermutationTest:
         how = "configurations searched again with the permuted labels" if self.retune else "configuration fixed"
         failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
         text = (
-            f"p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the test {self.metric} "
-            f"{self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % interval of p for all "
-            f"permutations {_number(p.lower)} to {_number(p.upper)})"
+            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the "
+            f"test {self.metric} {self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % "
+            f"interval of p for all permutations {_number(p.lower)} to {_number(p.upper)})"
         )
         if known:
-            text += f"; permuted labels give {np.mean(known):.3f} ± {np.std(known):.3f} (SD), at most {max(known):.3f}"
+            sd = f" ± {np.std(known, ddof=1):.3f} (SD)" if len(known) > 1 else ""
+            text += f"; permuted labels give {np.mean(known):.3f}{sd}, at most {max(known):.3f}"
         return f"{text}."
 
     def _feature_sentences(self) -> list[str]:
@@ -161,8 +162,9 @@ class PermutationTest:
             )
         if not self.retune:
             found.append(
-                "The configurations and numbers of features were chosen with the true labels, so the p values are "
-                "conditional on that choice; only a test that searches them again is exact."
+                "The configurations and numbers of features were chosen with the true labels and are held fixed, as if "
+                "they had been given in advance: the p values are approximate and can be too small; only a test that "
+                "searches them again (retune) is exact."
             )
         if self.errors:
             number, reason = next(iter(self.errors.items()))

@@ -174,9 +174,9 @@ class StabilitySelection:
         if self.unimodal_bound is not None:
             bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
         return (
-            f"{n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at least "
-            f"{100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples; the expected number of false "
-            f"selections among them, features that a random half selects with a probability of at most "
+            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at "
+            f"least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples; the expected number of "
+            f"false selections among them, features that a random half selects with a probability of at most "
             f"{self.theta:.3g}, is {bound}."
         )
 
