@@ -104,8 +104,8 @@ def _model_in_words(result: StudyResult) -> Iterator[str]:
         yield "\nmodel      none (cv.final is false)"
     found = result.winner_convergence
     if found.n_fits:  # not recorded by version 0.1
-        among = ", the model among them" if result.has_final else ""
-        yield f"converged  {found.n_converged} of {found.n_fits} winners{among}"
+        of = "outer folds and final model" if result.has_final else "outer folds"
+        yield f"converged  {found.n_converged} of {found.n_fits} winners ({of})"
     if result.ranks_features:
         yield f"stability  {words.stability_in_words(result)}"
         if told := result.consensus_sentence():

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import Tasks
+from raysel.results import words
 
 if TYPE_CHECKING:
     from raysel.display.figures.tried import TriedConfiguration
@@ -36,12 +37,14 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
     outer = result.outer
     inner = [refit.inner_curve for refit in outer]
     names = list(dict.fromkeys(name for refit in outer for name in refit.references))
+    rows = len(result.config["evaluation"].get("n_features") or ()) < 2  # rows name the reference in full
+    told = {name: words.reference_in_words(result, name) if rows else name for name in names}
     return {
         "n_features": list(result.config["evaluation"].get("n_features") or ()),
         "test": np.array([refit.test_scores for refit in outer]),
         "inner": np.array(inner if all(inner) else [[refit.inner_score] for refit in outer]),
         "metric": result.metric,
-        "references": {name: np.array([refit.references[name] for refit in outer]) for name in names},
+        "references": {told[name]: np.array([refit.references[name] for refit in outer]) for name in names},
         "chosen": [refit.n_features for refit in outer if refit.position is not None],
     }
 

@@ -23,7 +23,7 @@ TITLES = {
     "Which features",
     "What was tried",
     "Convergence",
-    "Optimism of the other scores",
+    "Training, validation and test score",
     "Could it be chance?",
     "Limitations",
     "How to cite and run it again",
