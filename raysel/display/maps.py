@@ -7,7 +7,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
@@ -124,7 +124,7 @@ def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, b
     Colorbar(bar, image, label=f"score ({', '.join(notes)})" if notes else "score")
 
 
-def score_colours(*, clear: bool) -> ListedColormap:
+def score_colours(*, clear: bool) -> Colormap:
     """Return the colours of scores.
 
     Parameters
@@ -134,7 +134,7 @@ def score_colours(*, clear: bool) -> ListedColormap:
 
     Returns
     -------
-    ListedColormap
+    Colormap
         Masked cells show the image, or are grey without one.
     """
     shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))

@@ -76,7 +76,9 @@ def plot_stability(
     if chosen is not None:
         ax.axvline(chosen, color=OUTLINE, linestyle="--", linewidth=1.2, label=f"top {chosen} of the final model")
     clean_axes(ax, "y")
-    ticks = some_ticks(list(n_features), ax)
+    # The chosen number is labelled rather than those beside it.
+    near = [n for n in n_features if chosen in (None, n) or not 0.85 < n / chosen < 1.18]
+    ticks = some_ticks(near, ax)
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([f"{n:d}" for n in ticks])

@@ -127,9 +127,7 @@ def scores(result: StudyResult) -> Section:
         f"fit and choice) and on the inner validation samples, mean and SD over {len(outer)} outer folds."
     )
     if found["chosen"]:
-        caption += (
-            " Circled: each outer fold at the N that its inner scores choose; their mean is the test score of the study."
-        )
+        caption += " Circled: each outer fold at the N that its inner scores choose; their mean is the study's test score."
     data = csv_download("scores.csv", list(table.columns), table.itertuples(index=False))
     heads, cells = words.curve_rows(result)
     listed = Table(f"Mean {what} ± SD over the outer folds; of references the mean.", heads, cells, ())

@@ -56,7 +56,9 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
 def test_maps_lie_over_the_mean_of_the_data_without_the_data_file(finished):
     with np.load(finished.config["dataset"]["path"]) as file:
         mean = file["X"].mean(axis=0)
-    np.testing.assert_allclose(draw_pictures(finished, finished.ranking())["ranking"].axes[0].images[0].get_array(), mean)
+    np.testing.assert_allclose(
+        draw_pictures(finished, finished.ranking())["ranking"].axes[0].images[0].get_array(), mean
+    )
 
 
 def test_the_curve_is_the_journals(confused):
