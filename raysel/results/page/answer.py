@@ -127,7 +127,7 @@ def scores(result: StudyResult) -> Section:
         f"fit and choice) and on the inner validation samples, mean and SD over {len(outer)} outer folds."
     )
     if found["chosen"]:
-        caption += " Circled: each outer fold at the N that its inner scores choose; their mean is the study's test score."
+        caption += " Circled: each outer fold at the N that its inner scores choose; their mean is the test score."
     data = csv_download("scores.csv", list(table.columns), table.itertuples(index=False))
     heads, cells = words.curve_rows(result)
     listed = Table(f"Mean {what} ± SD over the outer folds; of references the mean.", heads, cells, ())
@@ -191,6 +191,8 @@ def confusion(result: StudyResult) -> Section | None:
             f"Number of test samples by true and predicted class, {folds}: {int(np.trace(numbers))} of "
             f"{int(numbers.sum())} are right. The colour is the share of a true class."
         )
+        if result.n_features and not words.shows_n_features(result):
+            caption += " The models are those of each fold's chosen N; the study's score is a mean over several N."
         heads = ["true", *classes]
     data = csv_download("confusion.csv", heads, ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))
     picture = Picture(inline_svg(figure, "confusion", caption), caption, data, on_white=not found["multilabel"])
@@ -226,7 +228,7 @@ def _error_blocks(result: StudyResult) -> Iterator[Block]:
     )
     if (halves := result.stability_selection) is not None:
         yield Text([halves.sentence(), *halves.remarks()])
-    else:
+    elif result.ranks_features:
         yield Command(f"python -m raysel.stability {place}", selection)
     if (permuted := result.permutation_test) is not None:
         yield Text(permuted.sentences())

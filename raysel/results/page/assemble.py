@@ -99,7 +99,7 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     metric, n_folds = result.metric.replace("_", " "), len(result.outer)
     spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
     found = [(f"{result.test_mean:.3f}", f"test {metric}", spread)]
-    if result.n_features:
+    if result.n_features and words.shows_n_features(result):
         outer = [n for fold, n in result.n_features.items() if not result.has_final or fold != result.final.fold]
         chosen = str(outer[0]) if min(outer) == max(outer) else f"{min(outer)} to {max(outer)}"
         whose = "chosen on the outer folds by inner scores"

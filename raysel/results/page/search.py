@@ -12,6 +12,7 @@ from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
 from raysel.display.style import short
+from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
 
@@ -95,7 +96,7 @@ def _surface(result: StudyResult) -> Iterator[Block]:
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, bool(result.n_features)
+    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, words.shows_n_features(result)
     rows = []
     for refit in result.refits:
         row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]

@@ -62,6 +62,10 @@ def test_a_study_of_any_kind_writes_a_whole_report(study):
         assert " ".join(sentence.split()) in page.text
     if kind in ("modalities", "tasks", "multilabel"):  # the reference is of another classifier
         assert {name for name in score_curves(result)["references"] if "(1-nearest neighbour)" in name}
+    # A mean over several numbers of features is not the score of one of them.
+    assert ("best of 64 features" in page.text) == (bool(result.n_features) and kind != "mean over N")
+    assert ("a mean over several N" in page.text) == (kind == "mean over N")
+    assert ("python -m raysel.stability" in page.text) == result.ranks_features
     headline = words.headline(result)
     assert f"{headline[0].upper()}{headline[1:]}." in page.text
     assert ("failed." in page.text) == (kind == "failed trials")
