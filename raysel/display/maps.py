@@ -7,7 +7,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
@@ -20,7 +20,7 @@ _LEFT, _RIGHT = 0.65, 1.10  # margins in inches, as all sizes here: axis labels,
 _BELOW, _ABOVE = 0.55, 0.62
 _LEAST = 2.2
 _DARKEST = 0.35  # grey of the mean image's darkest cell, so that the colours above it can be read
-_SCORES_ALPHA, _COUNTS_ALPHA = (0.25, 0.95), 0.8  # opacity above the mean image: of the lowest and the highest score
+_SCORES_ALPHA, COUNTS_ALPHA = (0.25, 0.95), 0.8  # opacity above the mean image: of the lowest and the highest score
 
 
 class Maps:
@@ -92,25 +92,29 @@ class Maps:
         return axes, bar
 
 
-def _draw_background(background: FloatArray | None, axes: Axes) -> None:
-    """Draw the mean sample in greys, light enough that the colours above it can be read."""
+def draw_background(background: FloatArray | None, axes: Axes) -> None:
+    """Draw the mean sample in greys, light enough that the colours above it can be read.
+
+    Parameters
+    ----------
+    background : ndarray of shape (height, width) or None
+        Mean sample; nothing is drawn if there is none.
+    axes : Axes
+        Axes to draw on.
+    """
     if background is not None:
         greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
         axes.imshow(background, cmap=greys, aspect="auto", interpolation="nearest", label="mean image")
 
 
 def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, background: FloatArray | None) -> None:
-    _draw_background(background, axes)
+    draw_background(background, axes)
     empty = ranking.constant | (ranking.scores <= 0)
     shown = ranking.scores[~empty]
     norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
     scores = np.ma.array(ranking.scores, mask=empty).reshape(layout.shape)
     clear = background is not None
-    shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
-    if clear:
-        shades[:, 3] = np.linspace(*_SCORES_ALPHA, len(shades))  # the better the cell, the less of the image is seen
-    colours = ListedColormap(shades).with_extremes(bad="none" if clear else EMPTY)
-    image = axes.imshow(scores, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
+    image = axes.imshow(scores, cmap=score_colours(clear=clear), norm=norm, aspect="auto", interpolation="nearest")
     if ranking.constant.any():
         corners = _corners(ranking.constant.reshape(layout.shape))
         hatches = PolyCollection(list(corners), facecolor="none", edgecolor="0.65", hatch="////", linewidth=0)
@@ -120,16 +124,35 @@ def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, b
     Colorbar(bar, image, label=f"score ({', '.join(notes)})" if notes else "score")
 
 
+def score_colours(*, clear: bool) -> Colormap:
+    """Return the colours of scores.
+
+    Parameters
+    ----------
+    clear : bool
+        Whether an image is below them: the better the cell, the less of the image is seen.
+
+    Returns
+    -------
+    Colormap
+        Masked cells show the image, or are grey without one.
+    """
+    shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
+    if clear:
+        shades[:, 3] = np.linspace(*_SCORES_ALPHA, len(shades))
+    return ListedColormap(shades).with_extremes(bad="none" if clear else EMPTY)
+
+
 def _selection_map(
     ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, cell: float, background: FloatArray | None
 ) -> None:
     """Colour each cell by the number of outer folds that select it; ``cell`` is its side length in inches."""
-    _draw_background(background, axes)
+    draw_background(background, axes)
     colours, norm = fold_colours(ranking.n_folds)
     count = ranking.selection_count.reshape(layout.shape)
     if background is not None:
         count = np.ma.array(count, mask=count == 0)
-    alpha = None if background is None else _COUNTS_ALPHA
+    alpha = None if background is None else COUNTS_ALPHA
     image = axes.imshow(count, cmap=colours, norm=norm, alpha=alpha, aspect="auto", interpolation="nearest")
     border = cell_border(ranking.selected.reshape(layout.shape))
     width = float(np.clip(72 * cell / 7, 0.4, 2.4))

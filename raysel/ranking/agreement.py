@@ -260,7 +260,7 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
     if not apart:
         return f"All of the final model's {what} are in the consensus, the {other}."
     first = ", ".join(
-        f"{_short(ranking.feature_names[i])} (rank {ranking.ranks[i]:g}, mean rank {ranking.consensus_rank[i]:.3g})"
+        f"{_short(ranking.feature_names[i])} (rank {ranking.ranks[i]:g}, mean rank {ranking.consensus_rank[i]:.1f})"
         for i in apart[:_NAMED]
     )
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""

@@ -34,7 +34,7 @@ def row_shares(counts: ArrayLike) -> FloatArray:
     return np.divide(numbers, sums, out=np.zeros_like(numbers), where=sums > 0)
 
 
-def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes) -> Axes:
+def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes, *, side: float | None = None) -> Axes:
     """Draw a confusion matrix: the share of each true class's samples as colour, their numbers as text.
 
     Parameters
@@ -45,6 +45,8 @@ def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes) -> Ax
         Names of the classes.
     ax : matplotlib Axes
         Axes to draw on.
+    side : float, optional
+        Side length of the matrix in inches, for the size of the text; by default that of `confusion_figure`.
 
     Returns
     -------
@@ -53,16 +55,17 @@ def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes) -> Ax
     """
     numbers, shares = np.asarray(counts, dtype=np.int64), row_shares(counts)
     n = len(classes)
+    side = _side(n) if side is None else side
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 3.5 / _side(n)), aspect=22, anchor=(0, 1))
+    bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 3.5 / side), aspect=22, anchor=(0, 1))
     bar.set_label("share of the true class's samples", fontsize=SMALL)
-    size = float(np.clip(72 * _side(n) / n / 2.9, 4.5, 9))
+    size = float(np.clip(72 * side / n / 2.9, 4.5, 9))
     for row, column in zip(*np.nonzero(numbers), strict=True) if n <= _MOST_WRITTEN else ():
         colour = "1" if shares[row, column] > 0.55 else "0"
         ax.text(column, row, f"{numbers[row, column]}", ha="center", va="center", fontsize=size, color=colour)
-    step = 1 if n <= 100 else -(-n // 50)
+    step = -(-n // int(72 * side / 6.5))  # a label needs about 6.5 points
     names = [short(str(name), _LONGEST) for name in classes][::step]
-    text = float(np.clip(72 * _side(n) / n / 1.5 * step, 4.5, 9))
+    text = float(np.clip(72 * side / n / 1.5 * step, 4.5, 9))
     ax.set_xticks(range(0, n, step), names, rotation=90 if max(map(len, names)) > 2 or n > 30 else 0, parse_math=False)
     ax.set_yticks(range(0, n, step), names, parse_math=False)
     ax.tick_params(labelsize=text, length=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -154,7 +155,7 @@ def plot_score_rows(rows: Mapping[str, ArrayLike], ax: Axes, *, metric: str = "a
         ax.scatter(
             scores, np.full(len(scores), y), s=20, facecolors="white", edgecolors="0.2", linewidths=0.8, zorder=3
         )
-    ax.set_yticks(range(len(rows)), [short(name, 34) for name in rows], parse_math=False)
+    ax.set_yticks(range(len(rows)), [textwrap.fill(short(name, 60), 32) for name in rows], parse_math=False)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     clean_axes(ax, "x")
     ax.set_xlabel(f"{in_words(metric)} (bar: mean, line: ± SD, circles: outer folds)", fontsize=SMALL, parse_math=False)

@@ -39,7 +39,7 @@ def plot_stability(
     chance : array-like of shape (n_sizes,) or (n_sizes, 2), optional
         Stability of random selections: a value, or the ends of a range; none by default.
     chosen : int, optional
-        Number of features of the final model, which is marked.
+        Number of best features of the final model that count as selected, which is marked.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def plot_stability(
     x, values = np.array(n_features, dtype=float), np.asarray(stability, dtype=float)
     if len(x) > 1 and x[-1] > 12 * x[0]:
         ax.set_xscale("log")
-    if lower is not None and upper is not None:
+    if lower is not None and upper is not None and np.isfinite(np.asarray(lower, dtype=float)).any():
         ends = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         if len(x) > 1:
             ax.fill_between(x, *ends, color=BLUE, alpha=0.18, linewidth=0, label="95 % interval")
@@ -65,7 +65,7 @@ def plot_stability(
                 facecolor="0.85",
                 edgecolor="0.6",
                 hatch="///",
-                linewidth=0,
+                linewidth=0.8,  # a range of width 0 remains visible
                 label="random selections, 95 %",
             )
         elif random.ndim == 2:
@@ -74,9 +74,11 @@ def plot_stability(
             ax.plot(x, random, color="0.45", linestyle=":", marker="." if len(x) == 1 else "", label="chance")
     ax.plot(x, values, color=BLUE, marker="o", markersize=5, linewidth=1.9, label="stability", zorder=4)
     if chosen is not None:
-        ax.axvline(chosen, color=OUTLINE, linestyle="--", linewidth=1.2, label=f"N of the final model, {chosen}")
+        ax.axvline(chosen, color=OUTLINE, linestyle="--", linewidth=1.2, label=f"top {chosen} of the final model")
     clean_axes(ax, "y")
-    ticks = some_ticks(list(n_features), ax)
+    # The chosen number is labelled rather than those beside it.
+    near = [n for n in n_features if chosen in (None, n) or not 0.85 < n / chosen < 1.18]
+    ticks = some_ticks(near, ax)
     ax.xaxis.set_major_locator(FixedLocator(ticks))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([f"{n:d}" for n in ticks])
@@ -117,7 +119,7 @@ def stability_figure(
     chance : array-like of shape (n_sizes,) or (n_sizes, 2), optional
         Stability of random selections: a value, or the ends of a range; none by default.
     chosen : int, optional
-        Number of features of the final model, which is marked.
+        Number of best features of the final model that count as selected, which is marked.
     remarks : sequence of str, default=()
         Limitations, written in the header.
 
@@ -136,7 +138,7 @@ def stability_figure(
     facts = [f"{agreement}: 1 is the same features in all, 0 the mean of random ones"]
     if not np.isfinite(np.asarray(stability, dtype=float)).any():
         facts.append("undefined at every N: there is one outer fold, or every fold selects all or no features")
-    elif lower is not None:
+    elif lower is not None and np.isfinite(np.asarray(lower, dtype=float)).any():
         facts.append("the interval assumes independent folds; these share training samples, so it is too narrow")
     figure = headed_figure(7.2, 3.3, f"{short(name, 36)}: stability over the number of features", facts, remarks)
     plot_stability(n_features, stability, figure.subplots(), lower=lower, upper=upper, chance=chance, chosen=chosen)

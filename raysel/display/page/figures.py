@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import FloatArray, IntArray
-from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
+from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short, short_middle
 
 WIDTH = 5.2  # inches, as all sizes here; on a phone the text remains readable
 _MOST_POINTS = 150
@@ -115,6 +115,7 @@ def range_figure(names: Sequence[str], lows: FloatArray, means: FloatArray, high
     axes.set_ylim(len(names) - 0.4, -0.6)
     if max(np.abs(lows).max(), np.abs(highs).max()) > 200 * max(1.0, float(np.median(highs - lows))):
         axes.set_xscale("symlog")
+        axes.set_xlim(2 * min(lows.min(), 0.0), 2 * max(highs.max(), 0.0))
     axes.set_xlabel("value, before scaling")
     axes.grid(axis="x")
     figure.legend(loc="outside upper left", ncols=2)
@@ -194,7 +195,7 @@ def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[st
     axes.set_yticks(np.arange(len(names)) + 0.5, [short(name, 26) for name in names], parse_math=False)
     axes.invert_yaxis()
     step = max(1, n_folds // 10)
-    axes.set_xticks(np.arange(0, n_folds, step) + 0.5, [short(name, 12) for name in fold_names[::step]])
+    axes.set_xticks(np.arange(0, n_folds, step) + 0.5, [short_middle(name, 16) for name in fold_names[::step]])
     if n_folds > 5:
         axes.tick_params(axis="x", rotation=90)
     axes.tick_params(length=0)
@@ -273,7 +274,7 @@ def part_figure(
     axes.barh(places, chosen, height=0.62, color=BLUE, alpha=0.35, label="final model")
     at = np.repeat(places, by_fold.shape[1])
     axes.scatter(by_fold.ravel(), at, s=22, facecolors="none", edgecolors="0.3", zorder=3, label="each outer fold")
-    axes.vlines(expected, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="expected at random")
+    axes.vlines(expected, places - 0.42, places + 0.42, color=OUTLINE, linewidth=1.6, label="expected by chance")
     axes.set_yticks(places, names, parse_math=False)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(left=0)

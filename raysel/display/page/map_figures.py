@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
-from raysel.display.maps import cell_border
+from raysel.display.maps import COUNTS_ALPHA, cell_border, draw_background, score_colours
 from raysel.display.page.figures import WIDTH, small, small_figure
-from raysel.display.style import OUTLINE, fold_colours, label_folds
+from raysel.display.style import EMPTY, OUTLINE, fold_colours, label_folds
 
 
 @small
@@ -63,18 +63,14 @@ def score_map_figure(
         The figure.
     """
     figure, axes = small_figure(*_map_size(scores.shape))
-    _background(axes, background, scores.shape)
+    draw_background(background, axes)
     shown = np.ma.array(scores, mask=scores <= 0)
     norm = Normalize(*((shown.min(), shown.max()) if shown.count() else (0.0, 1.0)))
-    # The larger the score, the less of the image is seen through its colour.
-    strength = 0.45 + 0.55 * np.clip(norm(shown.filled(norm.vmin)), 0, 1)
-    image = axes.imshow(
-        shown, cmap="viridis", norm=norm, alpha=np.asarray(strength), aspect="auto", interpolation="nearest"
-    )
+    colours = score_colours(clear=background is not None)
+    image = axes.imshow(shown, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
     _outline(axes, selected)
     _label_cells(axes, axes_names)
-    bar = figure.colorbar(image, ax=axes, label="score of the final model", aspect=28, pad=0.02)
-    bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
+    figure.colorbar(image, ax=axes, label="score of the final model", aspect=28, pad=0.02)
     return figure
 
 
@@ -103,14 +99,18 @@ def count_map_figure(
         The figure.
     """
     figure, axes = small_figure(*_map_size(counts.shape))
-    _background(axes, background, counts.shape)
+    draw_background(background, axes)
     colours, norm = fold_colours(n_folds)
     shown = np.ma.array(counts, mask=counts == 0)
-    image = axes.imshow(shown, cmap=colours, norm=norm, alpha=0.85, aspect="auto", interpolation="nearest")
+    alpha = None if background is None else COUNTS_ALPHA
+    image = axes.imshow(
+        shown, cmap=colours.with_extremes(bad="none"), norm=norm, alpha=alpha, aspect="auto", interpolation="nearest"
+    )
+    if background is None:
+        axes.set_facecolor(EMPTY)
     _outline(axes, selected)
     _label_cells(axes, axes_names)
     bar = figure.colorbar(image, ax=axes, aspect=28, pad=0.02)
-    bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
     label_folds(bar, n_folds)
     bar.ax.set_ylim(0.5, n_folds + 0.5)  # cells that none selects show the image
     return figure
@@ -129,13 +129,6 @@ def _label_cells(axes: Axes, names: Sequence[str]) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(7, integer=True))
     axes.spines[:].set_visible(False)
-
-
-def _background(axes: Axes, background: FloatArray | None, shape: tuple[int, ...]) -> None:
-    if background is None:
-        axes.imshow(np.full(shape, 0.9), cmap="gray", vmin=0, vmax=1, aspect="auto")
-    else:
-        axes.imshow(background, cmap="gray", aspect="auto", interpolation="nearest")
 
 
 def _outline(axes: Axes, cells: BoolArray) -> None:

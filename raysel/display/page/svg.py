@@ -15,6 +15,8 @@ from raysel.display.page.contents import printable
 from raysel.display.style import BLUE, OUTLINE, WARNING
 
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+_SCALE = 0.095  # rem per point of a figure
+_PLAIN = re.compile(r"#[0-9a-f]{6}")
 _COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
 #: Colours that have a lighter shade in dark mode, as properties of the style sheet.
 _NAMED = {to_hex(BLUE): "--blue", to_hex(OUTLINE): "--orange", to_hex(WARNING): "--warning"}
@@ -53,6 +55,7 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
                 parent.remove(child)
     for element in root.iter():
         _adapt(element, key)
+    root.attrib["style"] = f"--width: {width * _SCALE:.4g}rem"  # texts have the same size in all figures
     root.attrib |= {"width": f"{width:g}", "height": f"{height:g}", "role": "img", "aria-labelledby": f"{key}-title"}
     title = ET.Element(f"{_SVG}title", {"id": f"{key}-title"})
     title.text = printable(description)
@@ -75,7 +78,12 @@ def _adapt(element: ET.Element, key: str) -> None:
             attributes["id"] = f"{key}-{value}"
         elif "url(#" in value:
             attributes[name] = value.replace("url(#", f"url(#{key}-")
-    style = attributes.get("style")
+    plain = {name: value for name in ("fill", "stroke") if _PLAIN.fullmatch(value := attributes.get(name, ""))}
+    for name in plain:  # in patterns of hatches the colours are attributes
+        del attributes[name]
+    style = "; ".join(
+        [*filter(None, [attributes.get("style")]), *(f"{name}: {value}" for name, value in plain.items())]
+    )
     if style:
         attributes["style"] = _COLOUR.sub(_page_colour, style)
 

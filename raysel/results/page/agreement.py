@@ -50,13 +50,15 @@ def _stability_picture(result: StudyResult) -> Iterator[Block]:
     found = picture_data.stability_curve(result)
     if np.isfinite(found["stability"]).sum() < 2:
         return
-    caption = (
-        f"Stability of the best N features over {len(result.outer)} overlapping outer folds by N, with the 95 % "
-        "interval as published, which assumes independent samples; 0 is agreement by chance."
-    )
+    caption = f"Stability of the best N features over {len(result.outer)} overlapping outer folds by N."
+    if np.isfinite(found["lower"]).any():
+        caption += " Blue: 95 % interval as published, too narrow here because it assumes independent samples."
+    if np.isfinite(found["chance"]).any():
+        caption += " Hatched: 95 % of independent random rankings."
+    caption += f" Dashed: the {found['chosen']} best of the final model." if found["chosen"] else ""
     figure = framed(plot_stability, 3.3, width=5.4, **found)
-    columns = ["n_features", "stability", "lower", "upper"]
-    data = csv_download("stability.csv", columns, zip(*(found[name] for name in columns), strict=True))
+    table = result.stability_curve()
+    data = csv_download("stability.csv", list(table.columns), table.itertuples(index=False))
     yield Picture(inline_svg(figure, "stability", caption), caption, data)
 
 
@@ -83,32 +85,31 @@ def disagreement(result: StudyResult) -> Section | None:
     if result.is_ranked:
         ranking = result.ranking()
         order, what = ranking.order, "of the final model"
-        shown = ranking.top(_MOST_RANKS)
+        best, shown = ranking.top(n), ranking.top(_MOST_RANKS)
     else:
         order, what = np.argsort(consensus, kind="stable"), "by mean rank over the outer folds"
-        shown = order[: min(n, _MOST_RANKS)]
+        best, shown = order[:n], order[: min(n, _MOST_RANKS)]
     title = "Where the folds disagree"
     if not len(shown):
         return Section("folds", title, [Text(["No feature has a score above 0 in the final model."])])
     n_scored = np.array([result.n_scored[fold] for fold in folds])
     ranks = np.where(ranks <= n_scored[:, None], ranks, np.nan)
-    blocks: list[Block] = [Text(_disagreements(result, ranks, shown, what))]
+    blocks: list[Block] = [Text(_disagreements(result, ranks, best, what))]
     blocks.append(_rank_picture(result, ranks, order, shown, what, folds))
     return Section("folds", title, blocks)
 
 
-def _disagreements(result: StudyResult, ranks: FloatArray, shown: IntArray, what: str) -> list[str]:
+def _disagreements(result: StudyResult, ranks: FloatArray, best: IntArray, what: str) -> list[str]:
     """Sentences on the consensus, and the features among the best whose ranks differ most."""
     n = result.default_top
     said = []
     if consensus := result.consensus_sentence():
         said.append(consensus)
-    best = np.asarray(shown)
     outside = (~(ranks[:, best] <= n)).sum(axis=0)
     always = int((outside == 0).sum())
     said.append(
-        f"Of the {len(best)} best features {what}, {always} are among the best {n} of every one of the "
-        f"{len(ranks)} outer folds."
+        f"Of the {len(best)} best features {what}, {always} are among the best {n} of each of the {len(ranks)} outer "
+        "folds."
     )
     if always < len(best):
         order = np.argsort(-outside, kind="stable")[:3]

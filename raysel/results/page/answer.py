@@ -67,10 +67,21 @@ def answer_sentences(result: StudyResult) -> list[str]:
     elif result.references:
         said.append(" ".join(words.reference_sentences(result)))
     if result.ranks_features:
-        said.append(f"Stability {words.stability_in_words(result)}.")
+        said.append(_stability_in_short(result))
     else:
         said.append("The method gives no scores of the features, and so no ranking.")
     return said
+
+
+def _stability_in_short(result: StudyResult) -> str:
+    found, n = result.stability(), result.default_top
+    if found.reason:
+        return f"The stability of the best {n} features is undefined: {found.reason}."
+    over = f"over {len(result.outer)} outer folds"
+    return (
+        f"The stability of the best {n} features {over} is {found.value:.2f}, where 1 means the same features on every "
+        "fold and 0 no more agreement than of random choices."
+    )
 
 
 def scores(result: StudyResult) -> Section:
@@ -116,7 +127,7 @@ def scores(result: StudyResult) -> Section:
         f"fit and choice) and on the inner validation samples, mean and SD over {len(outer)} outer folds."
     )
     if found["chosen"]:
-        caption += " Circled: each outer fold at the N that its inner scores choose, whose mean is the answer."
+        caption += " Circled: each outer fold at the N that its inner scores choose; their mean is the test score."
     data = csv_download("scores.csv", list(table.columns), table.itertuples(index=False))
     heads, cells = words.curve_rows(result)
     listed = Table(f"Mean {what} ± SD over the outer folds; of references the mean.", heads, cells, ())
@@ -140,10 +151,11 @@ def optimism(result: StudyResult) -> Section:
     """
     rows = words.optimism_rows(result)
     caption = (
-        f"Mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds on ever more honest samples."
+        f"Mean {result.metric.replace('_', ' ')} of the winners of {len(result.outer)} outer folds. Only the test "
+        "score tells what to expect for new samples; training and validation scores are usually too high."
     )
-    blocks: list[Block] = [Table(caption, ["score", "mean", "of which samples"], rows, (0, 2), (len(rows) - 1,))]
-    return Section("optimism", "Optimism of the other scores", blocks)
+    blocks: list[Block] = [Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))]
+    return Section("optimism", "Training, validation and test score", blocks)
 
 
 def confusion(result: StudyResult) -> Section | None:
@@ -173,12 +185,14 @@ def confusion(result: StudyResult) -> Section | None:
         caption = f"Test samples with each label that are found or missed, and false alarms, {folds}."
         heads = ["label", "true_negatives", "false_positives", "false_negatives", "true_positives"]
     else:
-        side = float(np.clip(0.36 * n + 1.2, 2.8, 6.4))
-        figure = framed(plot_confusion, side, numbers, classes, width=min(side + 1.0, 6.0))
+        side = float(np.clip(0.34 * n, 1.8, 4.7))
+        figure = framed(plot_confusion, side + 0.75, numbers, classes, width=side + 1.6, side=side)
         caption = (
             f"Number of test samples by true and predicted class, {folds}: {int(np.trace(numbers))} of "
             f"{int(numbers.sum())} are right. The colour is the share of a true class."
         )
+        if result.n_features and not words.shows_n_features(result):
+            caption += " The models are those of each fold's chosen N; the study's score is a mean over several N."
         heads = ["true", *classes]
     data = csv_download("confusion.csv", heads, ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))
     picture = Picture(inline_svg(figure, "confusion", caption), caption, data, on_white=not found["multilabel"])
@@ -214,7 +228,7 @@ def _error_blocks(result: StudyResult) -> Iterator[Block]:
     )
     if (halves := result.stability_selection) is not None:
         yield Text([halves.sentence(), *halves.remarks()])
-    else:
+    elif result.ranks_features:
         yield Command(f"python -m raysel.stability {place}", selection)
     if (permuted := result.permutation_test) is not None:
         yield Text(permuted.sentences())

@@ -113,10 +113,12 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     metric, n_folds = result.metric.replace("_", " "), len(result.outer)
     spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
     found = [(f"{result.test_mean:.3f}", f"test {metric}", spread)]
-    if result.n_features:
-        chosen = result.n_features[result.final.fold] if result.has_final else result.default_top
-        whose = "of the final model" if result.has_final else "median of the outer folds"
-        found.append((str(chosen), f"of {len(result.feature_names)} features", whose))
+    if result.n_features and words.shows_n_features(result):
+        outer = [n for fold, n in result.n_features.items() if not result.has_final or fold != result.final.fold]
+        chosen = str(outer[0]) if min(outer) == max(outer) else f"{min(outer)} to {max(outer)}"
+        whose = "chosen on the outer folds by inner scores"
+        whose += f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
+        found.append((chosen, f"best of {len(result.feature_names)} features", whose))
     if result.ranks_features:
         stability = result.stability()
         value = "undefined" if stability.reason else f"{stability.value:.2f}"

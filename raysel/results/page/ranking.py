@@ -47,9 +47,10 @@ def features(result: StudyResult) -> Section:
     ranking = result.ranking()
     empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
     meaning = score_meaning(result.config["solver"]["name"])
+    how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
     lead = (
         f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have one "
-        f"above 0 in the final model; the {len(ranking.top())} best count as selected.{empty}"
+        f"above 0 in the final model; the {len(ranking.top())} best count as selected{how}.{empty}"
     )
     blocks: list[Block] = [Text([lead])]
     if ranking.n_scored:
@@ -104,8 +105,9 @@ def _maps(result: StudyResult, ranking: FeatureRanking) -> Iterator[Picture]:
         of, over = (f" of {short(name, 40)}" if name else ""), " over the mean image" if images else ""
         selected = ranking.selected[columns].reshape(shape)
         scores, counts = usable[columns].reshape(shape), ranking.selection_count[columns].reshape(shape)
-        best = f"the {int(selected.sum())} that the final model selects are outlined"
-        first = f"Scores of the features{of} in the final model{over}; {best}."
+        n_own, n_all = int(selected.sum()), int(ranking.selected.sum())
+        best = f"outlined: {f'{n_own} of ' if name else ''}the {n_all} best features of the final model"
+        first = f"Scores of the features{of} in the final model{over}; {best}. Cells without colour have no score."
         second = f"Number of the {ranking.n_folds} outer folds that select each feature{of} among their best "
         second += f"{ranking.n_selected}{over}; {best}."
         places = np.ndindex(shape)

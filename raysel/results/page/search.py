@@ -12,6 +12,7 @@ from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
 from raysel.display.style import short
+from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
 
@@ -46,9 +47,10 @@ def _budget(result: StudyResult) -> Iterator[str]:
     each = ", each on one outer fold" if any(record.fold for record in result.records) else ""
     if paths:
         sets = counted(result.stored.n_trials, "training set")
-        yield f"{counted(total, 'configuration')} by the search {search['method']}, solved along a path on {sets}."
+        yield f"The search {search['method']} solved {counted(total, 'configuration')} along a path on {sets}."
     else:
-        yield f"{counted(total, 'trial')}{each} by the search {search['method']}, of at most {study.n_trials} planned."
+        made, planned = counted(total, "trial"), study.n_trials
+        yield f"The search {search['method']} made {made}{each}, of at most {planned} planned."
     for status, what in (
         ("null", "gave the zero solution"),
         ("stopped", "stopped early, so that they cannot win"),
@@ -61,7 +63,8 @@ def _budget(result: StudyResult) -> Iterator[str]:
     fits = [record.convergence() for record in result.records if record.status != "stopped"]
     n_fits, n_converged = sum(found.n_fits for found in fits), sum(found.n_converged for found in fits)
     if n_fits:
-        yield f"{n_converged} of {n_fits} inner fits that were not stopped reached the solver's tolerance."
+        which = "inner fits that were not stopped" if counts["stopped"] else "inner fits"
+        yield f"{n_converged} of {n_fits} {which} reached the solver's tolerance."
     seconds = sum(max(record.ended - record.started, 0.0) for record in paths or result.records)
     if seconds > 0:
         yield f"The trials took {duration(seconds)} in sum."
@@ -93,7 +96,7 @@ def _surface(result: StudyResult) -> Iterator[Block]:
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, bool(result.n_features)
+    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, words.shows_n_features(result)
     rows = []
     for refit in result.refits:
         row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
@@ -158,8 +161,8 @@ def convergence(result: StudyResult) -> Section:
     said = []
     found = result.winner_convergence
     if found.n_fits:
-        among = ", the final model among them" if result.has_final else ""
-        said.append(f"{found.n_converged} of {found.n_fits} winners{among} reached the solver's tolerance.")
+        of = "of the outer folds and the final model" if result.has_final else "of the outer folds"
+        said.append(f"{found.n_converged} of {found.n_fits} winners ({of}) reached the solver's tolerance.")
     title = "Convergence"
     if not curves or max(map(len, curves.values())) < 2:
         said.append("The method records its objective at the end of a fit only, or has none.")

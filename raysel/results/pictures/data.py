@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import Tasks
+from raysel.results import words
 
 if TYPE_CHECKING:
     from raysel.display.figures.tried import TriedConfiguration
@@ -37,12 +38,14 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
     if not all(inner):  # a study of raysel 0.1 or 0.2, whose mean over several numbers belongs to none of them
         inner = [] if len(n_features) > 1 else [[refit.inner_score] for refit in outer]
     names = [name for name in outer[0].references if all(name in refit.references for refit in outer)] if outer else []
+    rows = len(n_features) < 2  # rows name the reference in full
+    told = {name: words.reference_in_words(result, name) if rows else name for name in names}
     return {
         "n_features": n_features,
         "test": np.array([refit.test_scores for refit in outer]),
         "inner": np.array(inner),
         "metric": result.metric,
-        "references": {name: np.array([refit.references[name] for refit in outer]) for name in names},
+        "references": {told[name]: np.array([refit.references[name] for refit in outer]) for name in names},
         "chosen": [refit.n_features for refit in outer if refit.position is not None],
     }
 

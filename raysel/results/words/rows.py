@@ -48,7 +48,9 @@ def score_rows(result: StudyResult) -> list[ScoreRow]:
     n = _numbers(result)
     rows = [ScoreRow(result.config["solver"]["name"], n, mean_and_sd(result.test_mean, result.interval.sd), "")]
     for name, found in result.references.items():
-        own = {"all features": str(len(result.feature_names)), "chance": ""}.get(name, n)
+        own = {"all features": "all" if result.task_scores else str(len(result.feature_names)), "chance": ""}.get(
+            name, n
+        )
         shown = mean_and_sd(found.mean, found.sd)
         rows.append(ScoreRow(reference_in_words(result, name), own, shown, bracketed_difference(found.paired)))
     return rows

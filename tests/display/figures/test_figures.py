@@ -110,11 +110,23 @@ def test_stability_shows_value_interval_chance_and_the_models_number():
     )  # fmt: skip
     ax = figure.axes[0]
     np.testing.assert_array_equal(line(ax, "stability"), np.column_stack([[4, 8, 16], values]))
-    assert line(ax, "N of the final model")[0, 0] == 8
+    assert line(ax, "top 8 of the final model")[0, 0] == 8
     assert {text.get_text() for text in ax.get_legend().get_texts()} >= {"95 % interval", "random selections, 95 %"}
     assert "3 overlapping outer folds" in header(figure)
     undefined = stability_figure([4], [np.nan], name="study", n_folds=1)
     assert "undefined at every N" in header(undefined)
+
+
+def test_an_interval_that_is_undefined_is_not_in_the_legend():
+    undefined = np.full(2, np.nan)
+    figure = stability_figure([4, 8], [0.5, 0.7], name="two folds", n_folds=2, lower=undefined, upper=undefined)
+    assert "95 % interval" not in figure.axes[0].get_legend_handles_labels()[1]
+    assert "interval" not in header(figure)
+
+
+def test_the_chosen_number_has_a_tick_where_others_are_near():
+    figure = stability_figure([1, 8, 100, 290, 300, 307, 1024], np.linspace(0, 1, 7), name="s", n_folds=5, chosen=300)
+    assert "300" in [label.get_text() for label in figure.axes[0].get_xticklabels()]
 
 
 def grid(**values):

@@ -52,3 +52,12 @@ def test_neutral_colours_follow_the_page():
     assert "#ffffff" not in styles.replace("var(--paper, #ffffff)", "")
     assert "stroke: currentColor; stroke-opacity: 0.498" in styles  # a grey of 0.5
     assert f"stroke: var(--blue, {BLUE})" in styles
+
+
+def test_the_colours_of_hatches_follow_the_page():
+    figure = Figure(figsize=(3, 2))
+    figure.subplots().barh([0], [1], color="#ffffff", edgecolor="#d95f02", hatch="//")
+    svg = inline_svg(figure, "a", "what")
+    (pattern,) = ET.fromstring(svg).iter("pattern")
+    assert [part.attrib["style"].count("var(--paper") for part in pattern if part.tag == "rect"] == [1]
+    assert not re.search(r'(fill|stroke)="#', svg)

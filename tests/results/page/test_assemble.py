@@ -15,6 +15,7 @@ from raysel.display.page.render import render_page
 from raysel.errors import UnfinishedStudyError
 from raysel.results import words
 from raysel.results.page.assemble import page_of, write_report
+from raysel.results.pictures.data import score_curves
 from raysel.results.result import StudyResult
 
 TITLES = {
@@ -23,7 +24,7 @@ TITLES = {
     "Which features",
     "What was tried",
     "Convergence",
-    "Optimism of the other scores",
+    "Training, validation and test score",
     "Could it be chance?",
     "Limitations",
     "How to cite and run it again",
@@ -59,6 +60,12 @@ def test_a_study_of_any_kind_writes_a_whole_report(study):
     assert ("ranking.csv" in page.downloads) == (result.is_ranked and result.n_scored["final"] > 0)
     for sentence in [*words.verdict_sentences(result), *result.remarks()]:
         assert " ".join(sentence.split()) in page.text
+    if kind in ("modalities", "tasks", "multilabel"):  # the reference is of another classifier
+        assert {name for name in score_curves(result)["references"] if "(1-nearest neighbour)" in name}
+    # A mean over several numbers of features is not the score of one of them.
+    assert ("best of 64 features" in page.text) == (bool(result.n_features) and kind != "mean over N")
+    assert ("a mean over several N" in page.text) == (kind == "mean over N")
+    assert ("python -m raysel.stability" in page.text) == result.ranks_features
     headline = words.headline(result)
     assert f"{headline[0].upper()}{headline[1:]}." in page.text
     assert ("failed." in page.text) == (kind == "failed trials")
@@ -93,6 +100,22 @@ def test_its_figures_data_are_the_journals(matrix):
     shown = {row["feature"]: float(row["outer0"]) for row in ranks if row["outer0"]}
     assert shown.items() <= expected_ranks.items()
     assert len(shown) == matrix.n_scored["outer0"]
+
+
+def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix):
+    page = Page(matrix.directory.report.read_text())
+    n, ranking = matrix.default_top, matrix.ranking()
+    always = int((ranking.fold_selected[:, ranking.top(n)].sum(axis=0) == len(matrix.outer)).sum())
+    assert f"Of the {n} best features of the final model, {always} are among the best {n} of each" in page.text
+    outer = sorted({refit.n_features for refit in matrix.outer})
+    told = " to ".join(map(str, outer))
+    assert f"{told} best of 64 features chosen on the outer folds by inner scores; final model: {n}" in page.text
+    winners = len(matrix.refits)
+    assert f"{matrix.winner_convergence.n_converged} of {winners} winners (of the outer folds and the" in page.text
+    stability = rows(page.downloads["stability.csv"])
+    np.testing.assert_array_equal(
+        [float(row["chance_upper"]) for row in stability], matrix.stability_curve()["chance_upper"]
+    )
 
 
 @pytest.mark.parametrize(
