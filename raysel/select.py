@@ -189,8 +189,8 @@ def _print_result(
     if redundancy := words.redundancy_in_words(result, chosen.n):
         line(f"redundancy {redundancy}")
     if found.n_fits:  # not recorded by version 0.1
-        among = ", the model among them" if result.has_final else ""
-        line(f"{found.n_converged} of {found.n_fits} winners converged{among}")
+        of = "outer folds and final model" if result.has_final else "outer folds"
+        line(f"{found.n_converged} of {found.n_fits} winners ({of}) converged")
     for remark in remarks:
         line(remark, "yellow")
     if ranking is not None:

@@ -148,8 +148,8 @@ def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
         yield "reported", f"test {words.report_in_words(result)}"
     found = result.winner_convergence
     if found.n_fits:  # not recorded by version 0.1
-        among = ", the model among them" if result.has_final else ""
-        yield "converged", f"{found.n_converged} of {found.n_fits} winners{among}"
+        of = "outer folds and final model" if result.has_final else "outer folds"
+        yield "converged", f"{found.n_converged} of {found.n_fits} winners ({of})"
     yield from (("trials", text) for text in _trials_in_words(result))
     if result.ranks_features:
         value, overlap = words.stability_value(result)

@@ -176,7 +176,6 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
         inner_curve=[[]] * 3,
         training_scores=[[]] * 3,
         references=[{}] * 3,
-        training_scores=[[]] * 3,
         n_train=[0] * 3,
         n_test=[0] * 3,
     )
