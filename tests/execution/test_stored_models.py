@@ -184,7 +184,7 @@ def test_the_model_of_an_earlier_winner_does_not_stay(tmp_path, monkeypatch):
     raw |= small("modalities native", tmp_path)
     study, result = run(raw, tmp_path / "study")
 
-    def refuse(_model, _path):
+    def refuse(*_):
         raise DataError("the model contains a type that is not trusted")
 
     monkeypatch.setattr(runner, "save_model", refuse)
