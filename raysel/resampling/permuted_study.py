@@ -15,7 +15,7 @@ from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.seeds import derived_seed
 from raysel.cv.selection import select_winner
-from raysel.data.task_blocks import as_samples
+from raysel.data.task_blocks import as_samples, constant_features
 from raysel.execution.memory import machine_memory
 from raysel.execution.path_records import trial_records
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
@@ -162,6 +162,7 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     """Test score of a configuration at the chosen number of features, None for the final fold, and feature scores."""
     X, y, state = study.dataset.X, study.dataset.y, fold.random_state(study.config.seed)
     scaler, solver = study.scaler(), study.solver(chosen.params, state)
+    constant = constant_features(X[fold.train])
     X_train = as_samples(scaler.fit_transform(X[fold.train]))
     solver.fit(X_train, y[fold.train])
     if not len(fold.test):
@@ -170,7 +171,7 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     if chosen.position is not None:
         evaluation = replace(evaluation, n_features=evaluation.n_features[: chosen.position + 1])
     X_test = as_samples(scaler.transform(X[fold.test]))
-    scores = evaluation.scorer(X_train, y[fold.train], X_test, y[fold.test], state)(solver)
+    scores = evaluation.scorer(X_train, y[fold.train], X_test, y[fold.test], state, constant)(solver)
     return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
 
 
