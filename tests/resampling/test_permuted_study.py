@@ -117,19 +117,6 @@ def test_the_true_labels_give_the_figures_of_the_study(kind, tmp_path):
     assert "feature_scores" not in permuted_scores(study, 0, seed=0, chosen=None, ranks=False)
 
 
-def test_a_feature_that_is_constant_in_a_training_set_is_not_selected_there(tmp_path):
-    """Under scaling none such a column is a second intercept of the SVM, with the largest coefficient of all."""
-    y = np.repeat([0, 1], [10, 50])
-    X = np.column_stack([np.full(60, 3.0), y + np.linspace(0, 0.1, 60)])
-    np.savez(tmp_path / "constant.npz", X=X, y=y)
-    solver = {"name": "linear_svm", "space": {"C": [1.0]}}
-    changes = {"evaluation__n_features": [1], "dataset__scaling": "none", "cv": {"outer": 2, "inner": 2}}
-    study = make_study(tmp_path / "constant.npz", solver=solver, **changes)
-    refits = run_by(SerialExecutor(study), study, tmp_path / "run").refits
-    found = permuted_scores(study, 0, seed=0, chosen=None, ranks=False)["scores"]
-    assert found == {refit.record.fold: refit.record.test_score for refit in refits if refit.record.test_scores}
-
-
 def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
     """Why a test that searches again is exact: each permutation is a study of the samples in another order."""
     X, y = np.random.default_rng(0).normal(size=(30, 9)), np.repeat([0, 1], [9, 21])
