@@ -19,8 +19,8 @@ from raysel.ranking.feature_ranking import FeatureRanking
 _LEFT, _RIGHT = 0.65, 1.10  # margins in inches, as all sizes here: axis labels, and colour bar with labels
 _BELOW, _ABOVE = 0.55, 0.62
 _LEAST = 2.2
-_DARKEST = 0.35  # grey of the mean image's darkest cell, so that the colours above it can be read
-_SCORES_ALPHA, COUNTS_ALPHA = (0.25, 0.95), 0.8  # opacity above the mean image: of the lowest and the highest score
+_DARKEST = 0.7  # grey of the mean image's darkest cell: light, so that a colour is nearly that of the colour bar
+_SCORES_ALPHA, COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the mean image: of the lowest and the highest score
 
 
 class Maps:
