@@ -66,6 +66,7 @@ def scene(tmp_path_factory) -> Path:
         np.savez("views.npz", **views, Y=data.y, label_names=["sky", "cow", "car"])
         views_study = {
             "name": "views",
+            "pictures": [],
             "dataset": {"path": "views.npz", "scaling": "zscore_sqrt_width"},
             "solver": {"name": "smml", "space": {"gamma1": [0.02, 0.2], "gamma2": [0.2]}},
             "evaluation": {"classifier": "native", "metric": "macro_f1"},
@@ -75,6 +76,7 @@ def scene(tmp_path_factory) -> Path:
         tasks = [{"name": "flowers", "source": "iris"}, {"name": "wines", "source": "wine"}]
         tasks_study = {
             "name": "tasks",
+            "pictures": [],
             "dataset": {"tasks": tasks, "scaling": "zscore"},
             "solver": {"name": "mtda"},
             "cv": {"outer": 2, "inner": 2},

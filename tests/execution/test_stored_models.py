@@ -151,7 +151,13 @@ SLOW = set(itertools.product(["matrix knn", "table linear_svm", "multi-label", "
     ("kind", "rule"), [*sorted(FAST), *(pytest.param(*case, marks=pytest.mark.slow) for case in sorted(SLOW))]
 )
 def test_each_file_has_the_scores_that_are_recorded(kind, rule, tmp_path):
-    raw = {"name": "few", "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}, **small(kind, tmp_path)}
+    raw = {
+        "name": "few",
+        "pictures": [],
+        "cv": {"outer": 2, "inner": 2},
+        "search": {"executor": "serial"},
+        **small(kind, tmp_path),
+    }
     if raw["evaluation"]["classifier"] != "native":
         raw["evaluation"] = {**raw["evaluation"], "choose_n": rule}
     study, result = run(raw, tmp_path / "study")
@@ -159,8 +165,9 @@ def test_each_file_has_the_scores_that_are_recorded(kind, rule, tmp_path):
     assert all((refit.position is None) == (rule == "mean") for refit in result.refits)
 
 
+@pytest.mark.slow
 def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path):
-    raw = {"name": "few", "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+    raw = {"name": "few", "pictures": [], "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
     raw |= small("table linear_svm", tmp_path)
     study, result = run(raw, tmp_path / "study")
     with pytest.raises(ConfigError, match="fold='outer7' is no fold of the study few: give one of outer0, outer1, fin"):
@@ -179,8 +186,9 @@ def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path
     )
 
 
+@pytest.mark.slow
 def test_the_model_of_an_earlier_winner_does_not_stay(tmp_path, monkeypatch):
-    raw = {"name": "few", "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+    raw = {"name": "few", "pictures": [], "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
     raw |= small("modalities native", tmp_path)
     study, result = run(raw, tmp_path / "study")
 
@@ -229,7 +237,13 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("rule", ["one_se", "mean"])
 def test_real_models_have_the_scores_that_are_recorded(name, rule, tmp_path):
-    raw = {"name": "real", "cv": {"outer": 3, "inner": 2}, "search": {"executor": "serial"}, **REAL[name]}
+    raw = {
+        "name": "real",
+        "pictures": [],
+        "cv": {"outer": 3, "inner": 2},
+        "search": {"executor": "serial"},
+        **REAL[name],
+    }
     if name.endswith(".npz"):
         raw["dataset"] = {"path": str(DATA / name), **raw.get("dataset", {})}
     if raw["evaluation"] == NATIVE:

@@ -172,7 +172,7 @@ def test_the_sentence_names_those_that_disagree():
     told = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
     assert told == (
         "1 of the final model's top 2 is not in the consensus, the top 2 by mean rank over the 2 outer folds: "
-        "f0 (rank 1, mean rank 4)."
+        "f0 (rank 1, mean rank 4.0)."
     )
     told = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
     assert told.startswith("1 of the final model's 2 features with a score is not in the consensus, the top 3")

@@ -158,6 +158,7 @@ def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypa
         assert ("standard deviations differ by a factor of" in capsys.readouterr().out) == said
 
 
+@pytest.mark.slow
 def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
     """A column varies in outer0's test rows only: without them there is one component less than is asked for."""
     rng = np.random.default_rng(0)

@@ -23,7 +23,7 @@ def on_ray(study):
 @parametrize(
     executor_checks("ray", on_ray),
     slow=lambda check: (
-        check.kind in ("resume", "end") or (check.kind == "numbers" and not check.name.endswith(("[grid]", "[asha]")))
+        check.kind in ("resume", "end", "interrupt") or (check.kind == "numbers" and not check.name.endswith("[grid]"))
     ),
 )
 def test_ray(check):

@@ -29,7 +29,7 @@ def quiet_run(tmp_path_factory, request):
     """A study run quietly in this process, its model registered: directory, client, what was printed."""
     folder = tmp_path_factory.mktemp("registered")
     write_digits(folder / "few.npz")
-    write_yaml(folder / "few.yaml", tracking__register="few digits")
+    write_yaml(folder / "few.yaml", tracking__register="few digits", pictures=["png"])
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with contextlib.chdir(folder), capture.global_and_fixture_disabled():
         from contextlib import redirect_stderr, redirect_stdout  # noqa: PLC0415

@@ -136,6 +136,7 @@ def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path, monkeypatch
         "cv": {"outer": 3, "inner": 2},
         "search": {"executor": "serial"},
         "output": str(tmp_path / "out"),
+        "pictures": [],
     }
     result = run_study(config)
     described = manifest(result)["modality_scores"]

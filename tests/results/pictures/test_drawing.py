@@ -43,6 +43,7 @@ def test_a_study_that_asks_for_none_has_none(finished):
     assert not [path for path in (finished.path / "ranking").iterdir() if path.suffix in {".png", ".svg", ".pdf"}]
 
 
+@pytest.mark.slow
 def test_every_picture_is_written_in_every_format(confused, tmp_path):
     names = ["ranking", "scores", "stability", "search", "confusion", "profile"]
     paths = write_pictures(confused, tmp_path, confused.ranking())
