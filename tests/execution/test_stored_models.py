@@ -137,6 +137,8 @@ def require_models_are_those_scored(study, result):
     np.testing.assert_array_equal(selector.get_support(), result.model.selector.get_support())
 
 
+#: What the small studies share.
+SMALL = {"name": "few", "pictures": [], "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
 FAST = {
     ("matrix knn", "one_se"),
     ("table linear_svm", "mean"),
@@ -165,9 +167,8 @@ def test_each_file_has_the_scores_that_are_recorded(kind, rule, tmp_path):
     assert all((refit.position is None) == (rule == "mean") for refit in result.refits)
 
 
-@pytest.mark.slow
 def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path):
-    raw = {"name": "few", "pictures": [], "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+    raw = {**SMALL}
     raw |= small("table linear_svm", tmp_path)
     study, result = run(raw, tmp_path / "study")
     with pytest.raises(ConfigError, match="fold='outer7' is no fold of the study few: give one of outer0, outer1, fin"):
@@ -186,9 +187,8 @@ def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path
     )
 
 
-@pytest.mark.slow
 def test_the_model_of_an_earlier_winner_does_not_stay(tmp_path, monkeypatch):
-    raw = {"name": "few", "pictures": [], "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+    raw = {**SMALL}
     raw |= small("modalities native", tmp_path)
     study, result = run(raw, tmp_path / "study")
 
