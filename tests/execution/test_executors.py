@@ -30,7 +30,7 @@ def test_a_serial_study_starts_no_ray(tmp_path):
         "print(code, 'ray' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["0", "False"], done.stderr
+    assert done.stdout.split() == ["study", "0", "False"], done.stderr
     assert (tmp_path / "study/ranking/ranking.csv").exists()
 
 

@@ -161,7 +161,7 @@ def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_pat
     assert main(["few.yaml", "--output", "study", "--set", "search.time_budget=1e-3"]) == 1  # nothing was tried at all
     assert "no configuration has a score" in capfd.readouterr().err
     assert main(["--resume", "study", "--quiet", "--set", "search.time_budget=null"]) == 0
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("study\n", "")
     assert sum(r["kind"] == "trial" for r in journal(tmp_path / "study")) == 5
 
 
