@@ -19,7 +19,7 @@ from raysel.config import config_from_dict
 from raysel.cv.seeds import derived_seed
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
-from raysel.data.layouts import Matrix
+from raysel.data.layouts import Matrix, Tensor
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.resampling import permuted_study as parts
 from raysel.statistics.permutation import feature_p_values
@@ -27,6 +27,7 @@ from raysel.study.definition import Study
 
 PERMUTATIONS, LEVEL, FIRST_SEED = 19, 0.05, 1000
 SMR = {"name": "smr", "params": {"max_iter": 5}, "space": {"alpha": [0.01, 0.1, 0.3]}}
+SVM = {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [0.1, 1.0]}}
 SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.3], "gamma2": [0.0, 0.1]}}
 
 
@@ -55,6 +56,12 @@ def groups(seed: int) -> tuple[Dataset, np.ndarray]:
     return Dataset(X, y, Matrix(4, 4), groups=owner), np.zeros(16, dtype=bool)
 
 
+def unbalanced(seed: int) -> tuple[Dataset, np.ndarray]:
+    """40 samples of 12 features of noise, 26 of them in the first of two classes."""
+    X = np.random.default_rng([seed, 1]).normal(size=(40, 12))
+    return Dataset(X, np.repeat([0, 1], [26, 14]), Tensor((12,))), np.zeros(12, dtype=bool)
+
+
 def folds_stay(study: Study, number: int, seed: int) -> Study:
     """The study with labels permuted while the folds stay at the samples: what `permuted_study` does not do."""
     rng = np.random.default_rng(derived_seed(seed, "permutation", number))
@@ -79,6 +86,7 @@ CASES = {
     "modalities": Case(modalities, SMML, 100),
     "groups, labels constant within": Case(groups, SMR, 100),
     "matrix, searched again": Case(matrices, SMR, 30, retune=True),
+    "unbalanced table, searched again": Case(unbalanced, SVM, 400, retune=True),
     "matrix, folds stay at the samples": Case(matrices, SMR, 100, permuted=folds_stay),
     "majority class, folds move": Case(matrices, {"name": "smr", "params": {"alpha": 9.0, "max_iter": 3}}, 60),
     "majority class, folds stay": Case(
