@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from raysel.cv.knn import knn_path
+from raysel.cv.model.knn import knn_path
 from sklearn.feature_selection import f_classif
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
