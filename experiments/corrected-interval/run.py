@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from raysel.cv.model.knn import knn_path
 from sklearn.feature_selection import f_classif
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
+from raysel.cv.model.knn import knn_path
 from raysel.metrics.ranks import descending_order
 from raysel.statistics.intervals import corrected_interval
 from raysel.statistics.paired import paired_comparison
