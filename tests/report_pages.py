@@ -11,16 +11,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
+from small_studies import run_offline
 
-from raysel.config import config_from_dict
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
-from raysel.execution.runner import run
-from raysel.execution.serial import SerialExecutor
 from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
-from raysel.study.definition import Study
 
 _SMR = {"name": "smr", "params": {"max_iter": 4}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}}
 _SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.05, 0.2], "gamma2": [0.0, 0.1]}}
@@ -68,15 +65,9 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 _VOID = {"meta", "link", "img", "br", "hr", "path", "use", "image", "rect"}
 
 
-class _NoUpload:
-    def finish(self, patience: float = 0.0) -> None:
-        """Nothing is uploaded."""
-
-
 def run_quietly(raw: dict[str, Any], folder: Path) -> StudyResult:
     """Run a study in this process, without MLflow."""
-    study = Study.prepare(config_from_dict(raw))
-    result = run(study, folder, SerialExecutor(study), start_upload=lambda _: _NoUpload())
+    result = run_offline(raw, folder)
     write_report(result)
     return result
 

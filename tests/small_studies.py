@@ -11,8 +11,10 @@ import yaml
 from sklearn.datasets import load_digits
 
 from raysel.config import config_from_dict
+from raysel.execution import runner
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 from raysel.testing import studies
 from raysel.testing.studies import Refit, compute, timeless
@@ -51,6 +53,12 @@ class NoUpload:
     def finish(self, patience: float = 0.0) -> dict[str, Any]:
         """Nothing is left to do."""
         return {}
+
+
+def run_offline(raw: dict[str, Any], folder: Path) -> StudyResult:
+    """Run a study whole in this process, without MLflow, which takes seconds to start."""
+    study = Study.prepare(config_from_dict(raw))
+    return runner.run(study, folder, SerialExecutor(study), start_upload=NoUpload)
 
 
 def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None) -> None:

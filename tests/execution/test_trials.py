@@ -53,8 +53,14 @@ def plain_trace(study, params, fold):
     "changes",
     [
         {"solver__params": {"max_iter": 6, "tol": 1e-2, "init": "random"}, "dataset__scaling": "zscore"},
-        {"evaluation": {"classifier": "native"}, "solver__params": {"max_iter": 3, "p": 0.5}},
-        {"evaluation": {"classifier": "linear_svm", "n_features": [4, 8]}, "solver__params": {"max_iter": 2}},
+        pytest.param(
+            {"evaluation": {"classifier": "native"}, "solver__params": {"max_iter": 3, "p": 0.5}},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"evaluation": {"classifier": "linear_svm", "n_features": [4, 8]}, "solver__params": {"max_iter": 2}},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["knn", "native", "linear_svm"],
 )

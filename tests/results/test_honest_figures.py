@@ -44,6 +44,7 @@ def shown(path, capsys) -> list[str]:
     return [*told, " ".join(manifest["remarks"])]
 
 
+@pytest.mark.slow
 def test_winners_that_select_nothing_are_said_everywhere_and_have_no_stability(here, capsys):
     write_yaml(here / "few.yaml", solver__space={"alpha": [2.0, 7.5]})
     assert tune.main(["few.yaml", "--output", "study"]) == 0
@@ -253,6 +254,7 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
             assert len(cloudpickle.dumps(pickled)) < 1000
 
 
+@pytest.mark.slow
 def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
     monkeypatch.setattr(recorder, "machine_memory", lambda: 2**20)

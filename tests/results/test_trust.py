@@ -11,9 +11,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from rich.console import Console
-from small_studies import raw_config, write_digits
+from small_studies import raw_config, run_offline, write_digits
 
-import raysel
 from raysel.cli.summary import print_summary
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, StudyError
@@ -31,7 +30,7 @@ def finished(tmp_path_factory):
     write_digits(folder / "few.npz")
     with contextlib.chdir(folder):
         raw = raw_config(folder / "few.npz", cv__outer=3)
-        return raysel.run_study(raw, output=folder / "study", progress=False)
+        return run_offline(raw, folder / "study")
 
 
 @pytest.fixture

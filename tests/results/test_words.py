@@ -7,9 +7,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from small_studies import raw_config, write_digits
+from small_studies import raw_config, run_offline, write_digits
 
-import raysel
 from raysel.cv.plan import FINAL
 from raysel.results import words
 from raysel.results.export import figures, manifest, markdown
@@ -24,7 +23,7 @@ def finished(tmp_path_factory):
     write_digits(folder / "few.npz")
     config = raw_config(folder / "few.npz", solver__space={"alpha": [0.1]}, cv={"outer": 3, "inner": 2})
     with contextlib.chdir(folder):
-        return raysel.run_study(config, output=folder / "study", progress=False)
+        return run_offline(config, folder / "study")
 
 
 def changed(result, evaluation=None, **by_fold):

@@ -8,8 +8,8 @@ from kernel_references import draw, kernels_of
 from scipy.spatial.distance import pdist
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
+from small_studies import run_offline
 
-from raysel.api import run_study
 from raysel.base.models import load_model
 from raysel.base.registry import build_solver
 from raysel.baselines.classifiers.gaussian_process import GaussianProcess
@@ -124,8 +124,7 @@ def test_a_study_is_refused_for_its_largest_training_set(tmp_path, monkeypatch):
         prepare_study(tmp_path / "few.arrow", config)
 
 
-def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path):
     X, y, modalities = draw(n=60)
     save_dataset(Dataset(X, y, Modalities(modalities), "few"), tmp_path / "few.arrow")
     config = {
@@ -135,10 +134,9 @@ def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path, monkeypatch
         "evaluation": {"classifier": "native"},
         "cv": {"outer": 3, "inner": 2},
         "search": {"executor": "serial"},
-        "output": str(tmp_path / "out"),
         "pictures": [],
     }
-    result = run_study(config)
+    result = run_offline(config, tmp_path / "out")
     described = manifest(result)["modality_scores"]
     assert list(described) == ["outer0", "outer1", "outer2", "final"]
     model = load_model(tmp_path / "out" / "model.skops")[-1]

@@ -8,9 +8,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from small_studies import raw_config, write_digits
+from small_studies import raw_config, run_offline, write_digits
 
-import raysel
 from raysel.base.registry import OWN
 from raysel.errors import StudyError
 from raysel.results.pictures import data as picture_data
@@ -23,7 +22,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
     write_digits(folder / "few.npz")
     with contextlib.chdir(folder):
-        return raysel.run_study(raw_config(folder / "few.npz"), output=folder / "study", progress=False)
+        return run_offline(raw_config(folder / "few.npz"), folder / "study")
 
 
 @pytest.fixture(scope="module")
