@@ -282,6 +282,11 @@ def check_configurations(
             "of the smallest training set."
         )
     for name, solver in solvers:
+        if config.evaluation.classifier != "native" and not solver.labelled(dataset.y).all():
+            raise ConfigError(
+                f"evaluation.classifier={config.evaluation.classifier} would take the label of unlabelled samples for "
+                f"a class ({name or config.solver.name}); use evaluation.classifier=native."
+            )
         try:
             solver.check(dataset.n_features)
             for rows in (train, largest):

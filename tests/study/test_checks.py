@@ -175,3 +175,11 @@ def test_configurations_that_prepare_alike_have_one_key(digits):
     assert [json.loads(key)["unlabelled"] for key in keys] == [c.params["unlabelled"] for c in study.configurations]
     assert list(study.prepared_examples) == list(dict.fromkeys(keys))
     assert len(study.prepared_examples) == 2
+
+
+@pytest.mark.parametrize("classifier", ["knn", "linear_svm"])
+def test_the_mark_of_unlabelled_samples_is_no_class_of_a_classifier(digits, classifier):
+    solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [3]}}
+    with pytest.raises(ConfigError, match=f"classifier={classifier} would take.*unlabelled.*classifier=native"):
+        make_study(digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]})
+    make_study(digits, solver=solver, evaluation=NATIVE)

@@ -45,23 +45,6 @@ def shared_view_tag(study: StudyRecord) -> tuple[str, str]:
     return f"{_PREFIX}{view_key(study)}", _COMPRESSED + base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def read_shared_view(value: str) -> dict[str, Any]:
-    """Decode the value of the tag that `shared_view_tag` returns.
-
-    Parameters
-    ----------
-    value : str
-        Value of the tag.
-
-    Returns
-    -------
-    dict of str to object
-        The view, as MLflow's page reads it.
-    """
-    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(value.removeprefix(_COMPRESSED))))
-    return found
-
-
 def shared_view(study: StudyRecord) -> dict[str, Any]:
     """Return the shared view of a study's runs.
 
