@@ -196,7 +196,7 @@ def test_a_study_whose_server_is_not_there_ends_with_the_same_numbers(finished_s
     assert "not all runs are uploaded: " in said.out
     assert "Connection" in said.out
     told = " ".join(said.out.split())
-    assert f"To upload the journal again: python -m raysel.tune --replay {tmp_path / 'study'}" in told
+    assert f"To upload: python -m raysel.tune --replay {tmp_path / 'study'}" in told
     assert (tmp_path / "study" / "ranking" / "ranking.csv").read_bytes() == (
         finished_study.study / "ranking" / "ranking.csv"
     ).read_bytes()
