@@ -24,7 +24,7 @@ LAYERS = {
     "base": 3,
     **dict.fromkeys(["solvers", "baselines"], 4),
     **dict.fromkeys(["cv", "ranking"], 5),
-    **dict.fromkeys(["search", "tracking"], 6),
+    **dict.fromkeys(["search", "tracking", "inspection"], 6),
     "display": 7,
     "study": 8,
     "results": 9,
@@ -32,7 +32,7 @@ LAYERS = {
     "execution": 11,
     "distributed": 12,
     **dict.fromkeys(["testing", "launch"], 13),
-    **dict.fromkeys(["api", "comparison_run"], 14),
+    **dict.fromkeys(["api", "comparison_run", "draft"], 14),
     "resampling": 15,
     "raysel": 16,  # the public names
     "cli": 17,

@@ -12,10 +12,15 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from raysel.config.comparison import ComparisonConfig, MemberKeys
-from raysel.config.schema import Parameter, SpaceDomain, StudyConfig
+from raysel.config.schema import ClassLabel, Parameter, SpaceDomain, StudyConfig
 
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true | false"}
-_NAMED = ((Parameter, "value"), (SpaceDomain, "domain"), (MemberKeys, "keys of a study"))
+_NAMED = (
+    (Parameter, "value"),
+    (SpaceDomain, "domain"),
+    (MemberKeys, "keys of a study"),
+    (ClassLabel, "text or integer"),
+)
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 

@@ -6,12 +6,15 @@ import hashlib
 import json
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
 
 from raysel.config.manifest import tried_configurations
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
+
+#: Value of `dataset.source` for a table of NIfTI files.
+NIFTI = "nifti"
 
 
 class _Section(BaseModel):
@@ -29,20 +32,45 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 Folds = Annotated[int, Field(strict=True, ge=2)]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
+ClassLabel: TypeAlias = str | int
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
 
 
-class TaskConfig(_Section):
+class _SamplesConfig(_Section):
+    """Samples and labels of one file or built-in data set."""
+
+    source: str | None = None
+    """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one of source, path and
+    tasks is needed otherwise."""
+    path: str | None = None
+    """Data file, or folder with one folder of images for each class; a relative path is looked up from the working
+    directory, then from $RAYSEL_DATA."""
+    label: str | None = None
+    """Column or array of the file that holds the labels; by default y, label, target or another usual name."""
+    labels: str | None = None
+    """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as `path`."""
+    drop: tuple[str, ...] = ()
+    """Columns of a table that are neither features nor labels, e.g. an identifier."""
+    keep: tuple[str, ...] = ()
+    """Columns that are features although they look like an index or like the label, which is refused otherwise."""
+    classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
+    """Classes whose samples are used; all by default."""
+    exclude_classes: tuple[ClassLabel, ...] = ()
+    """Classes whose samples are left out, e.g. those with too few samples for the folds."""
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    """Character between the cells of a text table; recognised from the file by default."""
+    shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """Height and width of a sample, where the file does not hold them."""
+    order: Literal["C", "F"] | None = None
+    """Order in which the columns run through the cells of a sample: C, row by row, by default; F, column by column, as
+    MATLAB stores matrices."""
+
+
+class TaskConfig(_SamplesConfig):
     """One task of several: its name and its file, or a built-in data set."""
 
     name: Annotated[str, Field(pattern=r"^[^/]+$")]
     """Name of the task, unique among the tasks and without a slash."""
-    path: str | None = None
-    """Data file of the task, looked up as `dataset.path`; exactly one of path and source is needed."""
-    source: str | None = None
-    """Built-in data set of the task, e.g. digits."""
-    shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
-    """Height and width of the task's samples, where the file does not hold them."""
 
     @model_validator(mode="after")
     def _one_origin(self) -> TaskConfig:
@@ -51,18 +79,13 @@ class TaskConfig(_Section):
         return self
 
 
-class DatasetConfig(_Section):
+class DatasetConfig(_SamplesConfig):
     """Origin of the samples and their scaling."""
 
-    source: str | None = None
-    """Built-in data set, e.g. digits; exactly one of source, path and tasks is needed."""
-    path: str | None = None
-    """Data file (.npz, .mat, .csv, .parquet, .arrow); a relative path is looked up from the working directory, then
-    from $RAYSEL_DATA."""
     tasks: Annotated[tuple[TaskConfig, ...], Field(min_length=2)] | None = None
     """Several data sets, each with features and classes of its own, that are learned together."""
-    shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
-    """Height and width of a sample, where the file does not hold them."""
+    mask: str | None = None
+    """NIfTI file whose voxels above 0 are the features, for `source: nifti`; looked up as `path`."""
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
     """Name and number of columns of each modality in the order of the columns, where the file does not hold them."""
     only: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
@@ -70,6 +93,8 @@ class DatasetConfig(_Section):
     by default."""
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
+    background: str | None = None
+    """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean sample by default."""
     scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] = "unit"
     """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
     0 and variance 1, zscore_sqrt_width also divides it by the square root of its modality's width, minmax maps each
@@ -77,15 +102,23 @@ class DatasetConfig(_Section):
 
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:
-        if [self.source, self.path, self.tasks].count(None) != 2:
+        source = None if self.source == NIFTI else self.source
+        if [source, self.path, self.tasks].count(None) != 2:
             raise ValueError(
                 "give exactly one of `source` (a built-in set, e.g. digits), `path` (a file) and "
                 "`tasks` (a list of both)"
             )
-        if self.tasks is not None and (self.shape or self.modalities or self.only or self.exclude_labels):
-            raise ValueError(
-                "`shape`, `modalities`, `only` and `exclude_labels` are for one file; a task has a `shape` of its own"
-            )
+        if (self.source == NIFTI) != (self.mask is not None):
+            raise ValueError("`source: nifti` needs `mask`, a NIfTI file, and `path`, a table of NIfTI files")
+        return self
+
+    @model_validator(mode="after")
+    def _for_one_file(self) -> DatasetConfig:
+        if self.tasks is not None:
+            own = {"tasks", "scaling"}
+            given = [key for key in type(self).model_fields if key not in own and getattr(self, key) not in (None, ())]
+            if given:
+                raise ValueError(f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks")
         if twice := _repeated(self.only or ()):
             raise ValueError(f"`only` names the modality {twice} twice; name each once")
         if twice := _repeated([task.name for task in self.tasks or ()]):
@@ -311,6 +344,10 @@ class StudyConfig(_Section):
             del described["cv"]["final"]
         if self.pictures == type(self).model_fields["pictures"].default:
             del described["pictures"]
+        for section in (described["dataset"], *described["dataset"].get("tasks", ())):
+            for key in ("drop", "keep", "exclude_classes"):
+                if not section[key]:
+                    del section[key]
         if not self.evaluation.report:
             del described["evaluation"]["report"]
         if self.evaluation.references:
@@ -329,6 +366,9 @@ class StudyConfig(_Section):
         described = self.to_dict()
         for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
+        for section in (described["dataset"], *described["dataset"].get("tasks", ())):
+            section.pop("background", None)
+            section.pop("keep", None)
         for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):

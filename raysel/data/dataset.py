@@ -42,6 +42,10 @@ class Dataset:
         Name of each column. Empty: the default names of the layout.
     label_names : sequence of str, default=()
         Name of each column of an indicator. Empty: the column numbers. Ignored for single labels.
+    label : str, default=None
+        Name of the column or array that the labels come from; not part of ``content_hash``.
+    notes : tuple of str, default=()
+        Sentences on what was recognised or left out when the data were read; not part of ``content_hash``.
 
     Raises
     ------
@@ -67,6 +71,8 @@ class Dataset:
     groups: LabelArray | None = None
     feature_names: tuple[str, ...] = ()
     label_names: tuple[str, ...] = ()
+    label: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"data set '{self.name}'"
@@ -141,7 +147,7 @@ class Dataset:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of everything except the name; it does not depend on the format of the file."""
+        """SHA-256 of all but the names of data set and label, and notes; independent of the format of the file."""
         digest = hashlib.sha256()
         described = {
             "layout": self.layout.to_json(),

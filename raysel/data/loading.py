@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-import numpy as np
-
-from raysel.arrays import IntArray, LabelArray
+from raysel.data.assembling import assemble
 from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
-from raysel.data.formats.files import RawData, find_data_file
+from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.named_arrays import read_mat, read_npz
 from raysel.data.formats.tables import read_arrow, read_csv, read_parquet
-from raysel.data.layouts import Layout, Modalities, Tensor
-from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
 
-#: Function that reads a file; the second argument is the name of the array of groups, or None.
-Reader: TypeAlias = Callable[[Path, str | None], RawData]
+#: Function that reads a file.
+Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
 
 #: Entry point group in which other packages register readers; the name is the file suffix without the dot.
 GROUP = "raysel.readers"
@@ -40,11 +35,19 @@ _READERS: dict[str, Reader] = {
 def load_dataset(
     path_or_name: str | Path,
     *,
-    shape: Sequence[int] | None = None,
-    modalities: Mapping[str, int] | None = None,
+    label: str | None = None,
+    labels: str | Path | None = None,
     groups: str | None = None,
-    exclude_labels: Collection[str] = (),
+    drop: Collection[str] = (),
+    delimiter: str | None = None,
+    mask: str | Path | None = None,
+    shape: Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
+    modalities: Mapping[str, int] | None = None,
     only: Collection[str] | None = None,
+    classes: Collection[str | int] | None = None,
+    exclude_classes: Collection[str | int] = (),
+    exclude_labels: Collection[str] = (),
 ) -> Dataset:
     """Load a data set by name or from a file.
 
@@ -62,18 +65,35 @@ def load_dataset(
           ``y.<label>`` for each label; every other column is a feature, of a modality if all are called
           ``<modality>.<feature>``; or a file written by `save_dataset`.
         - a suffix that another package registers under the entry point ``raysel.readers``.
-    shape : sequence of int, default=None
-        Shape of a sample, e.g. [32, 32], whose cells are the columns in C order. None: as stored in the file.
-    modalities : mapping of str to int, default=None
-        Name of each modality and its number of columns, in column order. None: as stored in the file.
+    label : str, default=None
+        Name of the column or array that holds the labels. None: that of the usual names which the file has.
+    labels : str or Path, default=None
+        File that holds the labels, where the data file holds the samples only.
     groups : str, default=None
         Name of the array or column that holds the group of each sample. None: no groups, or those that
         `save_dataset` stored.
-    exclude_labels : collection of str, default=()
-        Names of the columns of an indicator to exclude.
+    drop : collection of str, default=()
+        Names of columns of a table that are neither features nor labels.
+    delimiter : str, default=None
+        Character between the cells of a text table. None: recognised from the file.
+    mask : str or Path, default=None
+        NIfTI file of the voxels that are features, where the data file is a table of NIfTI files.
+    shape : sequence of int, default=None
+        Shape of a sample, e.g. [32, 32]. None: as stored in the file.
+    order : {"C", "F"}, default="C"
+        Order in which the columns run through the cells of a sample: C row by row, F column by column, as MATLAB
+        stores matrices. With F the columns are rearranged row by row.
+    modalities : mapping of str to int, default=None
+        Name of each modality and its number of columns, in column order. None: as stored in the file.
     only : collection of str, default=None
         Names of the modalities to use; the data set is the one of a file that holds only those, in the file's order.
         None: all.
+    classes : collection of str or int, default=None
+        Classes whose samples are used. None: all.
+    exclude_classes : collection of str or int, default=()
+        Classes whose samples are left out.
+    exclude_labels : collection of str, default=()
+        Names of the columns of an indicator to exclude.
 
     Returns
     -------
@@ -94,92 +114,25 @@ def load_dataset(
         source = str(path_or_name)
         if groups is not None:
             raise DataError(f"the built-in data set {source} has no array '{groups}' for the groups.")
-        contents = load_builtin(source)
+        raw = load_builtin(source)
     else:
         path = _find(path_or_name)
         source = str(path)
-        contents = _reader(path.suffix.lower())(path, groups)
-    X = contents.X
-    if isinstance(X, TaskBlocks):
-        if shape is not None or modalities is not None:
-            raise DataError(f"{source} holds several tasks and their shapes: leave shape and modalities out.")
-        layout = contents.layout or Tensor(X.shape[1:])
-    else:
-        if X.ndim < 2 or X.size == 0:
-            raise DataError(
-                f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give a non-empty array of shape "
-                "(n, d), (n, h, w) or with more axes."
-            )
-        layout = _layout(X.shape[1:], contents.layout, shape, source)
-        if modalities is not None:
-            layout = _modalities(modalities, X.shape[1:], source)
-        X = X.reshape(len(X), math.prod(X.shape[1:]))
-    names = contents.feature_names
-    if only is not None:
-        columns, layout = _only(only, layout, source)
-        X, names = np.take(X, columns, axis=1), tuple(names[i] for i in columns) if names else ()
-    if not isinstance(X, TaskBlocks):
-        X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
-    y, label_names = _exclude(contents.y, contents.label_names, exclude_labels, source)
-    try:
-        return Dataset(
-            X=X,
-            y=y,
-            layout=layout,
-            name=contents.name or Path(source).stem,
-            groups=contents.groups,
-            feature_names=names,
-            label_names=label_names,
-        )
-    except MemoryError as error:
-        raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
-
-
-def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
-    layout, n_features = Modalities(modalities), math.prod(sides)
-    if layout.n_features != n_features:
-        raise DataError(
-            f"modalities={dict(modalities)} have {layout.n_features} columns in total, "
-            f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
-        )
-    return layout
-
-
-def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray, Layout]:
-    """Columns of the named modalities in their order in the file, and their layout."""
-    if not isinstance(layout, Modalities):
-        raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
-    for name in only:
-        if name not in layout.modalities:
-            close = get_close_matches(name, layout.modalities, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(layout.modalities)}."
-            raise DataError(f"only: {source} has no modality {name}; {hint}")
-    kept = Modalities({name: width for name, width in layout.modalities.items() if name in only})
-    slices = layout.slices()
-    return np.concatenate([np.r_[slices[name]] for name in kept.modalities]), kept
-
-
-def _exclude(
-    y: LabelArray, names: tuple[str, ...], excluded: Collection[str], source: str
-) -> tuple[LabelArray, tuple[str, ...]]:
-    """Remove the excluded labels from an indicator and from its names."""
-    if not excluded:
-        return y, names
-    if y.ndim != 2:
-        raise DataError(
-            f"exclude_labels requires an indicator, but y of {source} has one label for each sample; remove the "
-            "samples of these labels from the file instead."
-        )
-    names = names or tuple(str(i) for i in range(y.shape[1]))
-    if len(names) != y.shape[1]:
-        raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give one name for each label.")
-    for label in excluded:
-        if label not in names:
-            close = get_close_matches(label, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}."
-            raise DataError(f"exclude_labels: {source} has no label {label}; {hint}")
-    remaining = [i for i, name in enumerate(names) if name not in excluded]
-    return y[:, remaining], tuple(names[i] for i in remaining)
+        beside = {
+            name: None if file is None else find_data_file(file) for name, file in (("labels", labels), ("mask", mask))
+        }
+        raw = _reader(path.suffix.lower())(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
+    return assemble(
+        raw,
+        source,
+        shape=shape,
+        order=order,
+        modalities=modalities,
+        only=only,
+        classes=classes,
+        exclude_classes=exclude_classes,
+        exclude_labels=exclude_labels,
+    )
 
 
 def _find(path_or_name: str | Path) -> Path:
@@ -204,23 +157,3 @@ def _reader(suffix: str) -> Reader:
     except ConfigError as error:
         raise DataError(str(error)) from error
     return registered
-
-
-def _layout(sides: tuple[int, ...], stored: Layout | None, shape: Sequence[int] | None, source: str) -> Layout:
-    """Layout of the given shape, or else the one stored in the file, or else that of the array's axes."""
-    if shape is None:
-        return stored or Tensor(sides)
-    layout = Tensor(tuple(shape))
-    n_features = math.prod(sides)
-    if layout.n_features != n_features:
-        raise DataError(
-            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features} features; "
-            f"the product of its sides must be {n_features}, e.g. {_factor_pairs(n_features)}."
-        )
-    return layout
-
-
-def _factor_pairs(number: int) -> str:
-    """Up to three factorisations of a number as height x width, the closest to a square first."""
-    heights = [side for side in range(1, math.isqrt(number) + 1) if number % side == 0]
-    return " or ".join(str([side, number // side]) for side in heights[:-4:-1])

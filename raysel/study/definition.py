@@ -14,7 +14,7 @@ from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
-from raysel.config.schema import StudyConfig
+from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
 from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
 from raysel.cv.prepared import FoldData, make_fold_data
 from raysel.cv.records import TrialRecord
@@ -229,15 +229,30 @@ def _load_data(config: StudyConfig) -> Dataset:
     source, groups = config.dataset, config.cv.groups
     if source.tasks is None:
         return load_dataset(
-            source.source or source.path or "",
-            shape=source.shape,
+            source.path or source.source or "",
+            mask=source.mask,
             modalities=source.modalities,
-            groups=groups,
-            exclude_labels=source.exclude_labels,
             only=source.only,
+            exclude_labels=source.exclude_labels,
+            **_of_file(source, groups),
         )
-    tasks = {t.name: load_dataset(t.source or t.path or "", shape=t.shape, groups=groups) for t in source.tasks}
+    tasks = {task.name: load_dataset(task.path or task.source or "", **_of_file(task, groups)) for task in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
+
+
+def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:
+    """Return the arguments of `load_dataset` that a single data set and a task have in common."""
+    return {
+        "label": source.label,
+        "labels": source.labels,
+        "groups": groups,
+        "drop": source.drop,
+        "delimiter": source.delimiter,
+        "shape": source.shape,
+        "order": source.order or "C",
+        "classes": source.classes,
+        "exclude_classes": source.exclude_classes,
+    }
 
 
 def _draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:

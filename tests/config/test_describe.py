@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from raysel.config import load_config
 from raysel.config.describe import config_reference
@@ -46,7 +47,7 @@ def study(key: str, value: str | None = None) -> StudyConfig:
     """A small study in which the key may stand, with a value of the table, or without the key."""
     if key.startswith("dataset.tasks[]"):
         raw = copy.deepcopy(TASKS)
-        raw["dataset"]["tasks"][0] |= {} if value is None else {key.rpartition(".")[2]: value}
+        raw["dataset"]["tasks"][0] |= {} if value is None else {key.rpartition(".")[2]: yaml.safe_load(value)}
         return load_config(raw)
     raw = NATIVE if key == "evaluation.n_features" else ONE
     return load_config(raw, [] if value is None else [f"{key}={value}"])
@@ -99,8 +100,10 @@ def test_a_required_key_is_missed(key):
     [(entry.key, value) for entry in REFERENCE.values() if " | " in entry.type for value in entry.type.split(" | ")],
 )
 def test_each_allowed_value_is_taken(key, value):
-    extra = ["search.num_samples=4"] if value == "tpe" else []
-    load_config(ONE, [*extra, f"{key}={value}"])
+    if value == "tpe":
+        load_config(ONE, ["search.num_samples=4", f"{key}={value}"])
+    else:
+        study(key, value)
 
 
 @pytest.mark.parametrize("key", [entry.key for entry in REFERENCE.values() if re.match(r"integer >=", entry.type)])

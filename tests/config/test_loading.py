@@ -303,6 +303,13 @@ DIFFERENT = [
     "dataset.modalities={hog: 4, lbp: 60}",
     "dataset.modalities={lbp: 60, hog: 4}",  # a key's place matters here: whose the first columns are
     "dataset.exclude_labels=null",
+    "dataset.label=class",
+    "dataset.labels=y.npy",
+    "dataset.drop=[id]",
+    "dataset.classes=[0, 1]",
+    "dataset.exclude_classes=[0]",
+    "dataset.delimiter=;",
+    "dataset.order=F",
     "dataset.only=[hog]",
     "dataset.only=[hog, lbp]",
     "solver.name=smml",
@@ -343,6 +350,8 @@ SAME = [
         "name=other",
         "output=null",
         "pictures=[]",
+        "dataset.background=brain.png",
+        "dataset.keep=[time]",
         "tracking=null",
         "tracking.uri=x",
         "tracking.register=digits model",
@@ -384,6 +393,7 @@ def test_the_two_lists_above_name_every_key(tmp_path):
         "dataset.source",
         "dataset.path",
         "dataset.tasks",
+        "dataset.mask",
         "tracking.experiment",
     }  # replaced with their section above
     whole_sections.add("search.configurations")  # not with the early stopping of this study
@@ -411,7 +421,7 @@ def test_the_order_of_the_modalities_that_are_used_is_the_files(tmp_path):
     [
         ("dataset.only=[hog, hog]", "`only` names the modality hog twice"),
         ("dataset.only=[]", "dataset.only: list should have at least 1 item"),
-        ("dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}", "are for one file"),
+        ("dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}", "is for one file"),
         ("pictures=[gif]", "`pictures` names gif: give some of png, svg and pdf"),
         ("evaluation.report=[macro_f1, macro_f1]", "`report` names macro_f1, which is `metric` or named before"),
         ("evaluation={n_features: [4], report: [accuracy]}", "`report` names accuracy, which is `metric`"),

@@ -40,6 +40,35 @@ _FORMATS = (
 
 
 @dataclass(frozen=True)
+class ReadOptions:
+    """What a reader is told about a data file.
+
+    Parameters
+    ----------
+    label : str, default=None
+        Name of the column or array that holds the labels; None: that of the usual names which the file has.
+    groups : str, default=None
+        Name of the column or array that holds the group of each sample; None: no groups, or those that `save_dataset`
+        stored.
+    drop : tuple of str, default=()
+        Names of columns that are neither features nor labels.
+    delimiter : str, default=None
+        Character between the cells of a text table; None: recognised from the file.
+    labels : Path, default=None
+        File that holds the labels, where the data file holds the samples only.
+    mask : Path, default=None
+        NIfTI file of the voxels that are features, where the data file is a table of NIfTI files.
+    """
+
+    label: str | None = None
+    groups: str | None = None
+    drop: tuple[str, ...] = ()
+    delimiter: str | None = None
+    labels: Path | None = None
+    mask: Path | None = None
+
+
+@dataclass(frozen=True)
 class RawData:
     """Content of a data file before validation.
 
@@ -59,6 +88,10 @@ class RawData:
         Name of the data set; None if the file does not store it.
     label_names : sequence of str, default=()
         Names of an indicator's columns; empty if the file does not store them.
+    label : str, default=None
+        Name of the column or array that holds the labels; None if the source has no name for it.
+    notes : tuple of str, default=()
+        Sentences on what the reader recognised or left out by itself, e.g. the delimiter of a text table.
     """
 
     X: LabelArray | TaskBlocks
@@ -68,6 +101,8 @@ class RawData:
     feature_names: tuple[str, ...] = ()
     name: str | None = None
     label_names: tuple[str, ...] = ()
+    label: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.io
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.files import RawData, as_labels, missing, reading
+from raysel.data.formats.files import RawData, ReadOptions, as_labels, missing, reading
 from raysel.data.formats.mat5 import plain_variables
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
@@ -22,15 +22,15 @@ _X_NAMES = ("X", "fea")
 _Y_NAMES = ("y", "Y", "gnd")
 
 
-def read_npz(path: Path, groups: str | None) -> RawData:
+def read_npz(path: Path, options: ReadOptions) -> RawData:
     """Read the arrays X and y of a NumPy archive.
 
     Parameters
     ----------
     path : Path
         Path of an .npz file.
-    groups : str or None
-        Name of the array that holds the group of each sample; None: no groups.
+    options : ReadOptions
+        Names of the labels and the groups, and whatever else the format needs.
 
     Returns
     -------
@@ -60,10 +60,10 @@ def read_npz(path: Path, groups: str | None) -> RawData:
                         "save it as numbers or text, e.g. y.astype(str)."
                     ) from error
 
-            return _contents(path, archive.files, get, groups)
+            return _contents(path, archive.files, get, options)
 
 
-def read_mat(path: Path, groups: str | None) -> RawData:
+def read_mat(path: Path, options: ReadOptions) -> RawData:
     """Read X and y (also called fea, Y, gnd) of a MATLAB file of version 7 or older.
 
     Images that MATLAB stored as rows of a matrix are in column-major order, so that they appear transposed if they
@@ -73,8 +73,8 @@ def read_mat(path: Path, groups: str | None) -> RawData:
     ----------
     path : Path
         Path of a .mat file.
-    groups : str or None
-        Name of the variable that holds the group of each sample; None: no groups.
+    options : ReadOptions
+        Names of the labels and the groups, and whatever else the format needs.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def read_mat(path: Path, groups: str | None) -> RawData:
             return _dense(variables[name])
 
         names = variables if plain is None else plain
-        return _contents(path, [name for name in names if name and not name.startswith("__")], get, groups)
+        return _contents(path, [name for name in names if name and not name.startswith("__")], get, options)
 
 
 def _checked_text(values: Any) -> Any:
@@ -123,7 +123,7 @@ def _dense(values: Any) -> Any:
     return values.toarray() if hasattr(values, "toarray") else values
 
 
-def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], groups: str | None) -> RawData:
+def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], options: ReadOptions) -> RawData:
     def find(candidates: tuple[str, ...], wanted: str) -> LabelArray:
         name = next((name for name in candidates if name in names), None)
         if name is None:
@@ -132,14 +132,18 @@ def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], gro
 
     views = _views(path, names, get) if "X" not in names else {}
     X = np.hstack(list(views.values())) if views else find(_X_NAMES, "array X")
-    y = as_labels(find(_Y_NAMES, "array y"))
+    y_names = _Y_NAMES if options.label is None else (options.label,)
+    y = as_labels(find(y_names, f"array {y_names[0]}"))
     named = y.ndim == 2 and "label_names" in names
     return RawData(
         X=X,
         y=y,
-        groups=None if groups is None else as_labels(find((groups,), f"array {groups} for the groups")),
+        groups=None
+        if options.groups is None
+        else as_labels(find((options.groups,), f"array {options.groups} for the groups")),
         layout=Modalities({name: view.shape[1] for name, view in views.items()}) if views else None,
         label_names=tuple(map(str, np.ravel(get("label_names")))) if named else (),
+        label=next(name for name in y_names if name in names),
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from raysel.arrays import FloatArray, LabelArray
-from raysel.data.formats.files import RawData, as_labels, missing, reading
+from raysel.data.formats.files import RawData, ReadOptions, as_labels, missing, reading
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
@@ -28,15 +28,15 @@ _TARGETS = ("y", "label", "target")
 _LABEL_PREFIX = "y."
 
 
-def read_csv(path: Path, groups: str | None) -> RawData:
+def read_csv(path: Path, options: ReadOptions) -> RawData:
     """Read a comma-separated table with a header.
 
     Parameters
     ----------
     path : Path
         Path of the file.
-    groups : str or None
-        Name of the column that holds the group of each sample; None: no groups, or those that `save_dataset` stored.
+    options : ReadOptions
+        Names of the labels and the groups, and whatever else the format needs.
 
     Returns
     -------
@@ -49,19 +49,19 @@ def read_csv(path: Path, groups: str | None) -> RawData:
         If the file is damaged, lacks a column, or holds text instead of numbers.
     """
     with reading(path, "a comma-separated table (.csv)"):
-        options = pa.csv.ConvertOptions(strings_can_be_null=True)
-        return _contents(path, pa.csv.read_csv(path, convert_options=options), groups)
+        convert = pa.csv.ConvertOptions(strings_can_be_null=True)
+        return _contents(path, pa.csv.read_csv(path, convert_options=convert), options)
 
 
-def read_parquet(path: Path, groups: str | None) -> RawData:
+def read_parquet(path: Path, options: ReadOptions) -> RawData:
     """Read a Parquet file, either a plain table or one that `save_dataset` wrote.
 
     Parameters
     ----------
     path : Path
         Path of the file.
-    groups : str or None
-        Name of the column that holds the group of each sample; None: no groups, or those that `save_dataset` stored.
+    options : ReadOptions
+        Names of the labels and the groups, and whatever else the format needs.
 
     Returns
     -------
@@ -77,10 +77,10 @@ def read_parquet(path: Path, groups: str | None) -> RawData:
         reading(path, "a Parquet file"),
         pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file,
     ):
-        return _contents(path, file.read(), groups)
+        return _contents(path, file.read(), options)
 
 
-def read_arrow(path: Path, groups: str | None) -> RawData:
+def read_arrow(path: Path, options: ReadOptions) -> RawData:
     """Read an Arrow IPC file (Feather version 2), either a plain table or one that `save_dataset` wrote.
 
     The features of the latter are memory-mapped, not copied.
@@ -89,8 +89,8 @@ def read_arrow(path: Path, groups: str | None) -> RawData:
     ----------
     path : Path
         Path of the file.
-    groups : str or None
-        Name of the column that holds the group of each sample; None: no groups, or those that `save_dataset` stored.
+    options : ReadOptions
+        Names of the labels and the groups, and whatever else the format needs.
 
     Returns
     -------
@@ -105,10 +105,11 @@ def read_arrow(path: Path, groups: str | None) -> RawData:
     with reading(path, "an Arrow IPC file"):
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         table.validate(full=True)  # Arrow would access memory by a damaged offset
-        return _contents(path, table, groups)
+        return _contents(path, table, options)
 
 
-def _contents(path: Path, table: Any, groups: str | None) -> RawData:
+def _contents(path: Path, table: Any, options: ReadOptions) -> RawData:
+    groups = options.groups
     names: list[str] = table.column_names
     metadata = table.schema.metadata or {}
     stored = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
@@ -116,6 +117,12 @@ def _contents(path: Path, table: Any, groups: str | None) -> RawData:
         groups = "groups"
     labels = [name for name in names if name.startswith(_LABEL_PREFIX)]
     targets = [name for name in names if name in _TARGETS] or labels[:1]
+    if options.label is not None:
+        if options.label not in names:
+            raise missing(path, f"column {options.label} for the labels", names)
+        targets, labels = [options.label], []
+    if unknown := [name for name in options.drop if name not in names]:
+        raise missing(path, f"column {unknown[0]} to drop", names)
     if not targets:
         raise missing(path, "column y (or label, or target)", names)
     if len(targets) > 1:
@@ -144,7 +151,7 @@ def _contents(path: Path, table: Any, groups: str | None) -> RawData:
         )
     # pandas stores the index of a data frame as a column, which is not a feature.
     index = {name for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)}
-    features = [name for name in names if name not in {*targets, *labels, groups} | index]
+    features = [name for name in names if name not in {*targets, *labels, *options.drop, groups} | index]
     return RawData(
         X=_numbers(path, table, features),
         y=y,
@@ -152,6 +159,7 @@ def _contents(path: Path, table: Any, groups: str | None) -> RawData:
         layout=_modalities(features),
         feature_names=tuple(features),
         label_names=label_names,
+        label=targets[0] if not indicator else None,
     )
 
 

@@ -1,0 +1,196 @@
+"""Data sets made from the raw content of a file or from arrays: arrangement of the columns, choice of samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from raysel.arrays import IntArray, LabelArray
+from raysel.data.dataset import Dataset
+from raysel.data.formats.files import RawData
+from raysel.data.layouts import Layout, Modalities, Tensor
+from raysel.data.task_blocks import TaskBlocks
+from raysel.errors import DataError
+
+
+def assemble(
+    raw: RawData,
+    source: str,
+    *,
+    shape: Sequence[int] | None = None,
+    order: Literal["C", "F"] = "C",
+    modalities: Mapping[str, int] | None = None,
+    only: Collection[str] | None = None,
+    classes: Collection[str | int] | None = None,
+    exclude_classes: Collection[str | int] = (),
+    exclude_labels: Collection[str] = (),
+) -> Dataset:
+    """Make a data set from the raw content of a file.
+
+    Parameters
+    ----------
+    raw : RawData
+        Content of the file; its arrays may be modified.
+    source : str
+        Path or name of the source, for error messages and, without its folder and suffix, as the data set's name.
+    shape, order, modalities, only, classes, exclude_classes, exclude_labels
+        As for `load_dataset`.
+
+    Returns
+    -------
+    Dataset
+        The validated data set.
+
+    Raises
+    ------
+    DataError
+        If the arrangement does not fit the columns, a name is unknown, or values are invalid.
+    """
+    raw = _choose_classes(raw, classes, exclude_classes, source)
+    X, names = raw.X, raw.feature_names
+    if isinstance(X, TaskBlocks):
+        if shape is not None or modalities is not None or order == "F":
+            raise DataError(f"{source} holds several tasks and their shapes: leave shape, order and modalities out.")
+        layout = raw.layout or Tensor(X.shape[1:])
+    else:
+        if X.ndim < 2 or X.size == 0:
+            raise DataError(
+                f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give a non-empty array of shape "
+                "(n, d), (n, h, w) or with more axes."
+            )
+        sides = X.shape[1:] if order == "C" else X.shape[:0:-1]
+        layout = _layout(sides, raw.layout, shape, source)
+        if modalities is not None:
+            layout = _modalities(modalities, X.shape[1:], source)
+        X = X.reshape(len(X), math.prod(X.shape[1:]))
+        if order == "F":
+            columns = _columns_in_c_order(layout, source)
+            X, names = np.take(X, columns, axis=1), _taken(names, columns)
+    if only is not None:
+        columns, layout = _only(only, layout, source)
+        X, names = np.take(X, columns, axis=1), _taken(names, columns)
+    if not isinstance(X, TaskBlocks):
+        X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
+    y, label_names = _exclude(raw.y, raw.label_names, exclude_labels, source)
+    try:
+        return Dataset(
+            X=X,
+            y=y,
+            layout=layout,
+            name=raw.name or Path(source).stem,
+            groups=raw.groups,
+            feature_names=names,
+            label_names=label_names,
+            label=raw.label,
+            notes=raw.notes,
+        )
+    except MemoryError as error:
+        raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
+
+
+def _taken(names: tuple[str, ...], columns: IntArray) -> tuple[str, ...]:
+    return tuple(names[i] for i in columns) if names else ()
+
+
+def _columns_in_c_order(layout: Layout, source: str) -> IntArray:
+    """Columns in column-major order that, taken in this order, run row by row."""
+    if not isinstance(layout, Tensor) or len(layout.shape) < 2:
+        raise DataError(
+            f"order=F: {source} has columns without rows; give shape too, e.g. {layout.n_features} columns."
+        )
+    positions: IntArray = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
+    return positions
+
+
+def _choose_classes(
+    raw: RawData, classes: Collection[str | int] | None, excluded: Collection[str | int], source: str
+) -> RawData:
+    """Restrict the samples to those of the chosen classes."""
+    if classes is None and not excluded:
+        return raw
+    if raw.y.ndim != 1 or isinstance(raw.X, TaskBlocks):
+        raise DataError(f"classes and exclude_classes need one label for each sample, which {source} has not.")
+    text = np.asarray(raw.y).astype(np.str_)
+    known = np.unique(text).tolist()
+    for key, wanted in (("classes", classes or ()), ("exclude_classes", excluded)):
+        if unknown := [str(name) for name in wanted if str(name) not in known]:
+            close = get_close_matches(unknown[0], known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known[:12])}."
+            raise DataError(f"{key}: {source} has no class {unknown[0]}; {hint}")
+    kept = np.isin(text, known if classes is None else [str(name) for name in classes])
+    kept &= ~np.isin(text, [str(name) for name in excluded])
+    groups = None if raw.groups is None else raw.groups[kept]
+    return replace(raw, X=raw.X[kept], y=raw.y[kept], groups=groups)
+
+
+def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
+    layout, n_features = Modalities(modalities), math.prod(sides)
+    if layout.n_features != n_features:
+        raise DataError(
+            f"modalities={dict(modalities)} have {layout.n_features} columns in total, "
+            f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
+        )
+    return layout
+
+
+def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray, Layout]:
+    """Columns of the named modalities in their order in the file, and their layout."""
+    if not isinstance(layout, Modalities):
+        raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
+    for name in only:
+        if name not in layout.modalities:
+            close = get_close_matches(name, layout.modalities, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(layout.modalities)}."
+            raise DataError(f"only: {source} has no modality {name}; {hint}")
+    kept = Modalities({name: width for name, width in layout.modalities.items() if name in only})
+    slices = layout.slices()
+    return np.concatenate([np.r_[slices[name]] for name in kept.modalities]), kept
+
+
+def _exclude(
+    y: LabelArray, names: tuple[str, ...], excluded: Collection[str], source: str
+) -> tuple[LabelArray, tuple[str, ...]]:
+    """Remove the excluded labels from an indicator and from its names."""
+    if not excluded:
+        return y, names
+    if y.ndim != 2:
+        raise DataError(
+            f"exclude_labels requires an indicator, but y of {source} has one label for each sample; remove the "
+            "samples of these labels from the file instead."
+        )
+    names = names or tuple(str(i) for i in range(y.shape[1]))
+    if len(names) != y.shape[1]:
+        raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give one name for each label.")
+    for label in excluded:
+        if label not in names:
+            close = get_close_matches(label, names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}."
+            raise DataError(f"exclude_labels: {source} has no label {label}; {hint}")
+    remaining = [i for i, name in enumerate(names) if name not in excluded]
+    return y[:, remaining], tuple(names[i] for i in remaining)
+
+
+def _layout(sides: tuple[int, ...], stored: Layout | None, shape: Sequence[int] | None, source: str) -> Layout:
+    """Layout of the given shape, or else the one stored in the file, or else that of the array's axes."""
+    if shape is None:
+        return stored or Tensor(sides)
+    layout = Tensor(tuple(shape))
+    n_features = math.prod(sides)
+    if layout.n_features != n_features:
+        raise DataError(
+            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features} features; "
+            f"the product of its sides must be {n_features}, e.g. {_factor_pairs(n_features)}."
+        )
+    return layout
+
+
+def _factor_pairs(number: int) -> str:
+    """Up to three factorisations of a number as height x width, the closest to a square first."""
+    heights = [side for side in range(1, math.isqrt(number) + 1) if number % side == 0]
+    return " or ".join(str([side, number // side]) for side in heights[:-4:-1])

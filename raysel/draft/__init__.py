@@ -1,0 +1,1 @@
+"""Draft of a study that fits a data file."""
