@@ -9,7 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from raysel.inspection.neighbours import Neighbours, chosen_samples, neighbours
+from raysel.arrays import FloatArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tensor
+from raysel.inspection.neighbours import Neighbours, chosen_samples, neighbours, partners
 from raysel.inspection.upright import is_known, symmetry
 
 #: Sides below this, and samples fewer than this, are too few to recognise an image by.
@@ -17,6 +20,8 @@ SHORTEST_SIDE = 5
 FEWEST_SAMPLES = 10
 #: How much more neighbouring cells must correlate, in each direction, than any two cells.
 _ABOVE_ANY_TWO = 0.2
+#: Correlations that exceed that of any two cells by less are as low as those of cells far apart.
+_NO_MORE = 0.05
 #: How much less the end of a row must correlate with the start of the next one than cells within a row.
 _ROW_END = 0.05
 #: How far the correlation must fall from lag w to w - 1 and w + 1, as a share of what it lacks to 1 at lag w.
@@ -39,13 +44,13 @@ class Arrangement:
     symmetry : float
         How many times the upright mean image is more symmetric left to right than top to bottom, see
         `raysel.inspection.upright.symmetry`. Below one: it is more symmetric top to bottom. The order is known from
-        4 on, and never given if it speaks against the order by as much.
+        3 on.
     correlation : float
         Mean correlation, over the samples, of neighbouring cells.
     n_pairs : int
         Number of pairs of neighbouring cells of which neither is constant.
     runner_up : float
-        Mean correlation of neighbouring cells in the second best shape, the transposed one apart; NaN if there is none.
+        Mean correlation of neighbouring cells in the second best factorisation; NaN if there is none.
     any_two : float
         Mean correlation of any two cells.
     n_samples : int
@@ -99,15 +104,16 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     directions, if they look like those of an image:
 
     - side by side and below each other they correlate by 0.2 more than any two cells;
-    - the correlation has a peak at lag w, is nowhere higher between w / 2 and half the number of columns, and within
-      a row is lower two and three cells apart than one;
+    - the correlation has a peak at lag w and is nowhere higher between w / 2 and half the number of columns;
+    - it falls with the distance: cells of one row correlate less two and three apart than one, and rows farther apart
+      correlate less than those two apart;
     - it is lower from the end of a row to the start of the next one than within a row.
 
     A table of features, a spectrum (smooth in one direction), images whose columns were permuted, and images with
     colour channels do not meet these conditions.
 
     An image and its transpose have the same neighbours. Which of them is upright is told only by the mean image, if
-    it is at least 4 times as symmetric left to right as top to bottom, or the reverse. This holds for frontal faces,
+    it is at least 3 times as symmetric left to right as top to bottom, or the reverse. This holds for frontal faces,
     not for digits or faces in profile; for objects that are symmetric top to bottom only it is wrong.
 
     Parameters
@@ -138,20 +144,103 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     if not widths:
         return None
     samples = chosen_samples(X)
+    return _find(samples, widths, column_major) if len(samples) >= FEWEST_SAMPLES else None
+
+
+def arrangement_remark(dataset: Dataset) -> str | None:
+    """Say which shape and order fit images better than the ones they have.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set. Only layouts of order 2 with sides of at least 5 are looked at.
+
+    Returns
+    -------
+    str or None
+        One sentence if the cells of another shape or order correlate more with their neighbours, if the images lie
+        on their side (see `find_arrangement` on how far this can be told), or if neighbouring cells do not correlate
+        although the columns do, so that they are not in the order of an image. None otherwise.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from raysel import Dataset
+    >>> from raysel.data.layouts import Matrix
+    >>> X, y = load_digits(return_X_y=True)
+    >>> arrangement_remark(Dataset(X, y, Matrix(8, 8))) is None
+    True
+    """
+    if not isinstance(dataset.layout, Tensor) or len(dataset.layout.shape) != 2:
+        return None
+    height, width = dataset.layout.shape
+    if min(height, width) < SHORTEST_SIDE:
+        return None
+    samples = chosen_samples(np.asarray(dataset.X))
     if len(samples) < FEWEST_SAMPLES:
         return None
+    return _remark(samples, height, width)
+
+
+def _remark(samples: FloatArray, height: int, width: int) -> str | None:
+    declared = neighbours(samples.copy())
+    correlation, n_pairs = declared.score(width)
+    widths = _widths(height * width)
+    start = (
+        f"images of shape [{height}, {width}]: neighbouring cells correlate by {correlation:.2f} on average "
+        f"({n_pairs} pairs, {len(samples)} samples)"
+    )
+    found = _find(samples, widths, column_major=False)
+    if found is not None and found.row_length == width:
+        return _on_their_side(found) if found.order == "F" else None
+    if found is not None and found.correlation > correlation:
+        return f"{start}, but by {found.correlation:.2f} with {_choices(found)}."
+    # With order F the columns were rearranged: put them back as the file has them.
+    stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
+    found = _find(stored, widths, column_major=False)
+    if found is not None and found.row_length != height and found.correlation > correlation:
+        return f"{start}, but, if order is F now, by {found.correlation:.2f} with {_choices(found)}."
+    elsewhere = partners(samples)
+    if correlation < declared.any_two + _NO_MORE and elsewhere > declared.any_two + _ABOVE_ANY_TWO:
+        return (
+            f"{start}, no more than any two cells ({declared.any_two:.2f}), while each has another one elsewhere with "
+            f"which it correlates by {elsewhere:.2f}: the columns are not in the order of an image."
+        )
+    return None
+
+
+def _on_their_side(found: Arrangement) -> str:
+    height, width = found.shape
+    return (
+        f"images of shape [{width}, {height}] seem to lie on their side: their mean image is {found.symmetry:.0f} "
+        f"times as symmetric top to bottom as left to right ({found.n_samples} samples); shape [{height}, {width}] "
+        "with order F (or, if order is F now, C) turns them upright."
+    )
+
+
+def _choices(found: Arrangement) -> str:
+    height, width = found.shape
+    if found.order_known:
+        return f"shape [{height}, {width}] and order {found.order}"
+    return (
+        f"shape [{height}, {width}] and order {found.order}, or with shape [{width}, {height}] and order F, which is "
+        "the same turned over; look at the mean image to see which is upright"
+    )
+
+
+def _find(samples: FloatArray, widths: list[int], column_major: bool) -> Arrangement | None:
+    """Find the arrangement among factorisations of the given widths."""
+    n_features = samples.shape[1]
     found = neighbours(samples.copy())
     scores = {width: found.score(width) for width in widths}
     width = max(widths, key=lambda width: _or_lowest(scores[width][0]))
     if not _is_image(found, width):
         return None
 
-    height = X.shape[1] // width
+    height = n_features // width
     ratio = symmetry(samples, (height, width))
     known = is_known(ratio)
     row_by_row = ratio > 1 if known else not column_major
-    # The transposed shape scores by chance a little more or less on the same columns; it is no rival but a question
-    # of its own, so that it counts as a wrong shape like any other.
     others = [scores[other][0] for other in widths if other != width and not math.isnan(scores[other][0])]
     return Arrangement(
         shape=(height, width) if row_by_row else (width, height),
@@ -184,11 +273,13 @@ def _is_image(found: Neighbours, width: int) -> bool:
     lags = np.arange(math.ceil(width / 2), len(found.at_lag))
     highest = int(lags[np.nanargmax(found.at_lag[lags])]) if not np.isnan(found.at_lag[lags]).all() else 0
     around = max(found.at_lag[width - 1], found.at_lag[width + 1])
+    rows_apart = found.at_lag[2 * width :: width]
     across = found.across_row_ends(width)
     return bool(
         min(below, beside) >= found.any_two + _ABOVE_ANY_TWO
         and highest == width
         and below - around >= _PEAK * (1 - below)
         and all(math.isnan(value) or value < beside for value in farther)
+        and not (rows_apart[1:] > max(rows_apart[:1].max(initial=-1.0), found.any_two + _NO_MORE)).any()
         and (math.isnan(across) or beside - across >= _ROW_END)
     )

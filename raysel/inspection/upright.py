@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 from raysel.arrays import FloatArray
 
 #: From this ratio on the axis of symmetry is taken as known (README.md of experiments/arrangement measures it).
-SURE = 4.0
+SURE = 3.0
 #: The details of the mean images of two halves of the samples must correlate as much, or they are mostly noise.
 _REPEATABLE = 0.8
 
