@@ -31,7 +31,7 @@ def remark(X, layout, order="C"):
 SIDES, SEEDS = st.integers(6, 24), st.integers(0, 2**20)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(height=SIDES, width=SIDES, seed=SEEDS)
 def test_shape_of_smooth_fields_is_found(height, width, seed):
     fields = smooth_fields(height, width, seed)
@@ -43,7 +43,7 @@ def test_shape_of_smooth_fields_is_found(height, width, seed):
 
 
 # With fewer cells, some permutations put many neighbours side by side by chance.
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(height=st.integers(10, 24), width=st.integers(10, 24), seed=SEEDS)
 def test_permuted_columns_have_no_shape(height, width, seed):
     X = smooth_fields(height, width, seed).reshape(60, -1)
@@ -52,7 +52,7 @@ def test_permuted_columns_have_no_shape(height, width, seed):
     assert "not in the order of an image" in remark(X, Matrix(height, width))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(height=SIDES, width=SIDES, seed=SEEDS)
 def test_right_shape_is_not_remarked_and_the_other_way_round_is(height, width, seed):
     X = smooth_fields(height, width, seed).reshape(60, -1)
