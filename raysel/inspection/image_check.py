@@ -16,12 +16,12 @@ SHORTEST_SIDE = 5
 ABOVE_ANY_TWO = 0.2
 #: Correlations below this are as low as those of cells far apart.
 NO_MORE = 0.1
-#: Colour channels correlate this much more in one pixel than in neighbouring ones.
-_CHANNELS = 0.1
+#: Colour channels correlate this much more in one pixel than in neighbouring ones: as the last axis, as the first axis.
+_CHANNELS_LAST, _CHANNELS_FIRST = 0.1, 0.05
 #: How much less the end of a row must correlate with the start of the next one than cells within a row.
 _ROW_END = 0.05
 #: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1 minus it.
-_PEAK = 0.2
+_PEAK = 0.05
 
 
 def is_image(found: Neighbours, width: int) -> bool:
@@ -65,10 +65,10 @@ def _has_channels(found: Neighbours, width: int) -> bool:
         inside = np.arange(n_features) % width < width - 1
         values = np.where(inside & ~np.isnan(found.with_next), found.with_next, found.any_two)
         red_green, green_blue, next_pixel = (values[phase::3][inside[phase::3]].mean() for phase in range(3))
-        if found.excess(min(red_green, green_blue)) - found.excess(next_pixel) >= _CHANNELS:
+        if found.excess(min(red_green, green_blue)) - found.excess(next_pixel) >= _CHANNELS_LAST:
             return True
     channel, rest = divmod(n_features, 3)
     if rest or channel % width or channel < SHORTEST_SIDE * width:
         return False
     same_pixel, nearby = found.at_lag[channel], found.at_lag[[channel - width, channel + width]]
-    return bool(found.excess(same_pixel) - found.excess(nearby.max()) >= _CHANNELS)
+    return bool(found.excess(same_pixel) - found.excess(nearby.max()) >= _CHANNELS_FIRST)
