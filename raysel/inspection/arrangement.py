@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
+from raysel.errors import DataError
 from raysel.inspection.image_check import ABOVE_ANY_TWO, NO_MORE, SHORTEST_SIDE, is_image
 from raysel.inspection.neighbours import chosen_samples, neighbours, partners
 from raysel.inspection.upright import is_known, symmetry
@@ -125,6 +126,11 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
         What was found; None if the columns do not look like the cells of images of at least 5 x 5, in the order of
         their rows or columns, or X has fewer than 10 samples.
 
+    Raises
+    ------
+    DataError
+        If X is not a matrix of real numbers.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits, load_wine
@@ -135,6 +141,8 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     True
     """
     X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError(f"X has shape {X.shape} and dtype {X.dtype}; give numbers of shape (n_samples, n_features).")
     widths = _widths(X.shape[1])
     if not widths:
         return None
