@@ -194,10 +194,10 @@ def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) 
 
 def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
     """Whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the like."""
-    counted = [numbers[0] + i for i in range(len(numbers))]
-    if len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted:
-        return True
-    if len(numbers) < _LEAST_POSITIONS or not _is_monotone(numbers):
+    if len(numbers) < _LEAST_POSITIONS:
+        counted = [numbers[0] + i for i in range(len(numbers))]
+        return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted
+    if not _is_monotone(numbers):
         return False
     values = ([float(cell.replace(",", ".")) for cell in row if _is_number(cell)] for row in rest)
     return not rest or sum(map(_is_monotone, values)) <= len(rest) / 2
