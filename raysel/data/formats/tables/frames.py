@@ -111,12 +111,12 @@ def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
             f"{role}.loc[frame.index], or {role}.to_numpy() if the rows are in the same order."
         )
     array = np.asarray(values)
-    if array.dtype.kind != "O":
-        return array
-    # Text, categories and pandas' own types of integers come as objects.
     if (missing := np.argwhere(pd.isna(array))).size:
         raise DataError(
             f"{role} has no value in row {missing[0][0]} (counted from 0); fill it in or remove the sample."
         )
+    if array.dtype.kind != "O":
+        return array
+    # Text, categories and pandas' own types of integers come as objects.
     n_texts = sum(isinstance(value, str) for value in array.ravel())
     return np.array(array.tolist()) if n_texts in (0, array.size) else array
