@@ -99,7 +99,8 @@ def test_one_column_with_a_line_of_names_or_with_spaces():
 @pytest.mark.parametrize(
     ("text", "culprits"),
     [
-        (lines(*range(7)), ["y.csv", "7 lines for 10 samples"]),
+        (lines(*range(7)), ["y.csv", "7 lines for 10 samples"]),  # X has 6 columns
+        (lines(*"abcabca"), ["y.csv", "7 lines for 10 samples"]),
         (lines(*(["a,b"] * N)), ["2 columns without names"]),
         (lines("k,k", *(["a,b"] * N)), ["same name"]),
         (lines("k,v", *(["a,b"] * (N - 1)), "a,"), ["no value for sample 9"]),
@@ -245,7 +246,7 @@ def test_a_file_of_matlab_73_reads_as_one_of_version_7():
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=4), st.sampled_from(["f8", "f4", "i2", "u1", "?"]))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_axes_of_matlab_73_come_back_in_order(tmp_path_factory, shape, dtype):
     values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     path = tmp_path_factory.mktemp("axes") / "a.mat"
@@ -314,9 +315,8 @@ def test_without_h5py_it_is_named(monkeypatch):
     refused("a.mat", "a.mat", "pip install 'raysel[hdf5]'")
 
 
-@pytest.mark.parametrize("cells", [10**4, 10**6])
-def test_a_large_array_crosses_the_pipe(cells):
-    X = RNG.random((N, cells // N))
+def test_a_large_array_crosses_the_pipe():
+    X = RNG.random((N, 10**5))
     with h5py.File("a.hdf5", "w") as file:
         file["X"], file["y"] = X, LABELS
     np.testing.assert_array_equal(load_dataset("a.hdf5").X, X)
@@ -340,7 +340,7 @@ def test_a_label_in_each_row_is_taken_for_classes():
 
 
 @given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=4, max_size=8))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 def test_only_rows_of_one_label_are_classes(tmp_path_factory, rows):
     Y = np.array([*rows, [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # no label is constant unless all rows have it
     path = tmp_path_factory.mktemp("rows") / "a.npz"
