@@ -55,6 +55,13 @@ def test_a_damaged_hdf5_file_is_taken_or_refused(folder, options, draw):
 # Found by the long form
 
 
+def assert_refused(path: Path, *culprits: str, **options: object) -> None:
+    with pytest.raises(DataError) as caught:
+        load_dataset(path, **options)
+    for culprit in (path.name, *culprits):
+        assert culprit in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("program", "status"),
     [
