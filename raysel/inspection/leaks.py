@@ -83,7 +83,7 @@ def leaking_columns(found: Findings, dataset: Dataset) -> dict[int, str]:
     leaks = {}
     for column, kind in found.by_row.items():
         if kind == "unnamed":
-            leaks[column] = "has no name, as the index of a table that was saved with it"
+            leaks[column] = "has no name of its own, like an index that was saved with its table"
         elif kind == "index":
             values = part.X[:, column]
             leaks[column] = f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
