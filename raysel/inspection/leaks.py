@@ -10,8 +10,8 @@ import numpy as np
 
 from raysel.data.dataset import Dataset
 from raysel.errors import DataError
+from raysel.inspection.columns.label import LabelColumn
 from raysel.inspection.findings import Findings, inspect
-from raysel.inspection.label_columns import LabelColumn
 from raysel.inspection.parts import Part
 
 #: Number of columns that a message describes, and of those that it names.
