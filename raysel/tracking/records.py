@@ -95,6 +95,9 @@ class StudyRecord(_PlainRecord):
         Types in the fitted method that a model file must not name, so that none holds it.
     classes : sequence of str, default=[]
         Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
+    data_files : mapping of str to str, default={}
+        Absolute path at which each file of the configuration was found, by its key, e.g. ``"dataset.path"``, or
+        ``"dataset.tasks.faces.path"`` for a task; empty if they were not recorded.
 
     Examples
     --------
@@ -123,6 +126,7 @@ class StudyRecord(_PlainRecord):
     constant: Sequence[int]
     untrusted: Sequence[str] = field(default_factory=list)
     classes: Sequence[str] = field(default_factory=list)
+    data_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def choose_n(self) -> ChooseN:
