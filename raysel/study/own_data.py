@@ -121,28 +121,19 @@ class OwnData:
         for key in _OF_FILES:
             if getattr(config, key) is not None:
                 raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")
-        raw = self._from_frame(config, groups) if self._has_columns else self._without_columns(config, groups)
-        return assemble(
-            raw,
-            "X",
-            shape=config.shape,
-            order=config.order or "C",
-            modalities=config.modalities,
-            classes=config.classes,
-            exclude_classes=config.exclude_classes,
-            exclude_labels=config.exclude_labels,
-        )
-
-    @property
-    def _has_columns(self) -> bool:
-        return self.data is None and _is_frame(self.X)
-
-    def _from_frame(self, config: DatasetConfig, groups: str | None) -> RawData:
-        frame, label, drop = self.X, self.label or config.label, list(config.drop)
-        given = self.groups if self.groups is not None else groups
-        column = given if isinstance(given, str) else None
-        found = Dataset.from_frame(frame, label=label, groups=column, drop=drop)
-        return raw_data(found)
+        arrangement: dict[str, Any] = {
+            "shape": config.shape,
+            "order": config.order or "C",
+            "modalities": config.modalities,
+            "classes": config.classes,
+            "exclude_classes": config.exclude_classes,
+            "exclude_labels": config.exclude_labels,
+        }
+        if self.data is None and _is_frame(self.X):
+            label = self.label if self.y is not None else self.label or config.label
+            kept_whole = groups if self.groups is None else self.groups
+            return Dataset.from_frame(self.X, label, y=self.y, groups=kept_whole, drop=config.drop, **arrangement)
+        return assemble(self._without_columns(config, groups), "X", **arrangement)
 
     def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
         named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}

@@ -68,9 +68,7 @@ def test_the_directory_alone_serves_to_prepare_the_study_again_even_if_it_was_mo
     path = str(tmp_path / "own/data.arrow")
     assert stored["dataset"] == {"path": path, "scaling": "zscore", "exclude_labels": []}
     again = prepare_study(None, resumed=result.directory)
-    assert (
-        again.dataset.content_hash == study.dataset.content_hash == load_dataset(again.config.dataset.path).content_hash
-    )
+    assert again.dataset.content_hash == study.dataset.content_hash == load_dataset(path).content_hash
     assert again.config.hash == result.stored.study.config_hash
     shutil.move(tmp_path / "own", tmp_path / "moved")
     moved = prepare_study(None, resumed=StudyDirectory(tmp_path / "moved"))
@@ -103,6 +101,51 @@ def test_groups_and_text_labels_are_taken(digits):
         assert not set(groups[fold.train]) & set(groups[fold.test])
     same = prepare_study(without_data(), X=X, y=names, groups=[f"g{g:02d}" for g in groups])
     assert same.plan.to_json() == study.plan.to_json()
+
+
+def table(kind):
+    """A frame of 24 rows with names, text labels, groups and an identifier, and what it holds."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(24, 4))
+    columns = {
+        "patient": [f"p{i}" for i in range(24)],
+        **{f"gene {i}": values[:, i].tolist() for i in range(4)},
+        "diagnosis": ["healthy", "ill"] * 12,
+        "family": [i // 3 for i in range(24)],
+    }
+    return pytest.importorskip(kind).DataFrame(columns), values
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_frame_gives_what_its_table_gives(kind, tmp_path):
+    frame, values = table(kind)
+    (frame.to_csv(tmp_path / "t.csv", index=False) if kind == "pandas" else frame.write_csv(tmp_path / "t.csv"))
+    raw = raw_config(solver={"name": "fisher_score"}, evaluation__n_features=[2, 4])
+    raw["dataset"] = {"drop": ["patient"], "scaling": "zscore"}
+    own = prepare_study(raw, X=frame, label="diagnosis", groups="family")
+    keys = {"dataset.path": str(tmp_path / "t.csv"), "dataset.label": "diagnosis", "cv.groups": "family"}
+    of_file = prepare_study(raw, keys)
+    assert own.dataset.content_hash == of_file.dataset.content_hash
+    assert own.plan.to_json() == of_file.plan.to_json()
+    assert own.dataset.feature_names == tuple(f"gene {i}" for i in range(4))
+    np.testing.assert_array_equal(own.dataset.X, values)
+    assert own.config.cv.groups is None
+    by_config = prepare_study(raw, {"dataset.label": "diagnosis", "cv.groups": "family"}, X=frame)
+    assert by_config.dataset.content_hash == own.dataset.content_hash
+
+
+def test_labels_and_groups_beside_a_frame_are_taken():
+    frame, _ = table("pandas")
+    genes = frame[[f"gene {i}" for i in range(4)]]
+    raw = raw_config(solver={"name": "fisher_score"}, evaluation__n_features=[2], dataset={})
+    whole = prepare_study({**raw, "dataset": {"drop": ["patient"]}}, X=frame, label="diagnosis", groups="family")
+    beside = prepare_study(raw, X=genes, y=frame["diagnosis"], groups=frame["family"])
+    arrays = prepare_study(raw, X=genes.to_numpy(), y=frame["diagnosis"], groups=frame["family"])
+    assert beside.dataset.content_hash == whole.dataset.content_hash
+    assert arrays.dataset.label == "diagnosis"
+    np.testing.assert_array_equal(arrays.dataset.X, beside.dataset.X)
+    with pytest.raises(DataError, match="diagnosis"):
+        prepare_study(raw, X=frame, label="diagnosi")
 
 
 def test_a_data_set_is_taken_and_the_callers_array_stays_his(digits):
