@@ -91,13 +91,15 @@ def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) 
     rare = classes[counts < n_splits]
     if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
         return (
-            f"{found}, and so have {len(rare) - 1} of the other {len(classes) - 1} classes: the labels look like "
-            "names or measurements of single samples. Give the column or array of the classes as dataset.label."
+            f"{found}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
+            "measurements of single samples. Give the column or array of the classes as dataset.label."
         )
-    folds = f"set at most {least} folds, or " if least > 1 else ""
-    named = json.dumps([label.item() for label in rare[:_MOST_NAMED]], ensure_ascii=False)
-    more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
-    return f"{found}; {folds}leave out its samples by dataset.exclude_classes: {named}{more}."
+    remedies = [f"set at most {least} folds"] if least > 1 else []
+    if len(classes) - len(rare) > 1:
+        named = json.dumps([label.item() for label in rare[:_MOST_NAMED]], ensure_ascii=False)
+        more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
+        remedies.append(f"leave out its samples by dataset.exclude_classes: {named}{more}")
+    return f"{found}; {', or '.join(remedies) or 'add samples of this class'}."
 
 
 def _counted(number: int) -> str:

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.capabilities import MODALITIES, TASKS, TENSOR
+from raysel.base.capabilities import TASKS, TENSOR
 from raysel.base.estimator import Estimator
 from raysel.base.models import trusted_types, untrusted_types
 from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
@@ -198,14 +198,10 @@ def _of_plain_columns(config: StudyConfig, dataset: Dataset) -> str:
     plain = isinstance(dataset.layout, Tensor) and len(dataset.layout.shape) == 1
     if not plain or solver_capabilities(config.solver.name).max_axes is None:
         return ""
-    able = able_solvers(
-        lambda c: (
-            TENSOR in c.layouts and MODALITIES in c.layouts and c.max_axes is None and c.ranks and not c.reconstructed
-        )
-    )
     return (
         f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for matrices: if they are "
-        f"images, set dataset.shape to [height, width]; else use a solver for tables, e.g. one of {able}."
+        "images, set dataset.shape to [height, width]; else use a solver for tables, e.g. solver: {name: rfs}, "
+        "fisher_score or linear_svm."
     )
 
 
