@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from raysel.comparison.result import ComparisonResult
-from raysel.config import StudyConfig, load_config
+from raysel.config import StudyConfig, load_config, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.launch import check_resources, make_executor, make_listeners, output_directory, refuse_foreign_code
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
-from raysel.study.own_data import OwnData, found_path, study_of_own_data
+from raysel.study.own_data import OwnData, found_path, study_of_own_data, with_own_data_at
 from raysel.study.stored import StoredStudy
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -250,7 +250,10 @@ def prepare_study(
     if own:
         loaded, dataset = study_of_own_data(load_config(config, overrides, own_data=True), own)
         return Study.prepare(loaded, own=dataset)
-    loaded = load_config(config, overrides)
+    if resumed is not None and resumed.data.exists() and not names_data(config, overrides):
+        loaded = with_own_data_at(resumed.data.absolute(), load_config(config, overrides, own_data=True))
+    else:
+        loaded = load_config(config, overrides)
     if resumed is not None and (found := found_path(loaded.dataset.path, resumed.path)) != loaded.dataset.path:
         section = loaded.dataset.model_copy(update={"path": found})
         loaded = loaded.model_copy(update={"dataset": section})

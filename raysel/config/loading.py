@@ -129,6 +129,27 @@ def read_raw(
     return raw, origin
 
 
+def names_data(
+    source: str | Path | Mapping[str, Any] | StudyConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+) -> bool:
+    """Return whether a configuration names a data file or tasks.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or StudyConfig
+        Configuration as for `load_config`.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `load_config`.
+
+    Returns
+    -------
+    bool
+        False too for one that names a built-in data set.
+    """
+    section = read_raw(source.to_dict() if isinstance(source, StudyConfig) else source, overrides)[0].get("dataset")
+    return isinstance(section, dict) and any(section.get(key) is not None for key in ("path", "tasks"))
+
+
 def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
     """Validate a configuration given as plain data.
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,9 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
     for prefix, section in parts:
         for key in _FILES:
             if path := getattr(section, key, None):
+                if Path(path).is_absolute():  # own data are written later
+                    found[f"{prefix}.{key}"] = path
+                    continue
                 with suppress(DataError):  # a file that only pictures need
                     found[f"{prefix}.{key}"] = str(find_data_file(path))
     return found

@@ -188,12 +188,29 @@ def study_of_own_data(config: StudyConfig, own: OwnData) -> tuple[StudyConfig, D
     dataset : Dataset
         The data set with all of its modalities.
     """
-    dataset = own.dataset(config.dataset, config.cv.groups)
+    return with_own_data_at(OWN_DATA, config), own.dataset(config.dataset, config.cv.groups)
+
+
+def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
+    """Return the configuration of a study whose samples are written to a file as it uses them.
+
+    Parameters
+    ----------
+    path : str or Path
+        File of the samples.
+    config : StudyConfig
+        Configuration of the study.
+
+    Returns
+    -------
+    StudyConfig
+        The configuration without the keys that the data set was made by.
+    """
     sections = {
-        "dataset": config.dataset.model_copy(update=dict(_APPLIED)),
+        "dataset": config.dataset.model_copy(update={**_APPLIED, "path": str(path)}),
         "cv": config.cv.model_copy(update={"groups": None}),
     }
-    return config.model_copy(update=sections), dataset
+    return config.model_copy(update=sections)
 
 
 def comparison_of_own_data(config: ComparisonConfig, own: OwnData) -> tuple[ComparisonConfig, Dataset]:

@@ -56,6 +56,7 @@ def test_arrays_give_the_numbers_of_a_file_bit_by_bit(tmp_path, digits):
     own = run_own(without_data(**small), tmp_path / "own", X=X, y=y)
     assert outcome(own) == outcome(of_file)
     assert own.stored.study.data_hash == of_file.stored.study.data_hash
+    assert own.stored.study.data_files == {"dataset.path": str(tmp_path / "own/data.arrow")}
     assert own.stored.study.layout == {"kind": "tensor", "shape": [8, 8]}
 
 
@@ -70,6 +71,8 @@ def test_the_directory_alone_serves_to_prepare_the_study_again_even_if_it_was_mo
     again = prepare_study(None, resumed=result.directory)
     assert again.dataset.content_hash == study.dataset.content_hash == load_dataset(path).content_hash
     assert again.config.hash == result.stored.study.config_hash
+    raw = without_data(dataset=keys, solver={"name": "fisher_score"})
+    assert prepare_study(raw, resumed=result.directory).config == again.config
     shutil.move(tmp_path / "own", tmp_path / "moved")
     moved = prepare_study(None, resumed=StudyDirectory(tmp_path / "moved"))
     assert moved.dataset.content_hash == study.dataset.content_hash
