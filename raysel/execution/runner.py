@@ -305,7 +305,7 @@ class _Course:
         return [*files, self._directory.fold_model(refit.fold)] if has_model else files
 
 
-def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord, own: Dataset | None) -> Journal:
+def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord, own: Dataset | None = None) -> Journal:
     """Write configuration, folds, own data and the journal's first record; if one fails, all are removed."""
     files = [directory.config, directory.plan, directory.journal, *([directory.data] if own is not None else [])]
     try:

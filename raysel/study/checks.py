@@ -143,10 +143,11 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
     if isinstance(dataset.layout, Tensor) and can.max_axes and len(shape := dataset.layout.shape) > can.max_axes:
         ranks = config.evaluation.classifier != "native"
         able = able_solvers(lambda c: TENSOR in c.layouts and c.max_axes is None and c.ranks >= ranks)
-        colours = " If the last axis holds colours, give grey images, or one colour." if shape[-1] in (3, 4) else ""
+        colours = ", or give grey images if the last axis holds colours" if shape[-1] in (3, 4) else ""
         raise ConfigError(
             f"solver.name: {name} takes samples of at most {can.max_axes} axes, and those of {dataset.name} have "
-            f"{len(shape)}, {' x '.join(map(str, shape))}; {able} take any number.{colours}"
+            f"{len(shape)}, {' x '.join(map(str, shape))}; {able} take any number; or set "
+            f"dataset.shape to a height and a width{colours}."
         )
     make_scaler(config.dataset.scaling, dataset.layout)
 
