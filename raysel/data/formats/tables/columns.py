@@ -51,6 +51,34 @@ def named(table: Any) -> tuple[Any, tuple[str, ...]]:
     return table.rename_columns(names), tuple(notes)
 
 
+def with_plain_text(table: Any) -> Any:
+    """Table without columns of string views, which polars writes and few functions of PyArrow take.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+
+    Returns
+    -------
+    pyarrow.Table
+        Categories of string views are text too.
+    """
+    types = pa.types
+    for i, kind in enumerate(table.schema.types):
+        values = kind.value_type if types.is_dictionary(kind) else kind
+        if types.is_string_view(values):
+            chunks = [_plain_text(chunk) for chunk in table.column(i).chunks]
+            field = table.schema.field(i).with_type(pa.large_string())
+            table = table.set_column(i, field, pa.chunked_array(chunks, pa.large_string()))
+    return table
+
+
+def _plain_text(values: Any) -> Any:
+    if isinstance(values, pa.DictionaryArray):
+        return values.dictionary.cast(pa.large_string()).take(values.indices)
+    return values.cast(pa.large_string())
+
+
 def tensor(column: Any) -> LabelArray:
     """Column of fixed-shape tensors as an array.
 
@@ -87,14 +115,15 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
     DataError
         If a column holds no numbers or a missing value, or two have the same name.
     """
-    names = [table.schema.names[i] for i in positions]
+    known, kinds = table.schema.names, table.schema.types  # which make lists at each access
+    names = [known[i] for i in positions]
     for name, times in Counter(names).most_common(1):
         if times > 1:
             raise DataError(
                 f"{source}: {'two' if times == 2 else times} columns are called '{name}'; give each column a "
                 "different name."
             )
-    texts = [i for i in positions if not _is_numeric(table.schema.types[i])]
+    texts = [i for i in positions if not _is_numeric(kinds[i])]
     if texts:
         raise _not_numeric(table, texts, source)
     X = np.empty((table.num_rows, len(names)))
@@ -138,7 +167,7 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
         raise DataError(
             f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample."
         )
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.array(column.to_pylist(), dtype=np.str_)
     if not _is_numeric(kind):
         raise DataError(
@@ -164,7 +193,8 @@ def _is_numeric(kind: Any) -> bool:
 
 def _not_numeric(table: Any, positions: Sequence[int], source: str) -> DataError:
     """Error for columns that hold no numbers, with a value of the first that is none."""
-    names = [table.schema.names[i] for i in positions]
+    known = table.schema.names
+    names = [known[i] for i in positions]
     values = table.column(positions[0]).to_pylist()
     present = [i for i, value in enumerate(values) if value is not None]
     if not present:
@@ -195,8 +225,9 @@ def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataErr
     n_rows = int(missing.any(axis=1).sum())
     worst = sorted(columns.tolist(), key=lambda i: -counts[i])[:3]
     most = ", ".join(f"'{names[i]}' ({counts[i]} of {len(X)})" for i in worst)
+    what = "1 value is missing" if counts.sum() == 1 else f"{counts.sum()} values are missing"
+    where = f"rows with missing values: {n_rows}; columns: {len(columns)}, most in {most}"
     return DataError(
-        f"{source}: {counts.sum()} values are missing (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column "
-        f"'{names[column]}'; {n_rows} rows and {len(columns)} columns have some, most in {most}. Leave such columns "
-        "out by drop, remove the rows, or fill the values in without looking at the labels."
+        f"{source}: {what} (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column '{names[column]}' "
+        f"({where}). Leave such columns out by drop, remove the rows, or fill the values in without use of the labels."
     )
