@@ -412,10 +412,18 @@ DATA = [
     Fault("one image", BAD, 2, "X is of shape (64,); give a non-empty array", archive(X=np.arange(64.0))),
     Fault("no images", BAD, 2, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
     Fault("a label missing", BAD, 2, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
-    Fault("labels that are no numbers", BAD, 2, "y holds 0.5, which is no class...Give whole numbers", archive(y=lambda y: y / 2)),
+    Fault(
+        "labels that are no numbers",
+        BAD,
+        2,
+        "y holds 0.5, which is no class...Give whole numbers",
+        archive(y=lambda y: y / 2),
+    ),
     Fault("images larger than memory", BAD, 2, "bad.npz is too large for the memory...256. MiB", larger_than_memory),
     Fault("one class", BAD, 2, "y holds one class only (0); at least two are needed", archive(y=lambda y: 0 * y)),
-    Fault("a class of one sample", BAD, 2, "class 7 has 1 sample...exclude_classes: [7]", archive(y=lambda y: [7, *y[1:]])),
+    Fault(
+        "a class of one sample", BAD, 2, "class 7 has 1 sample...exclude_classes: [7]", archive(y=lambda y: [7, *y[1:]])
+    ),
     Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),
     Fault("groups that are not there", few("cv.groups=writer"), 2, "few.npz has no array writer for the groups"),
     Fault("too few groups", few("cv.groups=g", "dataset.path=bad.npz"), 2, "there are 1 groups", archive(g=[0] * 80)),
