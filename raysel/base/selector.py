@@ -133,7 +133,7 @@ class MatrixSelector(LinearSelector):
         """
         if not isinstance(layout, Tensor) or len(layout.shape) > 2:
             raise ConfigError(
-                f"{cls.__name__} takes matrices or vectors, not {layout}; give a layout of height and width."
+                f"{cls.__name__} takes matrices or vectors, not {layout}: set dataset.shape to [height, width]."
             )
         height, width = layout.shape if len(layout.shape) == 2 else (layout.n_features, 1)
         return cls(shape=(height, width), **params)
