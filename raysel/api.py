@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from raysel.comparison.result import ComparisonResult
-from raysel.config import StudyConfig, load_config
+from raysel.config import StudyConfig, load_config, names_data
+from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.launch import check_resources, make_executor, make_listeners, output_directory, refuse_foreign_code
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
+from raysel.study.own_data import OwnData, found_path, study_of_own_data, with_own_data_at
 from raysel.study.stored import StoredStudy
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -23,6 +25,11 @@ def run_study(
     config: str | Path | Mapping[str, Any] | StudyConfig | Study,
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
+    X: Any = None,
+    y: Any = None,
+    label: str | None = None,
+    groups: Any = None,
+    data: Dataset | None = None,
     output: str | Path | None = None,
     address: str | None = None,
     progress: bool | Listener = True,
@@ -36,7 +43,21 @@ def run_study(
         `prepare_study` returned.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration: by dotted key, e.g. ``{"cv.outer": 5}``, or as strings such
-        as ``"cv.outer=5"``. Ignored if ``config`` is a Study.
+        as ``"cv.outer=5"``.
+    X : array-like of shape (n_samples, ...), or data frame, optional
+        Samples, in place of the data that the configuration names: an array (n, d), (n, height, width) or with more
+        axes, or a frame of pandas or polars, whose columns are named. A configuration may still have
+        ``dataset.scaling``, ``shape``, ``order``, ``drop``, ``keep``, ``only``, ``classes``. The samples are written
+        into the directory of the study.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels), optional
+        Labels, or an indicator; not needed if a column of the frame holds them.
+    label : str, optional
+        Column of the frame that holds the labels; by default y, label, target or another usual name.
+    groups : str or array-like of shape (n_samples,), optional
+        Column of the frame that holds the group of each sample, or the groups themselves, which stay whole in all
+        folds.
+    data : Dataset, optional
+        Data set in place of X, y, label and groups.
     output : str or Path, optional
         Directory of the study; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
     address : str, optional
@@ -70,9 +91,12 @@ def run_study(
     ...     study = run_study("digits-smr", small, output=f"{folder}/study", progress=False)
     >>> study.summary().outer_fold.tolist()
     ['outer0', 'outer1']
+
+    A study of arrays, ``run_study(config, X=X, y=y)``, needs no ``dataset`` in its configuration; a built-in one is
+    run on them by ``run_study("digits-smr", X=images, y=y)``.
     """
     listeners = make_listeners(progress)
-    study = _prepared(config, overrides)
+    study = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
     path = output_directory(study, output)
     check_resources(study, address)
     return runner.run(study, path, make_executor(study, address), listeners)
@@ -178,6 +202,11 @@ def prepare_study(
     config: str | Path | Mapping[str, Any] | StudyConfig | None,
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
+    X: Any = None,
+    y: Any = None,
+    label: str | None = None,
+    groups: Any = None,
+    data: Dataset | None = None,
     resumed: StudyDirectory | None = None,
 ) -> Study:
     """Load a study's data, draw its folds, list its configurations, and check them against each other.
@@ -188,6 +217,8 @@ def prepare_study(
         Configuration as for `run_study`; None for the one in the directory of a resumed study.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_study`.
+    X, y, label, groups, data
+        Samples in place of the data that the configuration names, as for `run_study`.
     resumed : StudyDirectory, optional
         Directory of a study to resume, whose folds are used; by default the study is new.
 
@@ -205,6 +236,9 @@ def prepare_study(
     DirectoryError
         If the directory holds no study, or its folds cannot be used.
     """
+    own = OwnData(X, y, label, groups, data)
+    if own and resumed is not None:
+        raise ConfigError(f"{resumed.path} holds the data of the study to resume; give none.")
     if config is None:
         if resumed is None:
             raise ConfigError("config=None: give a path, the name of a built-in study or a mapping.")
@@ -213,7 +247,16 @@ def prepare_study(
         if not _names_solver(overrides):
             refuse_foreign_code(load_config(resumed.config).solver.name, resumed.path)
         config = resumed.config
-    loaded = load_config(config, overrides)
+    if own:
+        loaded, dataset = study_of_own_data(load_config(config, overrides, own_data=True), own)
+        return Study.prepare(loaded, own=dataset)
+    if resumed is not None and resumed.data.exists() and not names_data(config, overrides):
+        loaded = with_own_data_at(resumed.data.absolute(), load_config(config, overrides, own_data=True))
+    else:
+        loaded = load_config(config, overrides)
+    if resumed is not None and (found := found_path(loaded.dataset.path, resumed.path)) != loaded.dataset.path:
+        section = loaded.dataset.model_copy(update={"path": found})
+        loaded = loaded.model_copy(update={"dataset": section})
     try:
         return Study.prepare(loaded, resumed.plan if resumed else None)
     except DataError as error:
@@ -226,10 +269,13 @@ def _prepared(
     config: str | Path | Mapping[str, Any] | StudyConfig | Study | None,
     overrides: Mapping[str, Any] | Iterable[str],
     resumed: StudyDirectory | None = None,
+    own: OwnData | None = None,
 ) -> Study:
     """Return the study itself if it is prepared, else prepare it."""
     if not isinstance(config, Study):
-        return prepare_study(config, overrides, resumed=resumed)
+        return prepare_study(config, overrides, **vars(own or OwnData()), resumed=resumed)
+    if own:
+        raise ConfigError("a prepared study has its data; give the samples to prepare_study.")
     if overrides:
         raise ConfigError("a prepared study takes no overrides; give them to prepare_study.")
     return config

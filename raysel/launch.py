@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from raysel.base.registry import imports_code
@@ -109,6 +110,7 @@ def make_executor(study: Study, address: str | None) -> Executor:
     Executor
         Executor that has not been started.
     """
+    study = replace(study, own=None)  # workers need the data set once
     if study.config.search.executor == "serial":
         return SerialExecutor(study)
     # Imported only after all checks, because importing Ray takes seconds.

@@ -14,7 +14,7 @@ from rich.prompt import Confirm
 from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
-from raysel.cli.reference import print_config_reference, print_solver_reference
+from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
@@ -49,9 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
-    if arguments.help_config or arguments.list_solvers:
-        reference = print_config_reference if arguments.help_config else print_solver_reference
-        reference(Console())
+    references = {
+        print_builtin_reference: arguments.list,
+        print_config_reference: arguments.help_config,
+        print_solver_reference: arguments.list_solvers,
+    }
+    if asked := [reference for reference, wanted in references.items() if wanted]:
+        for reference in asked:
+            reference(Console())
         return 0
     with sigterm_as_interrupt():
         return _run(arguments, console, out)
@@ -107,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         "that are compared.",
     )
     parser.add_argument(
-        "config", nargs="?", help=f"a YAML file, or a built-in study or comparison (default: {BUILTIN})"
+        "config", nargs="?", help=f"a YAML file, or a built-in study or comparison, see --list (default: {BUILTIN})"
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key of the configuration"
@@ -118,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
+    parser.add_argument("--list", action="store_true", help="print the built-in studies and comparisons and exit")
     parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
     parser.add_argument("--list-solvers", action="store_true", help="print all methods with their parameters and exit")
     parser.add_argument(
@@ -165,6 +171,8 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
     uri = settings.pop("tracking.uri", None) or stored
+    if arguments.dry_run:
+        raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
         raise ConfigError(
             f"--replay uploads the stored study and cannot be combined with "

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import Capabilities
@@ -21,7 +20,7 @@ from raysel.data.layouts import Layout
 from raysel.data.task_blocks import as_samples
 from raysel.errors import ConfigError
 from raysel.metrics.ranks import ranks
-from raysel.validation import CallbackSupportMixin, fit_context, with_callbacks
+from raysel.validation import CallbackSupportMixin, fit_context, validate_samples, with_callbacks
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
@@ -204,7 +203,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return the warning message of a fit that ended without convergence."""
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, LabelArray]:
-        features, target = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        features, target = validate_samples(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         check_classification_targets(target)
         return features, target
 

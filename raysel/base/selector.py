@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.base.capabilities import TENSOR, Capabilities
 from raysel.base.estimator import Estimator
 from raysel.data.layouts import Layout, Tensor
 from raysel.errors import ConfigError
+from raysel.validation import validate_samples
 
 
 class Selector(SelectorMixin, Estimator):
@@ -68,7 +69,7 @@ class LinearSelector(ClassifierMixin, Selector):
             Score of each class; for two classes that of the second one.
         """
         check_is_fitted(self)
-        features: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        features: FloatArray = validate_samples(self, X, dtype=np.float64, reset=False)
         values = features @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.coef_) == 1 else values
 
@@ -103,7 +104,7 @@ class MatrixSelector(LinearSelector):
     (n_features, 1), plain vectors. It is set from the data set's layout.
     """
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}))
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
 
     # Set by the constructors of the subclasses.

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from inspect import signature
+from itertools import takewhile
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from raysel.base.registry import solver_capabilities, solver_class, solver_names
+from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
+from raysel.config.loading import read_raw
+from raysel.data.formats.files import find_data_file
+from raysel.errors import DataError
 
 
 def print_config_reference(out: Console) -> None:
@@ -36,6 +43,40 @@ def print_solver_reference(out: Console) -> None:
     _print_entries("solver.name", [_solver_entry(name) for name in solver_names()], out)
     text = "\nAny classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
     out.print(text, markup=False)
+
+
+def print_builtin_reference(out: Console) -> None:
+    """Print the built-in studies and comparisons: what each is for, and whether its data are found.
+
+    Parameters
+    ----------
+    out : Console
+        Where to print; the columns wrap at its width.
+    """
+    _print_entries("study", [_builtin_entry(name, path) for name, path in builtin_configs().items()], out)
+    text = (
+        "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the working directory,"
+    )
+    out.print(f"{text} then from $RAYSEL_DATA.", markup=False)
+
+
+def _builtin_entry(name: str, path: Path) -> tuple[str, str, str]:
+    raw, _ = read_raw(path)
+    kind = "comparison" if raw.get("compare") is not None else "study"
+    section = raw["dataset"]
+    parts = section.get("tasks") or [section]
+    data = [_found(part["path"]) if part.get("path") else f"{part['source']} (built in)" for part in parts]
+    lines = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
+    comment = " ".join(line.removeprefix("#").strip() for line in lines)
+    return name, f"{kind}; data: {', '.join(data)}", re.split(r"(?<=[.?!])\s", comment, maxsplit=1)[0]
+
+
+def _found(path: str) -> str:
+    try:
+        find_data_file(path)
+    except DataError:
+        return f"{path} (not found)"
+    return f"{path} (found)"
 
 
 def _solver_entry(name: str) -> tuple[str, str, str]:

@@ -10,8 +10,10 @@ from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run import course
 from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison
+from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
 from raysel.launch import make_listeners, refuse_foreign_code
+from raysel.study.own_data import OwnData, comparison_of_own_data, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
@@ -21,6 +23,11 @@ def run_comparison(
     config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison,
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
+    X: Any = None,
+    y: Any = None,
+    label: str | None = None,
+    groups: Any = None,
+    data: Dataset | None = None,
     output: str | Path | None = None,
     address: str | None = None,
     progress: bool | Listener = True,
@@ -35,6 +42,9 @@ def run_comparison(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration: common keys, e.g. ``{"cv.outer": 5}`` or ``"cv.outer=5"``, or
         those of a member as ``compare.<label>.<key>``.
+    X, y, label, groups, data
+        Samples in place of the data that the configuration names, as for `run_study`; they are written into the
+        directory of the comparison.
     output : str or Path, optional
         Directory of the comparison; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
     address : str, optional
@@ -58,7 +68,7 @@ def run_comparison(
         If Ray does not start, every member fails, or the disk fails.
     """
     listeners = make_listeners(progress)
-    comparison = _prepared(config, overrides)
+    comparison = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
     return course.run(comparison, comparison_directory(comparison, output), address, listeners)
 
 
@@ -111,6 +121,11 @@ def prepare_comparison(
     config: str | Path | Mapping[str, Any] | ComparisonConfig | None,
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
+    X: Any = None,
+    y: Any = None,
+    label: str | None = None,
+    groups: Any = None,
+    data: Dataset | None = None,
     resumed: ComparisonDirectory | None = None,
 ) -> Comparison:
     """Load a comparison's data, draw its folds, and check every member.
@@ -121,6 +136,8 @@ def prepare_comparison(
         Configuration as for `run_comparison`; None for the one in the directory of a resumed comparison.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_comparison`.
+    X, y, label, groups, data
+        Samples in place of the data that the configuration names, as for `run_study`.
     resumed : ComparisonDirectory, optional
         Directory of a comparison to resume, whose folds are used; by default the comparison is new.
 
@@ -140,14 +157,22 @@ def prepare_comparison(
     """
     if config is None and resumed is None:
         raise ConfigError("config=None: give a path, the name of a built-in comparison or a mapping.")
+    if own := OwnData(X, y, label, groups, data):
+        if resumed is not None:
+            raise ConfigError(f"{resumed.path} holds the data of the comparison to resume; give none.")
+        loaded, dataset = comparison_of_own_data(load_comparison(config or {}, overrides, own_data=True), own)
+        return Comparison.prepare(loaded, own=dataset)
     if resumed is not None:
         resumed.read()
     if config is not None or resumed is None:
         return Comparison.prepare(load_comparison(config or {}, overrides), resumed)
     stored = load_comparison(resumed.config)
+    raw = stored.to_dict()
+    if path := found_path(raw["dataset"].get("path"), resumed.path):
+        raw["dataset"]["path"] = path
     for member in stored.members.values():
         refuse_foreign_code(member.solver.name, resumed.path)
-    return Comparison.prepare(load_comparison(stored, overrides), resumed)
+    return Comparison.prepare(load_comparison(raw, overrides), resumed)
 
 
 def comparison_directory(comparison: Comparison, output: str | Path | None = None) -> Path:
@@ -172,10 +197,13 @@ def _prepared(
     config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison | None,
     overrides: Mapping[str, Any] | Iterable[str],
     resumed: ComparisonDirectory | None = None,
+    own: OwnData | None = None,
 ) -> Comparison:
     """Return the comparison itself if it is prepared, else prepare it."""
     if not isinstance(config, Comparison):
-        return prepare_comparison(config, overrides, resumed=resumed)
+        return prepare_comparison(config, overrides, **vars(own or OwnData()), resumed=resumed)
+    if own:
+        raise ConfigError("a prepared comparison has its data; give the samples to prepare_comparison.")
     if overrides:
         raise ConfigError("a prepared comparison takes no overrides; give them to prepare_comparison.")
     return config

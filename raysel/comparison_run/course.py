@@ -14,8 +14,10 @@ from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, dump_config, load_comparison
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
 from raysel.display.progress import counted
-from raysel.errors import ConfigError, DirectoryError, RayselError, StudyError
+from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
@@ -60,11 +62,12 @@ def run(
         If Ray does not start, or every member fails.
     """
     _check_resources(comparison, address)
-    directory = ComparisonDirectory(path)
+    directory, own = ComparisonDirectory(path), comparison.first.own
+    comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=time.time())
-    with directory.create(comparison.folders.values()):
-        _write_first_files(comparison, directory, record)
+    with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes):
+        _write_first_files(comparison, directory, record, own)
         return _Course(comparison, directory, address, listeners).run(record)
 
 
@@ -252,19 +255,24 @@ def _check_member(label: str, study: Study, member: StudyDirectory) -> None:
         raise DirectoryError(f"compare.{label}: {error}") from error
 
 
-def _write_first_files(comparison: Comparison, directory: ComparisonDirectory, record: ComparisonRecord) -> None:
-    """Write configuration, folds and list of members; if one fails, all are removed."""
-    files = (directory.config, directory.plan, directory.members)
+def _write_first_files(
+    comparison: Comparison, directory: ComparisonDirectory, record: ComparisonRecord, own: Dataset | None
+) -> None:
+    """Write configuration, folds, own data and list of members; if one fails, all are removed."""
+    files = [directory.config, directory.plan, directory.members, *([directory.data] if own is not None else [])]
     try:
         directory.incomplete.touch()
         write_text_atomically(directory.config, dump_config(comparison.config))
         write_text_atomically(directory.plan, json.dumps(comparison.first.plan.to_json()))
+        if own is not None:
+            save_dataset(own, directory.data)
         directory.write(record)
         directory.incomplete.unlink()
-    except (OSError, StudyError) as error:
+    except (OSError, StudyError, DataError) as error:
         for file in (*files, directory.incomplete):
             file.unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) else error
+        cause = error.__cause__ if isinstance(error, DataError) else error
+        reason = cause.strerror if isinstance(cause, OSError) else error
         raise DirectoryError(
             f"{directory.path} cannot be written: {reason}. Choose another output directory."
         ) from error

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from raysel.base.registry import solver_capabilities
-from raysel.config import ComparisonConfig, StudyConfig, member_folders
+from raysel.config import ComparisonConfig, StudyConfig, load_comparison, member_folders
+from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -33,7 +35,9 @@ class Comparison:
     folders: Mapping[str, str]
 
     @classmethod
-    def prepare(cls, config: ComparisonConfig, resumed: ComparisonDirectory | None = None) -> Comparison:
+    def prepare(
+        cls, config: ComparisonConfig, resumed: ComparisonDirectory | None = None, own: Dataset | None = None
+    ) -> Comparison:
         """Load the data, draw the folds once for all members, and check every member.
 
         Parameters
@@ -42,6 +46,8 @@ class Comparison:
             Configuration of the comparison.
         resumed : ComparisonDirectory, optional
             Directory of a comparison to resume, whose folds and folders are used; by default it is new.
+        own : Dataset, optional
+            Data set given in memory, with all modalities. By default the data are loaded.
 
         Returns
         -------
@@ -68,13 +74,33 @@ class Comparison:
         for label, folder in folders.items():
             member = config.study(label, folder)
             with _naming(label):
-                studies[label] = Study.prepare(member, resumed.plan if resumed else None, _like(member, studies))
+                studies[label] = Study.prepare(member, resumed.plan if resumed else None, _like(member, studies), own)
         return cls(config, studies, folders)
 
     @property
     def first(self) -> Study:
         """Study of the first member."""
         return next(iter(self.studies.values()))
+
+    def with_data_at(self, path: Path) -> Comparison:
+        """Return the comparison whose own data, if it has any, are read from a file.
+
+        Parameters
+        ----------
+        path : Path
+            File that the data set is written to.
+
+        Returns
+        -------
+        Comparison
+            The same comparison, with ``dataset.path`` set.
+        """
+        if self.first.own is None:
+            return self
+        raw = self.config.to_dict()
+        raw["dataset"] = {**raw["dataset"], "path": str(path.absolute())}
+        studies = {label: study.with_data_at(path) for label, study in self.studies.items()}
+        return Comparison(load_comparison(raw), studies, self.folders)
 
     def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
         """Return the list of members, none of which has failed.

@@ -1,7 +1,7 @@
 """The configuration of a study or a comparison: schema, spaces, loading, overrides and hash."""
 
 from raysel.config.comparison import ComparisonConfig, is_comparison, load_comparison, member_folders
-from raysel.config.loading import builtin_configs, config_from_dict, dump_config, load_config
+from raysel.config.loading import builtin_configs, config_from_dict, dump_config, load_config, names_data
 from raysel.config.schema import StudyConfig
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "load_comparison",
     "load_config",
     "member_folders",
+    "names_data",
 ]

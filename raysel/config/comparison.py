@@ -14,7 +14,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from raysel.config.explaining import explain
-from raysel.config.loading import read_raw, set_key, without_null
+from raysel.config.loading import read_raw, without_null
+from raysel.config.overrides import set_key
 from raysel.config.schema import DatasetConfig, StudyConfig
 from raysel.errors import ConfigError
 
@@ -138,7 +139,10 @@ def is_comparison(source: str | Path | Mapping[str, Any], overrides: Mapping[str
 
 
 def load_comparison(
-    source: str | Path | Mapping[str, Any] | ComparisonConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+    source: str | Path | Mapping[str, Any] | ComparisonConfig,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    own_data: bool = False,
 ) -> ComparisonConfig:
     """Read, override and validate the configuration of a comparison and of each of its members.
 
@@ -149,6 +153,8 @@ def load_comparison(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `load_config`: common keys, or those of a member as
         ``compare.<label>.<key>``.
+    own_data : bool, default=False
+        Whether the samples are given in memory, so that the configuration names no data.
 
     Returns
     -------
@@ -161,7 +167,7 @@ def load_comparison(
         If the file cannot be read, or keys or values are invalid; lists all of them, with the member.
     """
     source = source.to_dict() if isinstance(source, ComparisonConfig) else source
-    raw, origin = read_raw(source, overrides)
+    raw, origin = read_raw(source, overrides, own_data=own_data)
     if raw.get("compare") is None:
         raise ConfigError(f"{origin}: `compare`, which names the members of a comparison, is missing; use run_study.")
     members = raw.pop("compare")

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from raysel.config.explaining import explain
+from raysel.config.overrides import apply_overrides, plain
 from raysel.config.schema import StudyConfig
 from raysel.config.yaml_text import dump_yaml, parse_yaml
 from raysel.errors import ConfigError
@@ -39,7 +40,10 @@ def builtin_configs() -> dict[str, Path]:
 
 
 def load_config(
-    source: str | Path | Mapping[str, Any] | StudyConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+    source: str | Path | Mapping[str, Any] | StudyConfig,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    own_data: bool = False,
 ) -> StudyConfig:
     """Read, override and validate a study's configuration.
 
@@ -50,7 +54,10 @@ def load_config(
         validated.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration: by dotted key, or as strings ``a.b=value`` with the value in
-        YAML; None (``null``) unsets a key.
+        YAML; None (``null``) unsets a key. One of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the
+        other two.
+    own_data : bool, default=False
+        Whether the samples are given in memory, so that the configuration names no data.
 
     Returns
     -------
@@ -69,7 +76,9 @@ def load_config(
     >>> load_config("digits-smr", ["cv.outer=4"]).cv.outer
     4
     """
-    raw, origin = read_raw(source.to_dict() if isinstance(source, StudyConfig) else source, overrides)
+    raw, origin = read_raw(
+        source.to_dict() if isinstance(source, StudyConfig) else source, overrides, own_data=own_data
+    )
     if raw.get("compare") is not None:
         raise ConfigError(
             f"{origin}: `compare` makes this the configuration of a comparison, not of one study; use run_comparison."
@@ -78,7 +87,10 @@ def load_config(
 
 
 def read_raw(
-    source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | Iterable[str] = ()
+    source: str | Path | Mapping[str, Any],
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    own_data: bool = False,
 ) -> tuple[dict[str, Any], str]:
     """Read and override a configuration of a study or of a comparison, without validating it.
 
@@ -88,6 +100,9 @@ def read_raw(
         Path of a YAML file, name of a built-in study or comparison, or a configuration as plain data.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `load_config`.
+    own_data : bool, default=False
+        Whether the samples are given in memory: they replace a built-in data set, and the data of a built-in
+        configuration.
 
     Returns
     -------
@@ -99,26 +114,40 @@ def read_raw(
     Raises
     ------
     ConfigError
-        If the file cannot be read, or is not a mapping, or an override has no such form.
+        If the file cannot be read, or is not a mapping, an override has no such form, or the configuration names data
+        although they are given in memory.
     """
     if isinstance(source, Mapping):
-        raw, origin = _plain(source), "configuration"
+        raw, origin = plain(source), "configuration"
     elif isinstance(source, str | Path):
         raw, origin = parse_yaml(_read(Path(source)), str(source)), str(source)
     else:
         raise ConfigError(f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping.")
     if not isinstance(raw, dict):
         raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
-    if isinstance(overrides, Mapping):
-        for key, value in overrides.items():
-            set_key(raw, key, _plain(value), f"override {key}")
-    else:
-        for text in [overrides] if isinstance(overrides, str) else overrides or ():
-            if not isinstance(text, str):
-                raise ConfigError(f"override {text!r}: give strings such as 'cv.outer=5', or one mapping.")
-            key, value = _parse_override(text)
-            set_key(raw, key, value, f"override {text}")
+    apply_overrides(raw, overrides, origin, own_data=own_data, builtin=_is_builtin(source))
     return raw, origin
+
+
+def names_data(
+    source: str | Path | Mapping[str, Any] | StudyConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+) -> bool:
+    """Return whether a configuration names a data file or tasks.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or StudyConfig
+        Configuration as for `load_config`.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `load_config`.
+
+    Returns
+    -------
+    bool
+        False too for one that names a built-in data set.
+    """
+    section = read_raw(source.to_dict() if isinstance(source, StudyConfig) else source, overrides)[0].get("dataset")
+    return isinstance(section, dict) and any(section.get(key) is not None for key in ("path", "tasks"))
 
 
 def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
@@ -163,6 +192,11 @@ def dump_config(config: PlainData) -> str:
     return dump_yaml(config.to_dict())
 
 
+def _is_builtin(source: str | Path | Mapping[str, Any]) -> bool:
+    """Return whether a source of a configuration is the name of a built-in one."""
+    return isinstance(source, str | Path) and not Path(source).is_file()
+
+
 def _read(path: Path) -> str:
     """Return the text of a file, or of the built-in study of this name."""
     builtin, name = builtin_configs(), path.name.removesuffix(".yaml")
@@ -179,67 +213,6 @@ def _read(path: Path) -> str:
         raise ConfigError(f"no configuration at {place}.{hint} Built-in studies: {', '.join(builtin)}.") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-
-
-def _plain(value: Any) -> Any:
-    """Turn arrays, tuples, ranges, numbers of NumPy and paths into the lists, numbers and strings of YAML."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, list | tuple | range):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
-
-
-def _parse_override(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"override {text}: an override must have the form key=value, e.g. cv.outer=5")
-    return key, parse_yaml(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
-
-
-def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
-    """Set a key of a configuration that is given as plain data.
-
-    Parameters
-    ----------
-    raw : dict of str to object
-        The configuration, which is changed.
-    key : str
-        Dotted key; ``compare.<label>.<key>`` is a key of a member of a comparison, whose label may contain dots.
-    value : object
-        Value to set.
-    origin : str
-        Origin of the value, for error messages.
-
-    Raises
-    ------
-    ConfigError
-        If the key is empty, or lies below a value that is not a section.
-    """
-    parts = _parts(raw, str(key).strip())
-    if not all(parts):
-        raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
-    section = raw
-    for part in parts[:-1]:
-        if section.get(part) is None:
-            section[part] = {}
-        section = section[part]
-        if not isinstance(section, dict):
-            raise ConfigError(f"{origin}: `{part}` is set to a value and has no keys below it.")
-    section[parts[-1]] = value
-
-
-def _parts(raw: Mapping[str, Any], key: str) -> list[str]:
-    """Return the parts of a dotted key; a label of a member is one part."""
-    first, _, rest = key.partition(".")
-    members = raw.get("compare") if first == "compare" else None
-    if isinstance(members, Mapping):
-        for label in sorted(members, key=len, reverse=True):
-            if rest == label or rest.startswith(f"{label}."):
-                return [first, label, *(rest.removeprefix(label)[1:].split(".") if rest != label else ())]
-    return key.split(".")
 
 
 def without_null(raw: Any) -> Any:

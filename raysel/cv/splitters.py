@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -10,6 +11,11 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.errors import DataError
+
+#: Number of classes from which on most of them being rare means that they are no classes.
+_MANY_CLASSES = 10
+#: Largest number of classes that a message lists.
+_MOST_NAMED = 20
 
 
 def split(
@@ -53,12 +59,8 @@ def split(
     if y.ndim == 2:
         return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
     classes, counts = np.unique(y, return_counts=True)
-    rarest = int(counts.argmin())
-    if counts[rarest] < n_splits:
-        raise DataError(
-            f"class {classes[rarest]!s} has {counts[rarest]} samples, too few for {where}={n_splits} folds; "
-            f"set at most {counts[rarest]} folds, or exclude the class."
-        )
+    if counts.min() < n_splits:
+        raise DataError(_too_rare(classes, counts, n_splits, where))
     if groups is not None and (n_groups := len(np.unique(groups))) < n_splits:
         raise DataError(
             f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
@@ -79,6 +81,30 @@ def split(
                 f"{where}, fold {index}: {lack}; set fewer folds, or use groups such that each class is in several."
             )
     return folds
+
+
+def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) -> str:
+    """Say which class has fewer samples than there are folds, and what to do."""
+    rarest = int(counts.argmin())
+    least = int(counts[rarest])
+    found = f"class {classes[rarest]!s} has {_counted(least)}, too few for {where}={n_splits} folds"
+    rare = classes[counts < n_splits]
+    if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
+        return (
+            f"{found}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
+            "measurements of single samples. Give the column or array of the classes as dataset.label."
+        )
+    remedies = [f"set at most {least} folds"] if least > 1 else []
+    if len(classes) - len(rare) > 1:
+        named = json.dumps([label.item() for label in rare[:_MOST_NAMED]], ensure_ascii=False)
+        more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
+        remedies.append(f"leave out its samples by dataset.exclude_classes: {named}{more}")
+    return f"{found}; {', or '.join(remedies) or 'add samples of this class'}."
+
+
+def _counted(number: int) -> str:
+    """Return a number of samples as text, e.g. ``"1 sample"``."""
+    return f"{number} sample{'' if number == 1 else 's'}"
 
 
 def _multilabel_folds(
@@ -139,9 +165,11 @@ def draw_per_class(
         )
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() <= train_per_class:
+        rare = json.dumps([label.item() for label in classes[counts <= 2]][:_MOST_NAMED], ensure_ascii=False)
+        remedy = f"set at most {counts.min() - 1}" if counts.min() > 2 else f"set dataset.exclude_classes: {rare}"
         raise DataError(
-            f"class {classes[counts.argmin()]!s} has {counts.min()} samples: with cv.train_per_class={train_per_class} "
-            f"none would be left for the test set; set at most {counts.min() - 1}."
+            f"class {classes[counts.argmin()]!s} has {_counted(int(counts.min()))}: with "
+            f"cv.train_per_class={train_per_class} none would be left for the test set; {remedy}."
         )
     generator = np.random.default_rng(random_state)
     drawn = [generator.permutation(np.flatnonzero(y == c))[:train_per_class] for c in classes]

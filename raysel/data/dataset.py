@@ -259,7 +259,10 @@ def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
             integers = values.astype(np.int64)
         if not np.array_equal(integers, values):
             invalid = values[integers != values].flat[0]
-            raise DataError(f"{what} holds {invalid}, which is not a valid label; give whole numbers or text.")
+            raise DataError(
+                f"{what} holds {invalid}, which is no class: raysel classifies, and predicts no quantity. Give whole "
+                "numbers or text, e.g. the quantity cut into ranges."
+            )
         return read_only(integers, values)
     if kind in "UT":
         return read_only(values.astype(np.str_), values)

@@ -23,6 +23,8 @@ from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.selection import select_winner
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.executor import Executor
@@ -113,9 +115,11 @@ def run(
     StudyError
         If the executor does not start, no configuration has a score, or a refit or the disk fails.
     """
-    directory, lock = StudyDirectory.create(path, _needed_bytes(study))
+    own = study.own
+    directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
+    study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=time.time())
-    with lock, _new_journal(study, directory, record) as journal:
+    with lock, _new_journal(study, directory, record, own) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
 
@@ -301,22 +305,25 @@ class _Course:
         return [*files, self._directory.fold_model(refit.fold)] if has_model else files
 
 
-def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord) -> Journal:
-    """Write configuration, folds and the journal's first record; if one fails, all are removed."""
-    files = (directory.config, directory.plan, directory.journal)
+def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord, own: Dataset | None = None) -> Journal:
+    """Write configuration, folds, own data and the journal's first record; if one fails, all are removed."""
+    files = [directory.config, directory.plan, directory.journal, *([directory.data] if own is not None else [])]
     try:
         directory.incomplete.touch()
         for file in files:
             file.unlink(missing_ok=True)
         write_text_atomically(directory.config, dump_config(study.config))
         write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
+        if own is not None:
+            save_dataset(own, directory.data)
         journal = Journal(directory.journal)
         journal.append(record)
         directory.incomplete.unlink()
-    except (OSError, StudyError) as error:
+    except (OSError, StudyError, DataError) as error:
         for file in (*files, directory.incomplete):
             file.unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) else error
+        cause = error.__cause__ if isinstance(error, DataError) else error
+        reason = cause.strerror if isinstance(cause, OSError) else error
         raise DirectoryError(
             f"{directory.path} cannot be written: {reason}. Choose another output directory."
         ) from error
@@ -336,7 +343,8 @@ def _needed_bytes(study: Study) -> int:
     held = X.nbytes * (1.0 if evaluation.classifier == "native" else min(share, 1.0))
     # For each feature its name, scores, scaling and the method's coefficients of each class.
     of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
-    return 2**20 + 64 * study.n_configurations * study.n_inner * 10 + len(study.plan.folds) * of_a_model
+    written = 0 if study.own is None else study.own.X.nbytes
+    return written + 2**20 + 64 * study.n_configurations * study.n_inner * 10 + len(study.plan.folds) * of_a_model
 
 
 def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import filecmp
+import json
+import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +25,7 @@ from raysel.results.pictures.drawing import KINDS, write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import modality_scores, score_figures
 from raysel.results.trust import choose_top, trust_figures
+from raysel.tracking.directory import StudyDirectory
 
 
 def export_result(
@@ -243,10 +247,6 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         Data that `write_manifest` can write.
     """
     study, search = result.stored.study, result.stored.search
-    command: str | None = "python -m raysel.tune config.yaml --set cv.plan=plan.json"
-    if result.cut:
-        again = f"{command} --set search.time_budget=null --set search.configurations=ranking/manifest.json"
-        command = again if _is_listed(result) else None  # proposals up to a time limit cannot be repeated
     scores: dict[str, Any] = {
         "test_mean": result.test_mean,
         "test_std": result.test_sd,
@@ -263,11 +263,12 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         }
     described = {
         "name": result.name,
-        "command": command,
+        "command": _command(result),
         "remarks": result.remarks(choose_top(result, top, by).n),
         "config": study.config,
         "config_hash": study.config_hash,
         "data_hash": study.data_hash,
+        "data": {key.removeprefix("dataset."): path for key, path in study.data_files.items()},
         "versions": study.versions,
         "seed": study.config["seed"],
         "metric": result.metric,
@@ -295,6 +296,31 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
             "by_fold_of_the_top": result.fold_redundancy,
         }
     return described
+
+
+def _command(result: StudyResult) -> str | None:
+    """Return the command that repeats a study, from any directory of this machine; None if none does."""
+    if result.cut and not _is_listed(result):
+        return None  # proposals up to a time limit cannot be repeated
+    directory, study = StudyDirectory(result.directory.path.absolute()), result.stored.study
+    changes: dict[str, Any] = {"cv.plan": directory.plan}
+    if study.config.get("output"):
+        changes["output"] = None
+    changes |= {key: path for key, path in study.data_files.items() if not key.startswith("dataset.tasks.")}
+    if tasks := study.config["dataset"].get("tasks"):
+        changes["dataset.tasks"] = [_with_files(task, study.data_files) for task in tasks]
+    if result.cut:
+        changes |= {"search.time_budget": None, "search.configurations": directory.ranking / "manifest.json"}
+    words = ["python", "-m", "raysel.tune", str(directory.config)]
+    for key, value in changes.items():
+        plain = isinstance(value, str | Path) and re.fullmatch(r"[\w./-]+", str(value))
+        words += ["--set", f"{key}={value if plain else json.dumps(value, default=str)}"]
+    return shlex.join(words)
+
+
+def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the configuration of a task with the paths at which its files were found."""
+    return {key: files.get(f"dataset.tasks.{task['name']}.{key}", value) for key, value in task.items()}
 
 
 def figures(result: StudyResult) -> dict[str, Any]:

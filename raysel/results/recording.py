@@ -6,12 +6,17 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from raysel.base.registry import solver_class
 from raysel.config import StudyConfig
+from raysel.config.schema import DatasetConfig
+from raysel.data.formats.files import find_data_file
+from raysel.errors import DataError
 from raysel.metrics.classification import classification_metric
 from raysel.results.export import figures, markdown
 from raysel.results.result import StudyResult
@@ -19,6 +24,9 @@ from raysel.study.definition import Study
 from raysel.study.identity import versions
 from raysel.tracking.records import EndRecord, StudyRecord
 from raysel.tracking.uri import absolute_uri
+
+#: Keys of a data set and of a task that name files.
+_FILES = ("path", "labels", "mask", "background")
 
 
 def study_record(
@@ -70,7 +78,23 @@ def study_record(
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
         data_remarks=list(study.data_remarks if data_remarks is None else data_remarks),
+        data_files=_data_files(config.dataset),
     )
+
+
+def _data_files(config: DatasetConfig) -> dict[str, str]:
+    """Return the absolute path of each file that the section names, by its key."""
+    parts = [("dataset", config), *((f"dataset.tasks.{task.name}", task) for task in config.tasks or ())]
+    found = {}
+    for prefix, section in parts:
+        for key in _FILES:
+            if path := getattr(section, key, None):
+                if Path(path).is_absolute():  # own data are written later
+                    found[f"{prefix}.{key}"] = path
+                    continue
+                with suppress(DataError):  # a file that only pictures need
+                    found[f"{prefix}.{key}"] = str(find_data_file(path))
+    return found
 
 
 def resumed_record(study: Study, before: StudyRecord) -> StudyRecord:

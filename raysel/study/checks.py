@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from sklearn.utils import get_tags
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.capabilities import TASKS
+from raysel.base.capabilities import TASKS, TENSOR
 from raysel.base.estimator import Estimator
 from raysel.base.models import trusted_types, untrusted_types
 from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
 from raysel.config.schema import StudyConfig
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tasks
+from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.class_scores import class_scores, gives_class_scores
@@ -29,7 +30,7 @@ from raysel.metrics.classification import classification_metric, needs_scores
 _TRIED_PER_CLASS = 10
 
 
-def check_settings(config: StudyConfig, dataset: Dataset) -> None:
+def check_settings(config: StudyConfig, dataset: Dataset, *others: Callable[[], object]) -> None:
     """Check the settings against the capabilities of the method and against the data.
 
     Parameters
@@ -38,16 +39,29 @@ def check_settings(config: StudyConfig, dataset: Dataset) -> None:
         Validated configuration of the study.
     dataset : Dataset
         The study's data.
+    *others
+        Further checks, functions that raise ConfigError or DataError.
 
     Raises
     ------
-    ConfigError
+    ConfigError, DataError
         If the method cannot serve the search, the evaluation or such data, or the data do not admit the scaling, the
-        metric or the numbers of features; names methods or settings that would do.
+        metric, the numbers of features or what the further checks need; names methods or settings that would do. If
+        the method takes such data, all other problems are listed in one ConfigError.
     """
     _check_method(config)
     _check_data(config, dataset)
-    _check_evaluation(config, dataset)
+    errors: list[ConfigError | DataError] = []
+    checks: list[Callable[[], object]] = [partial(_check_evaluation, config, dataset), *others]
+    for check in checks:
+        try:
+            check()
+        except (ConfigError, DataError) as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ConfigError("\n  ".join([f"{len(errors)} settings do not fit {dataset.name}:", *map(str, errors)]))
 
 
 def _check_method(config: StudyConfig) -> None:
@@ -126,6 +140,15 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
         if layout == TASKS:
             raise ConfigError(f"solver.name: {name} is for one task; {able} take several.")
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
+    if isinstance(dataset.layout, Tensor) and can.max_axes and len(shape := dataset.layout.shape) > can.max_axes:
+        ranks = config.evaluation.classifier != "native"
+        able = able_solvers(lambda c: TENSOR in c.layouts and c.max_axes is None and c.ranks >= ranks)
+        colours = ", or give grey images if the last axis holds colours" if shape[-1] in (3, 4) else ""
+        raise ConfigError(
+            f"solver.name: {name} takes samples of at most {can.max_axes} axes, and those of {dataset.name} have "
+            f"{len(shape)}, {' x '.join(map(str, shape))}; {able} take any number; or set "
+            f"dataset.shape to a height and a width{colours}."
+        )
     make_scaler(config.dataset.scaling, dataset.layout)
 
 
@@ -138,11 +161,49 @@ def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
         raise ConfigError(
             f"evaluation.classifier {settings.classifier} needs one feature space; several tasks take `native`."
         )
-    if settings.n_features[-1] > dataset.n_features:
+    d = dataset.n_features
+    if settings.n_features[-1] > d:
+        fitting = [*(n for n in settings.n_features if n < d), d]
         raise ConfigError(
-            f"evaluation.n_features: {settings.n_features[-1]} exceeds the "
-            f"{dataset.n_features} features of {dataset.name}."
+            f"evaluation.n_features: {settings.n_features[-1]} exceeds the {d} features of {dataset.name}; set e.g. "
+            f"evaluation.n_features: {fitting}."
         )
+
+
+def check_parameters(config: StudyConfig, dataset: Dataset, solvers: Iterable[tuple[str, Estimator]]) -> None:
+    """Check the parameters of a method against the number and the arrangement of the features.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+    dataset : Dataset
+        Data set of the study.
+    solvers : iterable of (str, Estimator)
+        Names and unfitted solvers of representative configurations.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter does not fit; names the configuration, the parameter and its value.
+    """
+    for name, solver in solvers:
+        try:
+            solver.check(dataset.n_features)
+        except ConfigError as error:
+            raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset)}") from error
+
+
+def _of_plain_columns(config: StudyConfig, dataset: Dataset) -> str:
+    """Return what to do about a method of matrices if the samples are plain columns."""
+    plain = isinstance(dataset.layout, Tensor) and len(dataset.layout.shape) == 1
+    if not plain or solver_capabilities(config.solver.name).max_axes is None:
+        return ""
+    return (
+        f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for matrices: if they are "
+        "images, set dataset.shape to [height, width]; else use a solver for tables, e.g. solver: {name: rfs}, "
+        "fisher_score or linear_svm."
+    )
 
 
 @dataclass(frozen=True)
@@ -288,7 +349,6 @@ def check_configurations(
                 f"a class ({name or config.solver.name}); use evaluation.classifier=native."
             )
         try:
-            solver.check(dataset.n_features)
             for rows in (train, largest):
                 solver.check_training(dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows])
         except ConfigError as error:

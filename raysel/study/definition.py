@@ -19,6 +19,7 @@ from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
 from raysel.cv.prepared import FoldData, make_fold_data
 from raysel.cv.records import TrialRecord
 from raysel.cv.scoring import Evaluation
+from raysel.data.assembling import assemble
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Tasks
 from raysel.data.loading import load_dataset
@@ -30,7 +31,8 @@ from raysel.inspection.remarks import data_remarks
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
-from raysel.study.checks import Findings, check_configurations, check_settings
+from raysel.study.checks import Findings, check_configurations, check_parameters, check_settings
+from raysel.study.own_data import raw_data
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Study:
         Configurations to try; empty if the search proposes them.
     findings : Findings
         Properties of the method: whether it ranks features, and whether its model can be saved.
+    own : Dataset, optional
+        Data set given in memory, with all modalities, which is still to be written to ``dataset.path``.
     """
 
     config: StudyConfig
@@ -56,9 +60,16 @@ class Study:
     plan: NestedPlan
     configurations: tuple[Configuration, ...]
     findings: Findings = field(default_factory=Findings)
+    own: Dataset | None = None
 
     @classmethod
-    def prepare(cls, config: StudyConfig, plan: Path | None = None, like: Study | None = None) -> Study:
+    def prepare(
+        cls,
+        config: StudyConfig,
+        plan: Path | None = None,
+        like: Study | None = None,
+        own: Dataset | None = None,
+    ) -> Study:
         """Load the data, draw the folds, list the configurations, and check them against each other.
 
         Parameters
@@ -70,6 +81,8 @@ class Study:
             ``cv.plan``.
         like : Study, optional
             Study on the same samples, whose folds are used, and whose data too if both read them alike.
+        own : Dataset, optional
+            Data set given in memory, with all modalities. By default the data are loaded.
 
         Returns
         -------
@@ -86,14 +99,26 @@ class Study:
         DirectoryError
             If the folds of a resumed study cannot be used.
         """
-        dataset = like.dataset if like and like.reads_alike(config) else _load_data(config)
-        check_settings(config, dataset)
+        dataset = like.dataset if like and like.reads_alike(config) else _load_data(config, own)
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
             refuse_leaks(dataset, _kept(config))
-        folds = like.plan if like else _draw_folds(config, dataset, plan)
-        study = cls(config, dataset, folds, _list_configurations(config))
+        tried: list[Configuration] = []
+        drawn: list[NestedPlan] = []
+
+        def list_configurations() -> None:
+            tried.extend(_list_configurations(config))
+            examples = tried or corners(config.solver.params, config.solver.space)
+            name, layout = config.solver.name, dataset.layout
+            check_parameters(config, dataset, ((c.name, build_solver(name, layout, c.params)) for c in examples))
+
+        def draw_folds() -> None:
+            drawn.append(like.plan if like else _draw_folds(config, dataset, plan))
+
+        check_settings(config, dataset, list_configurations, draw_folds)
+        folds = drawn[0]
+        study = cls(config, dataset, folds, tuple(tried), own=own)
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         # A transductive method holds the test samples as well.
         transductive = solver_capabilities(config.solver.name).transductive
@@ -103,6 +128,24 @@ class Study:
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
         return replace(study, findings=findings)
+
+    def with_data_at(self, path: Path) -> Study:
+        """Return the study whose own data, if it has any, are read from a file.
+
+        Parameters
+        ----------
+        path : Path
+            File that the data set is written to.
+
+        Returns
+        -------
+        Study
+            The same study, with ``dataset.path`` set and without ``own``.
+        """
+        if self.own is None:
+            return self
+        section = self.config.dataset.model_copy(update={"path": str(path.absolute())})
+        return replace(self, config=self.config.model_copy(update={"dataset": section}), own=None)
 
     def reads_alike(self, config: StudyConfig) -> bool:
         """Return whether a configuration reads the same data as this study, whatever their scaling."""
@@ -233,9 +276,11 @@ class Study:
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
 
 
-def _load_data(config: StudyConfig) -> Dataset:
-    """Load the data set of a study, or join those of its tasks."""
+def _load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
+    """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory."""
     source, groups = config.dataset, config.cv.groups
+    if own is not None:
+        return own if source.only is None else assemble(raw_data(own), own.name, only=source.only)
     if source.tasks is None:
         return load_dataset(
             source.path or source.source or "",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from raysel.config.overrides import OWN_DATA
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
 from raysel.tracking.locks import take_lock
@@ -43,6 +44,11 @@ class StudyDirectory:
     def plan(self) -> Path:
         """Sample indices of all folds, JSON."""
         return self.path / "plan.json"
+
+    @property
+    def data(self) -> Path:
+        """Data set, Arrow IPC file; only if the samples were given in memory."""
+        return self.path / OWN_DATA
 
     @property
     def journal(self) -> Path:
@@ -123,7 +129,7 @@ class StudyDirectory:
         return self.path / ".tracking.lock"
 
     @classmethod
-    def create(cls, path: Path, needed_bytes: int) -> tuple[StudyDirectory, IO[str]]:
+    def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, IO[str]]:
         """Create the directory of a new study and lock it.
 
         Parameters
@@ -132,6 +138,8 @@ class StudyDirectory:
             Directory; may exist if it holds no study.
         needed_bytes : int
             Bytes that the study's files may take.
+        data : bool, default=False
+            Whether the data set will be written there too.
 
         Returns
         -------
@@ -151,7 +159,8 @@ class StudyDirectory:
         except OSError as error:
             raise _unwritable(path, error) from error
         lock = directory.open(needed_bytes)
-        files = (directory.config, directory.plan, directory.journal, directory.model, directory.ranking)
+        files = [directory.config, directory.plan, directory.journal, directory.model, directory.ranking]
+        files += [directory.data] if data else []
         if any(file.exists() for file in files) and not directory.incomplete.exists():
             lock.close()
             raise DirectoryError(

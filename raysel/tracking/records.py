@@ -97,6 +97,9 @@ class StudyRecord(_PlainRecord):
         Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
     data_remarks : sequence of str, default=[]
         Remarks on the data, as `raysel.inspection.remarks.data_remarks` made them at the study's start.
+    data_files : mapping of str to str, default={}
+        Absolute path at which each file of the configuration was found, by its key, e.g. ``"dataset.path"``, or
+        ``"dataset.tasks.faces.path"`` for a task; empty if they were not recorded.
 
     Examples
     --------
@@ -126,6 +129,7 @@ class StudyRecord(_PlainRecord):
     untrusted: Sequence[str] = field(default_factory=list)
     classes: Sequence[str] = field(default_factory=list)
     data_remarks: Sequence[str] = field(default_factory=list)
+    data_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def choose_n(self) -> ChooseN:

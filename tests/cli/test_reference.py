@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from inspect import signature
 
 import pytest
 from rich.console import Console
 
 from raysel.base.registry import solver_class, solver_names
-from raysel.cli.reference import print_config_reference, print_solver_reference
+from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
+from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
 from raysel.tune import main
 
@@ -62,4 +64,24 @@ def test_the_command_prints_them_and_starts_nothing(tmp_path, monkeypatch, capsy
     assert "cv.outer" in capsys.readouterr().out
     assert main(["--list-solvers"]) == 0
     assert "semisupervised_mtda" in capsys.readouterr().out
+    assert main(["--list"]) == 0
+    assert "breast-cancer" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
+
+
+def test_every_builtin_study_is_listed_with_its_comment_and_its_data(tmp_path, monkeypatch):
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ORL.npz").touch()
+    printed_text = io.StringIO()
+    print_builtin_reference(Console(file=printed_text, width=200))
+    text = " ".join(printed_text.getvalue().split())
+    for name, path in builtin_configs().items():
+        first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        assert name in text
+        assert re.split(r"(?<=[.?!])\s", first)[0] in text
+    assert "data: wine (built in)" in text
+    assert "study; data: ORL.npz (found)" in text
+    assert "comparison; data: ORL.npz (found)" in text
+    assert "UMIST.npz (not found)" in text
+    assert "AR100_32x32.npz (not found), " in text

@@ -207,3 +207,11 @@ def test_the_builtin_comparisons_validate_and_survive_a_dump(name, tmp_path):
     (tmp_path / "dumped.yaml").write_text(dump_config(config), encoding="utf-8")
     assert load_comparison(tmp_path / "dumped.yaml") == config
     assert config.name == name
+
+
+def test_an_override_of_the_path_replaces_the_source_of_a_comparison():
+    config = load_comparison("digits-compare", ["dataset.path=x.npz"])
+    assert {study.dataset.path for study in config.members.values()} == {"x.npz"}
+    assert {study.dataset.source for study in config.members.values()} == {None}
+    with pytest.raises(ConfigError, match="exactly one"):
+        load_comparison("digits-compare", ["dataset.path=x.npz", "dataset.source=wine"])

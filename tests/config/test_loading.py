@@ -57,6 +57,41 @@ def test_every_key_of_the_face_is_read(tmp_path):
     assert (other.dataset.path, other.dataset.shape, other.dataset.scaling) == ("faces.npz", (4, 16), "unit")
 
 
+@pytest.mark.parametrize(
+    ("overrides", "kept"),
+    [
+        (["dataset.path=x.npz"], {"path": "x.npz"}),
+        (["dataset.source=wine"], {"source": "wine"}),
+        (["dataset.path=x.npz", "dataset.label=kind"], {"path": "x.npz", "label": "kind"}),
+        (["dataset.tasks=[{name: a, source: iris}, {name: b, path: b.npz}]"], {"tasks"}),
+    ],
+)
+@pytest.mark.parametrize(
+    "written", ["{source: digits}", "{path: a.npz}", "{tasks: [{name: c, source: iris}, {name: d, source: wine}]}"]
+)
+def test_an_override_of_the_origin_unsets_the_other_origins_and_nothing_else(tmp_path, written, overrides, kept):
+    text = re.sub(r"dataset: .*", f"dataset: {written[:-1]}, scaling: zscore}}", STUDY)
+    section = read(tmp_path, text, *overrides).to_dict()["dataset"]
+    assert set(section) == {*kept, "scaling", "exclude_labels"}
+    if isinstance(kept, dict):
+        assert {key: section[key] for key in kept} == kept
+    assert section["scaling"] == "zscore"
+
+
+def test_an_override_of_the_origin_is_not_lost_by_one_that_unsets_it(tmp_path):
+    assert read(tmp_path, STUDY, "dataset.path=null").dataset.source == "digits"
+    nifti = STUDY.replace("source: digits, exclude_labels: [sky]", "source: nifti, path: a.csv, mask: m.nii")
+    moved = read(tmp_path, nifti, "dataset.path=b.csv").dataset
+    assert (moved.source, moved.path, moved.mask) == ("nifti", "b.csv", "m.nii")
+
+
+def test_two_origins_that_are_both_overridden_are_refused(tmp_path):
+    assert "exactly one" in refusal(tmp_path, STUDY, "dataset.path=x.npz", "dataset.source=digits")
+    both = {"dataset.path": "x.npz", "dataset.source": "wine"}
+    with pytest.raises(ConfigError, match="exactly one"):
+        load_config("digits-smr", both)
+
+
 def test_the_builtin_studies_validate_and_survive_a_dump(tmp_path):
     found = {name: path for name, path in builtin_configs().items() if not is_comparison(path)}
     assert "digits-smr" in found
@@ -122,7 +157,7 @@ def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
         ("dataset.shape=[]", "dataset.shape", ""),
         ("dataset.shape=[8, 0]", "dataset.shape.1", "0"),
         ("dataset.scaling=unti", "dataset.scaling", "unti"),
-        ("dataset.path=x.npz", "dataset", "exactly one"),
+        ("dataset={path: x.npz, source: wine}", "dataset", "exactly one"),
         ("dataset.source=null", "dataset", "exactly one"),
         ("solver=smr", "solver", "name, params, space"),
         ("solver.params=3", "solver.params", "3"),

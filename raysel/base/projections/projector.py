@@ -26,6 +26,7 @@ from raysel.data.layouts import Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.errors import ConfigError, DataError
 from raysel.linalg.scatter import ScatterRange, scatter_range
+from raysel.validation import validate_samples
 
 
 class TaskProjector(FittedProjection):
@@ -224,7 +225,7 @@ class TaskProjector(FittedProjection):
             check_consistent_length(features, target)
         else:
             finite = True if self.tasks is None else "allow-nan"
-            features, target = validate_data(
+            features, target = validate_samples(
                 self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite=finite
             )
         check_classification_targets(target)

@@ -150,7 +150,7 @@ def cite(result: StudyResult) -> Section:
         Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note"),
     ]
     if described["command"]:
-        label = "To run the study again in its directory, which holds config.yaml and plan.json (the same folds):"
+        label = "To run the study again, with the configuration and the folds of its directory:"
         blocks.append(Command(described["command"], label))
     else:
         blocks.append(Text(["A search that its time budget ended cannot be repeated exactly."], "note"))

@@ -42,6 +42,11 @@ class ComparisonDirectory:
         return self._as_study.plan
 
     @property
+    def data(self) -> Path:
+        """Data set, Arrow IPC file; only if the samples were given in memory."""
+        return self._as_study.data
+
+    @property
     def members(self) -> Path:
         """List of the members, JSON, replaced atomically."""
         return self.path / "members.json"
@@ -70,13 +75,15 @@ class ComparisonDirectory:
         """Return the directory of a member's study."""
         return StudyDirectory(self.path / folder)
 
-    def create(self, folders: Iterable[str] = ()) -> IO[str]:
+    def create(self, folders: Iterable[str] = (), n_bytes: int = 0) -> IO[str]:
         """Create the directory of a new comparison and lock it; closing the returned file releases the lock.
 
         Parameters
         ----------
         folders : iterable of str, default=()
             Folders of the members, in which there must be no studies.
+        n_bytes : int, default=0
+            Size of the data set that will be written there too; 0 if none will.
 
         Raises
         ------
@@ -89,7 +96,7 @@ class ComparisonDirectory:
                 f"{self.path} already holds a comparison; nothing was overwritten. Resume it, or choose another "
                 "output directory."
             )
-        lock = StudyDirectory.create(self.path, _NEEDED_BYTES)[1]
+        lock = StudyDirectory.create(self.path, _NEEDED_BYTES + n_bytes, data=n_bytes > 0)[1]
         for member in map(self.member, folders):  # its numbers would be taken for those of the new comparison
             if member.journal.exists():
                 lock.close()

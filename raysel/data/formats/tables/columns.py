@@ -16,6 +16,7 @@ from raysel.errors import DataError
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
 
+_QUANTITY = "; raysel classifies, and predicts no quantity, which could be cut into ranges"
 _COUNTED = "(counted from 0, without the header)"
 
 
@@ -179,7 +180,7 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     if values.dtype.kind == "f" and (broken := np.flatnonzero(~(values == np.floor(values)))).size:
         raise DataError(
             f"{source}: column '{name}' holds {values[broken[0]]} in row {broken[0]} {_COUNTED}; {role} takes a column "
-            "of whole numbers or text: name another column."
+            f"of whole numbers or text: name another column{_QUANTITY if role == 'label' else ''}."
         )
     return values
 

@@ -1,0 +1,172 @@
+"""Overrides of a configuration, and samples given in memory, laid over its plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from raysel.config.schema import NIFTI
+from raysel.config.yaml_text import parse_yaml
+from raysel.errors import ConfigError
+
+#: Name of the file in a study's directory that samples given in memory are written to, and ``dataset.path`` until then.
+OWN_DATA = "data.arrow"
+#: Keys that say where the samples come from, of which a configuration has one.
+_ORIGINS = ("path", "source", "tasks")
+_DOTTED_ORIGINS = tuple(f"dataset.{key}" for key in _ORIGINS)
+
+
+def apply_overrides(
+    raw: dict[str, Any],
+    overrides: Mapping[str, Any] | Iterable[str],
+    origin: str,
+    *,
+    own_data: bool = False,
+    builtin: bool = False,
+) -> None:
+    """Lay overrides over a configuration.
+
+    An override of one of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the other two, unless they
+    are overridden too.
+
+    Parameters
+    ----------
+    raw : dict of str to object
+        The configuration, which is changed.
+    overrides : mapping of str to object, or iterable of str
+        Values by dotted key, or strings ``a.b=value`` with the value in YAML.
+    origin : str
+        Origin of the configuration, for error messages.
+    own_data : bool, default=False
+        Whether the samples are given in memory, so that ``dataset.path`` is set to `OWN_DATA`.
+    builtin : bool, default=False
+        Whether the configuration is a built-in one, whose data are replaced by samples given in memory.
+
+    Raises
+    ------
+    ConfigError
+        If an override has another form or names no key, or data are named although they are given in memory.
+    """
+    changes = list(_changes(overrides))
+    named = [key for key, value, _ in changes if value is not None and key in _DOTTED_ORIGINS]
+    if own_data:
+        if named:
+            raise ConfigError(f"override {named[0]}: the samples are given in memory; leave one of the two out.")
+        _name_own_data(raw, origin, builtin=builtin)
+    for key in named:
+        _unset_origins(raw, key.removeprefix("dataset."))
+    for key, value, where in changes:
+        set_key(raw, key, value, where)
+
+
+def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
+    """Set a key of a configuration that is given as plain data.
+
+    Parameters
+    ----------
+    raw : dict of str to object
+        The configuration, which is changed.
+    key : str
+        Dotted key; ``compare.<label>.<key>`` is a key of a member of a comparison, whose label may contain dots.
+    value : object
+        Value to set.
+    origin : str
+        Origin of the value, for error messages.
+
+    Raises
+    ------
+    ConfigError
+        If the key is empty, or lies below a value that is not a section.
+    """
+    parts = _parts(raw, str(key).strip())
+    if not all(parts):
+        raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
+    section = raw
+    for part in parts[:-1]:
+        if section.get(part) is None:
+            section[part] = {}
+        section = section[part]
+        if not isinstance(section, dict):
+            raise ConfigError(f"{origin}: `{part}` is set to a value and has no keys below it.")
+    section[parts[-1]] = value
+
+
+def _parts(raw: Mapping[str, Any], key: str) -> list[str]:
+    """Return the parts of a dotted key; a label of a member is one part."""
+    first, _, rest = key.partition(".")
+    members = raw.get("compare") if first == "compare" else None
+    if isinstance(members, Mapping):
+        for label in sorted(members, key=len, reverse=True):
+            if rest == label or rest.startswith(f"{label}."):
+                return [first, label, *(rest.removeprefix(label)[1:].split(".") if rest != label else ())]
+    return key.split(".")
+
+
+def _changes(overrides: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str, Any, str]]:
+    """Yield the key of each override, its value and its origin for error messages."""
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            yield str(key).strip(), plain(value), f"override {key}"
+        return
+    for text in [overrides] if isinstance(overrides, str) else overrides or ():
+        if not isinstance(text, str):
+            raise ConfigError(f"override {text!r}: give strings such as 'cv.outer=5', or one mapping.")
+        key, value = _parse_override(text)
+        yield key.strip(), value, f"override {text}"
+
+
+def _parse_override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"override {text}: an override must have the form key=value, e.g. cv.outer=5")
+    return key, parse_yaml(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
+
+
+def _unset_origins(raw: dict[str, Any], chosen: str) -> None:
+    """Unset what the configuration says on the origin of the samples, which an override of one key replaces."""
+    section = raw.get("dataset")
+    if isinstance(section, dict):
+        nifti = section.get("source") == NIFTI and chosen == "path"  # a table of NIfTI files has both keys
+        for key in _ORIGINS:
+            if key != chosen and not (nifti and key == "source"):
+                section.pop(key, None)
+
+
+def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
+    """Set ``dataset.path`` to the file that samples given in memory will be written to."""
+    section = raw.get("dataset")
+    section = {} if section is None else section
+    if not isinstance(section, dict):
+        return  # the validation says so
+    named = [key for key in ("path", "tasks") if section.get(key) is not None]
+    if section.get("source") == NIFTI:
+        named.append("source")
+    if named and not builtin:
+        raise ConfigError(
+            f"{origin}: dataset.{named[0]} names data, and the samples are given in memory; leave one of the two out."
+        )
+    _unset_origins(raw, "path")
+    raw["dataset"] = {key: value for key, value in section.items() if key != "source"} | {"path": OWN_DATA}
+
+
+def plain(value: Any) -> Any:
+    """Return arrays, tuples, ranges, numbers of NumPy and paths as the lists, numbers and strings of YAML.
+
+    Parameters
+    ----------
+    value : object
+        Value of a configuration, or a mapping or sequence of such.
+
+    Returns
+    -------
+    object
+        The value as plain data.
+    """
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,277 @@
+"""Samples that are given in memory in place of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raysel.arrays import LabelArray
+from raysel.config import ComparisonConfig, StudyConfig, load_comparison
+from raysel.config.overrides import OWN_DATA
+from raysel.config.schema import DatasetConfig
+from raysel.data.assembling import assemble
+from raysel.data.dataset import Dataset
+from raysel.data.formats.files import RawData, as_labels
+from raysel.errors import ConfigError, DataError
+
+#: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
+_OF_FILES = ("labels", "delimiter", "mask")
+#: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
+_APPLIED: Mapping[str, Any] = {
+    "label": None,
+    "drop": (),
+    "shape": None,
+    "order": None,
+    "modalities": None,
+    "classes": None,
+    "exclude_classes": (),
+    "exclude_labels": (),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class OwnData:
+    """Samples, labels and groups as a caller gives them.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, ...), or data frame, default=None
+        Samples; the columns of a frame of pandas or polars are named, and one may hold the labels, one the groups.
+    y : array-like of shape (n_samples,) or (n_samples, n_labels), default=None
+        Labels, or an indicator; None if a column of the frame holds them.
+    label : str, default=None
+        Column of the frame that holds the labels; None: that of the usual names which the frame has.
+    groups : str or array-like of shape (n_samples,), default=None
+        Column of the frame that holds the group of each sample, or the groups.
+    data : Dataset, default=None
+        Data set in place of all of these.
+
+    Raises
+    ------
+    ConfigError
+        If they exclude each other, or the labels are missing.
+    """
+
+    X: Any = None
+    y: Any = None
+    label: str | None = None
+    groups: Any = None
+    data: Dataset | None = None
+
+    def __post_init__(self) -> None:
+        if self.data is not None:
+            if not isinstance(self.data, Dataset):
+                raise ConfigError(f"data is of type {type(self.data).__name__}; give a Dataset, or X and y.")
+            for name in ("X", "y", "label", "groups"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"data holds samples, labels and groups; leave {name} out.")
+        elif self.X is not None:
+            self._check_samples()
+        elif self:
+            raise ConfigError("X is missing: y, label and groups belong to samples that are given as X.")
+
+    def _check_samples(self) -> None:
+        if isinstance(self.X, str | Path):
+            raise ConfigError(f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data frame.")
+        if isinstance(self.X, Dataset):
+            raise ConfigError("X is a Dataset; give it as data.")
+        if isinstance(self.y, str):
+            raise ConfigError(f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data frame.")
+        if self.label is not None and self.y is not None:
+            raise ConfigError(f"y and label={self.label!r} both give the labels; leave one of the two out.")
+        if _is_frame(self.X):
+            return
+        if self.label is not None:
+            raise ConfigError(f"label={self.label!r} names a column, and X is an array; give the labels as y.")
+        if self.y is None:
+            raise ConfigError("y is missing: X is an array and holds no labels; give one label for each sample.")
+        if isinstance(self.groups, str):
+            raise ConfigError(f"groups={self.groups!r} names a column, and X is an array; give the groups themselves.")
+
+    def __bool__(self) -> bool:
+        """Whether anything is given."""
+        return any(value is not None for value in (self.X, self.y, self.label, self.groups, self.data))
+
+    def dataset(self, config: DatasetConfig, groups: str | None) -> Dataset:
+        """Make the data set as a configuration arranges it, but with all modalities.
+
+        Parameters
+        ----------
+        config : DatasetConfig
+            Section ``dataset`` of the configuration.
+        groups : str or None
+            ``cv.groups`` of the configuration, a column of a data frame.
+
+        Returns
+        -------
+        Dataset
+            The validated data set.
+
+        Raises
+        ------
+        ConfigError
+            If the configuration has keys that need a file, or names columns of an array.
+        DataError
+            If the samples, labels or groups cannot be used.
+        """
+        for key in _OF_FILES:
+            if getattr(config, key) is not None:
+                raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")
+        arrangement: dict[str, Any] = {
+            "shape": config.shape,
+            "order": config.order or "C",
+            "modalities": config.modalities,
+            "classes": config.classes,
+            "exclude_classes": config.exclude_classes,
+            "exclude_labels": config.exclude_labels,
+        }
+        if self.data is None and _is_frame(self.X):
+            label = self.label if self.y is not None else self.label or config.label
+            kept_whole = groups if self.groups is None else self.groups
+            return Dataset.from_frame(self.X, label, y=self.y, groups=kept_whole, drop=config.drop, **arrangement)
+        return assemble(self._without_columns(config, groups), "X", **arrangement)
+
+    def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
+        named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}
+        for key, value in named.items():
+            if value:
+                instead = "; give groups" if key == "cv.groups" and self.data is None else ""
+                raise ConfigError(
+                    f"{key} names columns of a table, and the samples are no table: leave it out{instead}."
+                )
+        if self.data is not None:
+            return raw_data(self.data)
+        return RawData(
+            X=_samples(self.X),
+            y=_labels(self.y, "y"),
+            groups=None if self.groups is None else _labels(self.groups, "groups"),
+            name="data",
+            label=getattr(self.y, "name", None),
+        )
+
+
+def raw_data(dataset: Dataset) -> RawData:
+    """Return the content of a data set, as a reader returns that of a file.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set.
+
+    Returns
+    -------
+    RawData
+        Its content, from which `assemble` makes a data set again.
+    """
+    names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
+    return RawData(**{name: getattr(dataset, name) for name in names})
+
+
+def study_of_own_data(config: StudyConfig, own: OwnData) -> tuple[StudyConfig, Dataset]:
+    """Make the data set of a study that samples in memory are given for.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+    own : OwnData
+        Samples, labels and groups.
+
+    Returns
+    -------
+    config : StudyConfig
+        The configuration without the keys that the data set is made by.
+    dataset : Dataset
+        The data set with all of its modalities.
+    """
+    return with_own_data_at(OWN_DATA, config), own.dataset(config.dataset, config.cv.groups)
+
+
+def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
+    """Return the configuration of a study whose samples are written to a file as it uses them.
+
+    Parameters
+    ----------
+    path : str or Path
+        File of the samples.
+    config : StudyConfig
+        Configuration of the study.
+
+    Returns
+    -------
+    StudyConfig
+        The configuration without the keys that the data set was made by.
+    """
+    sections = {
+        "dataset": config.dataset.model_copy(update={**_APPLIED, "path": str(path)}),
+        "cv": config.cv.model_copy(update={"groups": None}),
+    }
+    return config.model_copy(update=sections)
+
+
+def comparison_of_own_data(config: ComparisonConfig, own: OwnData) -> tuple[ComparisonConfig, Dataset]:
+    """Make the data set of a comparison that samples in memory are given for; see `study_of_own_data`."""
+    first = next(iter(config.members.values()))
+    dataset = own.dataset(first.dataset, first.cv.groups)
+    raw = config.to_dict()
+    raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in _APPLIED}
+    raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
+    return load_comparison(raw), dataset
+
+
+def found_path(path: str | None, directory: Path) -> str | None:
+    """Return where the written samples of a study are, if its directory was moved since.
+
+    Parameters
+    ----------
+    path : str or None
+        ``dataset.path`` of the stored configuration.
+    directory : Path
+        Directory of the study or of the comparison.
+
+    Returns
+    -------
+    str or None
+        Path in the directory, or in that of the comparison that it is in; ``path`` if it exists, or has another name.
+    """
+    if path is None or Path(path).name != OWN_DATA or Path(path).exists():
+        return path
+    beside = [folder / OWN_DATA for folder in (directory, directory.parent)]
+    return next((str(file.absolute()) for file in beside if file.exists()), path)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "__getitem__")
+
+
+def _samples(X: Any) -> Any:
+    """Copy of the samples as an array, which the data set may keep."""
+    if hasattr(X, "toarray"):
+        raise DataError("X is sparse, and raysel needs all values; give X.toarray().")
+    try:
+        return np.array(X)
+    except ValueError as error:  # rows of different lengths
+        raise DataError(f"X is no array: {error}") from error
+
+
+def _labels(values: Any, what: str) -> LabelArray:
+    """Array of labels or groups; objects become text or numbers."""
+    try:
+        found = as_labels(np.asarray(values))
+    except ValueError as error:
+        raise DataError(f"{what} is no array: {error}") from error
+    if found.dtype.kind != "O":
+        return found
+    missing = [i for i, value in enumerate(found.flat) if value is None or str(value) in ("nan", "<NA>", "NaT")]
+    if missing:
+        raise DataError(f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the sample.")
+    kinds = {str if isinstance(value, str) else np.asarray(value).dtype.kind for value in found.flat}
+    if kinds == {str}:
+        return found.astype(np.str_)
+    if kinds <= {"b", "i", "u", "f"}:
+        return found.astype(np.float64)
+    raise DataError(f"{what} mixes text with other values; give whole numbers or text, e.g. {what}.astype(str).")

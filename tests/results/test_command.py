@@ -1,0 +1,72 @@
+"""The command of the manifest: it repeats the study from any directory, with the data that were found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from small_studies import raw_config, run_offline, write_digits, write_yaml
+
+from raysel import tune
+from raysel.data.loading import load_dataset
+from raysel.results.export import manifest
+
+SMALL = {"solver": {"name": "fisher_score"}, "cv": {"outer": 2, "inner": 2}}
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A store of data with a space in its name, known by RAYSEL_DATA while a study runs, and a directory beside it."""
+    for name in ("my data", "here", "elsewhere"):
+        (tmp_path / name).mkdir()
+    write_digits(tmp_path / "my data/few.npz")
+    monkeypatch.setenv("RAYSEL_DATA", str(tmp_path / "my data"))
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "elsewhere"
+
+
+def repeated(described, folder, monkeypatch, capsys):
+    """What a dry run of the command says in a folder from which the data are not found by their name."""
+    monkeypatch.delenv("RAYSEL_DATA")
+    monkeypatch.chdir(folder)
+    words = shlex.split(described["command"])
+    assert words[:3] == ["python", "-m", "raysel.tune"]
+    assert tune.main([*words[3:], "--dry-run"]) == 0
+    return capsys.readouterr().out
+
+
+def test_it_names_the_data_where_they_were_found(elsewhere, monkeypatch, capsys):
+    result = run_offline(raw_config("few.npz", **SMALL, output="study"), elsewhere.parent / "here/study")
+    described = manifest(result)
+    assert described["data"] == {"path": str(elsewhere.parent / "my data/few.npz")}
+    assert "80 samples x 64 features" in repeated(described, elsewhere, monkeypatch, capsys)
+
+
+def test_it_names_the_data_of_each_task(elsewhere, monkeypatch, capsys):
+    tasks = [{"name": "a", "path": "few.npz"}, {"name": "b", "source": "iris"}]
+    raw = raw_config(dataset={"tasks": tasks}, solver={"name": "lda"}, cv={"outer": 2, "inner": 2})
+    raw["evaluation"] = {"classifier": "native", "references": False}
+    described = manifest(run_offline(raw, elsewhere.parent / "here/study"))
+    assert described["data"] == {"tasks.a.path": str(elsewhere.parent / "my data/few.npz")}
+    assert "230 samples x 68 features" in repeated(described, elsewhere, monkeypatch, capsys)
+
+
+@pytest.mark.slow
+def test_it_gives_the_same_winners_and_scores_from_another_directory(elsewhere):
+    write_yaml(elsewhere.parent / "here/few.yaml", output="study", **SMALL)
+    assert tune.main(["few.yaml", "--quiet"]) == 0
+    study = elsewhere.parent / "here/study"
+    described = json.loads((study / "ranking/manifest.json").read_text())
+    words = shlex.split(described["command"])
+    environment = {key: value for key, value in os.environ.items() if key != "RAYSEL_DATA"}
+    command = [sys.executable, *words[1:], "--quiet"]
+    ran = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    again = json.loads((elsewhere / ran.stdout.strip() / "ranking/manifest.json").read_text())
+    for key in ("winners", "scores", "tried", "data_hash"):
+        assert again[key] == described[key]
+    assert load_dataset(again["data"]["path"]).content_hash == described["data_hash"]
