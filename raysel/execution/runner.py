@@ -32,7 +32,7 @@ from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
 from raysel.results.export import export_result
 from raysel.results.page.assemble import write_final_report
-from raysel.results.page.preview import Preview
+from raysel.results.preview import Preview
 from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table

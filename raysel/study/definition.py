@@ -106,6 +106,15 @@ class Study:
         return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
 
     @cached_property
+    def data_remarks(self) -> tuple[str, ...]:
+        """Remarks on the data that may affect the results, e.g. duplicated samples, one sentence or two each."""
+        try:
+            from raysel.inspection.remarks import data_remarks  # noqa: PLC0415 - not there yet
+        except ImportError:
+            return ()
+        return tuple(data_remarks(self.dataset, self.plan))
+
+    @cached_property
     def examples(self) -> Sequence[Configuration]:
         """Representative configurations: the list, or the corners of the space if the search proposes them."""
         return self.configurations or corners(self.config.solver.params, self.config.solver.space)
