@@ -127,7 +127,7 @@ def data_rows(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def folds_section(study: Study, width: int | None) -> Iterator[str]:
-    """Describe the folds of a study with their class counts; folds of equal counts share a line.
+    """Describe the folds of a study with their class counts.
 
     Parameters
     ----------

@@ -106,13 +106,9 @@ class Study:
         return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
 
     @cached_property
-    def data_remarks(self) -> tuple[str, ...]:
-        """Remarks on the data that may affect the results, e.g. duplicated samples, one sentence or two each."""
-        try:
-            from raysel.inspection.remarks import data_remarks  # noqa: PLC0415 - not there yet
-        except ImportError:
-            return ()
-        return tuple(data_remarks(self.dataset, self.plan))
+    def data_remarks(self) -> list[str]:
+        """Remarks on what in the data may make scores say less than they seem to."""
+        return []
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:

@@ -17,13 +17,15 @@ from raysel.display.style import BLUE, GREEN, OUTLINE, PINK, SKY, SMALL, headed_
 
 WIDTH = 9.0  # inches, as all sizes here
 _TITLE, _CAPTION, _AXES = 0.42, 0.24, 0.42  # above a part, above an image, and for its labels
-_COLUMNS = 8  # of a grid of images
+_SIDE = 0.95  # of an image
+_COLUMNS = 8  # of a grid of images, and of one in a report
+_SMALL_WIDTH, _SMALL_COLUMNS = 5.8, 5
 _LETTERS = 13  # of an image's caption
 _ROW = 0.24
 _MARKS = ((BLUE, "o"), (OUTLINE, "s"), (GREEN, "^"), (PINK, "D"), (SKY, "v"), ("0.35", "P"))
 
 
-def plot_images(part: Images, area: Figure | SubFigure) -> list[Axes]:
+def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> list[Axes]:
     """Draw a grid of images with their captions; the axes of the last row's first image are labelled.
 
     Parameters
@@ -32,6 +34,8 @@ def plot_images(part: Images, area: Figure | SubFigure) -> list[Axes]:
         The images.
     area : Figure or SubFigure
         Area to draw into, without other axes.
+    n_columns : int, default=8
+        Number of columns of the grid, also where there are fewer images, so that images have the same size.
 
     Returns
     -------
@@ -39,8 +43,8 @@ def plot_images(part: Images, area: Figure | SubFigure) -> list[Axes]:
         Axes of each image, in the order of the images.
     """
     images = np.asarray(part.images)
-    n_rows = _n_rows(part)
-    grid = area.subplots(n_rows, _COLUMNS, squeeze=False)
+    n_rows = -(-len(images) // n_columns)
+    grid = area.subplots(n_rows, n_columns, squeeze=False)
     low, high = float(images.min()), float(images.max())
     norm = Normalize(low, high if high > low else low + 1.0)
     drawn: list[Axes] = list(grid.flat)[: len(images)]
@@ -52,7 +56,7 @@ def plot_images(part: Images, area: Figure | SubFigure) -> list[Axes]:
         axes.set_box_aspect(_aspect(part))
         axes.set_title(short(caption, _LETTERS), fontsize=SMALL - 1, pad=3, parse_math=False)
         axes.set(xticks=[], yticks=[])
-    labelled = drawn[(n_rows - 1) * _COLUMNS]
+    labelled = drawn[(n_rows - 1) * n_columns]
     for axis, name in ((labelled.yaxis, part.axes[0]), (labelled.xaxis, part.axes[1])):
         axis.set_major_locator(MaxNLocator(2, integer=True))
         axis.set_label_text(name, fontsize=SMALL - 1)
@@ -155,23 +159,45 @@ def preview_figure(parts: Sequence[Images | Ranges], *, name: str, facts: Sequen
     return figure
 
 
-def _height(part: Images | Ranges) -> float:
+def part_figure(part: Images | Ranges) -> Figure:
+    """Draw one part of a data set without title, for a report.
+
+    Parameters
+    ----------
+    part : Images or Ranges
+        What is drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Figure that is not registered with pyplot, so it need not be closed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part_figure(Images("2 x 2", ["a"], np.eye(2)[None])).axes[0].get_title()
+    'a'
+    """
+    figure = Figure(figsize=(_SMALL_WIDTH, _height(part, _SMALL_COLUMNS) - _TITLE), layout="constrained")
+    if isinstance(part, Images):
+        plot_images(part, figure, _SMALL_COLUMNS)
+    else:
+        plot_ranges(part, figure.subplots())
+    return figure
+
+
+def _height(part: Images | Ranges, columns: int = _COLUMNS) -> float:
     title = _TITLE + 0.17 * (len(part.title) // 105)
     if isinstance(part, Ranges):
         rows = -(-(2 + len(part.classes)) // _legend_columns(part))
         return title + 0.2 * rows + _ROW * max(2, len(part.names)) + 0.15
-    side = (WIDTH - 0.6) / _COLUMNS - 0.1
-    return title + _n_rows(part) * (min(side * _aspect(part), 2 * side) + _CAPTION) + _AXES
+    return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + _CAPTION) + _AXES
 
 
 def _aspect(part: Images) -> float:
     """Height of the images relative to their width, within bounds that keep narrow images visible."""
     height, width = part.images.shape[1:]
     return float(np.clip(height / width, 0.25, 4.0))
-
-
-def _n_rows(part: Images) -> int:
-    return -(-len(part.images) // _COLUMNS)
 
 
 def _legend_columns(part: Ranges) -> int:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from raysel.arrays import FloatArray
-from raysel.data.layouts import Layout, Tasks, Tensor
-from raysel.display.page.contents import Block, Facts, Picture, Pictures, Section, csv_download
+from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
+from raysel.display.figures.preview_parts import Ranges
+from raysel.display.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
 from raysel.display.style import short
 from raysel.results import words
+from raysel.results.pictures.preview import read_preview_parts
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.study.mean_sample import read_mean_sample
@@ -38,6 +40,8 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
     blocks: list[Block] = [Facts([*_data_facts(result, preview), *_study_facts(result)])]
     if pictures:
         blocks.append(Pictures(pictures))
+    if closer := list(_closer_pictures(result)):
+        blocks.append(Folded("A closer look at the data", closer))
     return Section("asked", "What was asked", blocks)
 
 
@@ -133,3 +137,21 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
         data = csv_download("ranges.csv", ["modality", "smallest", "mean", "largest"], preview.ranges)
         figure = figures.range_figure(names, *map(np.array, ranges))
         yield Picture(inline_svg(figure, "ranges", caption), caption, data)
+
+
+def _closer_pictures(result: StudyResult) -> Iterator[Picture]:
+    """Yield mean images of the classes and single samples, or ranges of columns, if the directory has them."""
+    from raysel.display.figures.preview import part_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    if isinstance(result.layout, Modalities):  # their ranges are drawn above
+        return
+    for i, part in enumerate(read_preview_parts(result.directory.preview_parts)):
+        caption = f"{part.title[:1].upper()}{part.title[1:]}."
+        data = None
+        if isinstance(part, Ranges):
+            heads = ["column", "smallest", "lower_quartile", "median", "upper_quartile", "largest"]
+            means = [f"mean of {name}" for name in part.classes]
+            rows = ([name, *row, *own] for name, row, own in zip(part.names, part.quantiles, part.means, strict=True))
+            data = csv_download(f"columns-{i}.csv", [*heads, *means], rows)
+        yield Picture(inline_svg(part_figure(part), f"closer{i}", caption), caption, data, on_white=True)

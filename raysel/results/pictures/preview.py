@@ -74,14 +74,10 @@ def preview_orders(dataset: Mapping[str, Any]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        C or F by the task's name, which is empty if there is one task; tasks whose file has the shape are left out.
+        C or F by the task's name, which is empty if there is one task.
     """
     sections = dataset.get("tasks") or [dataset]
-    return {
-        section.get("name", ""): section.get("order") or "C"
-        for section in sections
-        if section.get("order") or section.get("shape")
-    }
+    return {section.get("name", ""): section.get("order") or "C" for section in sections}
 
 
 def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:

@@ -63,7 +63,7 @@ def data_facts(
             yield "groups", _groups_in_words(preview, groups)
     first = ", ".join(_quoted(name) for name in feature_names[:_FIRST_NAMES])
     yield "features", f"{d}: {first}{f', ... {_quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}"
-    yield "layout", layout_in_words(layout, _order(dataset), preview.n_by_task if preview else ())
+    yield "layout", layout_in_words(layout, dataset.get("order") or "C", preview.n_by_task if preview else ())
     if preview and preview.values:
         yield "values", values_of_features(preview)
     if n_constant:
@@ -134,7 +134,7 @@ def layout_in_words(layout: Layout, order: str | None = None, n_by_task: Sequenc
     Returns
     -------
     str
-        E.g. ``"each sample is an array of 8 x 8"``.
+        E.g. ``"each sample is 8 x 8 (rows x columns)"``.
     """
     if isinstance(layout, Tasks):
         counts = [f", {n} samples" for n in n_by_task] or [""] * len(layout.tasks)
@@ -146,9 +146,14 @@ def layout_in_words(layout: Layout, order: str | None = None, n_by_task: Sequenc
     shape = getattr(layout, "shape", ())
     if len(shape) < 2:
         return "each sample is a row of a table"
-    sides = "rows x columns" if len(shape) == 2 and isinstance(layout, Tensor) else f"order {len(shape)}"
-    runs = {"C": "; the file has it row by row (order C)", "F": "; the file has it column by column (order F)"}
-    return f"each sample is an array of {_size(shape)} ({sides}){runs.get(order or '', '')}"
+    if not isinstance(layout, Tensor):
+        return f"each sample holds {layout.n_features} cells of an array of {_size(shape)}"
+    sides = "rows x columns" if len(shape) == 2 else f"an array of order {len(shape)}"
+    runs = {"C": "the last axis runs fastest", "F": "the first axis runs fastest"}
+    if len(shape) == 2:
+        runs = {"C": "row by row", "F": "column by column"}
+    held = f"; read in order {order}, {runs[order]}" if order else ""
+    return f"each sample is {_size(shape)} ({sides}){held}"
 
 
 def values_of_features(preview: Preview) -> str:
@@ -241,12 +246,6 @@ def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
         for key, what in (("classes", "classes"), ("only", "modalities")):
             if names := section.get(key):
                 yield f"{of}all {what} but {_listed([_quoted(str(name)) for name in names])} (dataset.{key})"
-
-
-def _order(dataset: Mapping[str, Any]) -> str | None:
-    """Order of the cells where the file may hold rows only, and so a wrong one shows."""
-    order: str | None = dataset.get("order")
-    return order or ("C" if dataset.get("shape") else None)
 
 
 def _each(counts: Sequence[int]) -> str:
