@@ -64,7 +64,7 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
     return drawn
 
 
-def plot_ranges(part: Ranges, ax: Axes) -> Axes:
+def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
     """Draw quartiles of each part over its own range, whose ends are written beside it, and means of classes.
 
     Parameters
@@ -73,6 +73,8 @@ def plot_ranges(part: Ranges, ax: Axes) -> Axes:
         The ranges.
     ax : matplotlib Axes
         Axes to draw on.
+    width : float, default=9.0
+        Width of the figure in inches, which the legend is wrapped to.
 
     Returns
     -------
@@ -107,7 +109,7 @@ def plot_ranges(part: Ranges, ax: Axes) -> Axes:
     for place in places.tolist():
         ends = [(0.5, "center", f"constant: {quantiles[place, 0]:.4g}")]
         if not constant[place]:
-            ends = [(-0.01, "right", f"{quantiles[place, 0]:.4g}"), (1.01, "left", f"{quantiles[place, -1]:.4g}")]
+            ends = [(-0.02, "right", f"{quantiles[place, 0]:.4g}"), (1.02, "left", f"{quantiles[place, -1]:.4g}")]
         for x, side, text in ends:
             ax.text(x, place, text, ha=side, va="center", fontsize=SMALL - 1, color="0.25")
     names = [short(name, 28) for name in part.names]
@@ -117,7 +119,7 @@ def plot_ranges(part: Ranges, ax: Axes) -> Axes:
     ax.set_xticks([])
     ax.tick_params(axis="y", labelsize=SMALL - 0.5, length=0)
     ax.spines[:].set_visible(False)
-    plain_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=_legend_columns(part))
+    plain_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=_legend_columns(part, width))
     return ax
 
 
@@ -178,18 +180,18 @@ def part_figure(part: Images | Ranges) -> Figure:
     >>> part_figure(Images("2 x 2", ["a"], np.eye(2)[None])).axes[0].get_title()
     'a'
     """
-    figure = Figure(figsize=(_SMALL_WIDTH, _height(part, _SMALL_COLUMNS) - _TITLE), layout="constrained")
+    figure = Figure(figsize=(_SMALL_WIDTH, _height(part, _SMALL_COLUMNS, _SMALL_WIDTH) - _TITLE), layout="constrained")
     if isinstance(part, Images):
         plot_images(part, figure, _SMALL_COLUMNS)
     else:
-        plot_ranges(part, figure.subplots())
+        plot_ranges(part, figure.subplots(), _SMALL_WIDTH)
     return figure
 
 
-def _height(part: Images | Ranges, columns: int = _COLUMNS) -> float:
+def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH) -> float:
     title = _TITLE + 0.17 * (len(part.title) // 105)
     if isinstance(part, Ranges):
-        rows = -(-(2 + len(part.classes)) // _legend_columns(part))
+        rows = -(-(2 + len(part.classes)) // _legend_columns(part, width))
         return title + 0.2 * rows + _ROW * max(2, len(part.names)) + 0.15
     return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + _CAPTION) + _AXES
 
@@ -200,5 +202,6 @@ def _aspect(part: Images) -> float:
     return float(np.clip(height / width, 0.25, 4.0))
 
 
-def _legend_columns(part: Ranges) -> int:
-    return 5 if len(part.classes) <= 3 and sum(map(len, part.classes)) < 40 else 4
+def _legend_columns(part: Ranges, width: float) -> int:
+    longest = max([16, *(8 + min(len(name), 16) for name in part.classes)])
+    return min(2 + len(part.classes), int((width - 0.6) * 14 / (longest + 5)))
