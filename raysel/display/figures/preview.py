@@ -20,7 +20,7 @@ _TITLE, _CAPTION, _AXES = 0.42, 0.24, 0.42  # above a part, above an image, and 
 _SIDE = 0.95  # of an image
 _COLUMNS = 8  # of a grid of images, and of one in a report
 _SMALL_WIDTH, _SMALL_COLUMNS = 5.8, 5
-_LETTERS = 13  # of an image's caption
+_LETTERS, _TITLE_LETTERS = 13, 95  # of an image's caption, and of a line of a title
 _ROW = 0.24
 _MARKS = ((BLUE, "o"), (OUTLINE, "s"), (GREEN, "^"), (PINK, "D"), (SKY, "v"), ("0.35", "P"))
 
@@ -152,7 +152,7 @@ def preview_figure(parts: Sequence[Images | Ranges], *, name: str, facts: Sequen
     figure = headed_figure(WIDTH, sum(heights), f"{short(name, 60)}: the data as they were read", facts)
     areas = figure.subfigures(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, area in zip(parts, areas, strict=True):
-        title = "\n".join(textwrap.wrap(" ".join(part.title.split()), 105))
+        title = "\n".join(textwrap.wrap(short(part.title, 2 * _TITLE_LETTERS), _TITLE_LETTERS))
         area.suptitle(title, fontsize=SMALL + 1, x=0.013, ha="left", parse_math=False)
         if isinstance(part, Images):
             plot_images(part, area)
@@ -189,7 +189,7 @@ def part_figure(part: Images | Ranges) -> Figure:
 
 
 def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH) -> float:
-    title = _TITLE + 0.17 * (len(part.title) // 105)
+    title = _TITLE + 0.17 * (len(part.title) > _TITLE_LETTERS)
     if isinstance(part, Ranges):
         rows = -(-(2 + len(part.classes)) // _legend_columns(part, width))
         return title + 0.2 * rows + _ROW * max(2, len(part.names)) + 0.15
