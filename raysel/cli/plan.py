@@ -302,7 +302,8 @@ def _origin(source: DatasetConfig | TaskConfig) -> str:
     except DataError:  # a folder of files, which its reader finds
         place = source.path
     labels = f", labels from {source.labels}" if source.labels else ""
-    return f"{place}{labels}"
+    mask = f", voxels of {source.mask}" if isinstance(source, DatasetConfig) and source.mask else ""
+    return f"{place}{labels}{mask}"
 
 
 def _in_columns(term: str, text: str, indent: int, width: int | None) -> Iterator[str]:

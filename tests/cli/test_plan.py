@@ -39,7 +39,7 @@ def table(tmp_path):
     frame = pd.DataFrame(rng.normal(size=(60, 4)), columns=["weight", "height, sitting", "flat", "age"])
     frame["flat"] = 2.5
     frame["patient"] = np.repeat(np.arange(9), 7)[:60]
-    frame["y"] = rng.choice(["ill", "well"], 60, p=[0.4, 0.6])
+    frame["y"] = rng.choice(["ill", "well"], 60, p=[0.3, 0.7])
     frame.to_csv(tmp_path / "own.csv", index=False)
     return frame, tmp_path / "own.csv"
 

@@ -75,7 +75,7 @@ def data_facts(
 
 
 def data_name(dataset: Mapping[str, Any], default: str) -> str:
-    """Return the name of a study's data: the source, or the names of the files without their folders.
+    """Return the name of a study's data: the names of the files without their folders, or the source.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def data_name(dataset: Mapping[str, Any], default: str) -> str:
         The name.
     """
     paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
-    return dataset.get("source") or ", ".join(Path(path).name for path in paths if path) or default
+    return ", ".join(Path(path).name for path in paths if path) or dataset.get("source") or default
 
 
 def classes_in_words(preview: Preview) -> str:
@@ -147,7 +147,7 @@ def layout_in_words(layout: Layout, order: str | None = None, n_by_task: Sequenc
     if len(shape) < 2:
         return "each sample is a row of a table"
     if not isinstance(layout, Tensor):
-        return f"each sample holds {layout.n_features} cells of an array of {_size(shape)}"
+        return f"each sample is a volume of {_size(shape)}, of which {layout.n_features} cells are features"
     sides = "rows x columns" if len(shape) == 2 else f"an array of order {len(shape)}"
     runs = {"C": "the last axis runs fastest", "F": "the first axis runs fastest"}
     if len(shape) == 2:

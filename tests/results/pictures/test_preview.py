@@ -61,6 +61,28 @@ def test_slices_go_through_the_middle_and_channels_are_shown_one_by_one():
     np.testing.assert_allclose(channels[2].images[0], mean[..., 2])
 
 
+class Ball(Tensor):
+    """Layout of which the cells with an even sum of indices are features."""
+
+    @property
+    def n_features(self):
+        return int((np.indices(self.shape).sum(axis=0) % 2 == 0).sum())
+
+    def coordinates(self):
+        places = np.argwhere(np.indices(self.shape).sum(axis=0) % 2 == 0)
+        return {f"axis{i}": column for i, column in enumerate(places.T)}
+
+
+def test_cells_that_are_no_features_are_as_dark_as_the_smallest_value():
+    layout = Ball((5, 5, 5))
+    X = np.random.default_rng(0).uniform(3, 4, (8, layout.n_features))
+    middle = preview_parts(Dataset(X, np.arange(8) % 2, layout))[0].images[0]
+    inside = np.indices((5, 5)).sum(axis=0) % 2 == 0
+    assert (middle[~inside] == X.min()).all()
+    at = np.argwhere(np.indices((5, 5, 5)).sum(axis=0) % 2 == 0)
+    np.testing.assert_allclose(middle[inside], X[::2, at[:, 0] == 2].mean(axis=0))
+
+
 def test_columns_and_modalities_have_their_quantiles():
     X, y = load_wine(return_X_y=True)
     (part,) = preview_parts(load_dataset("wine"))
