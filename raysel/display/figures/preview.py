@@ -48,10 +48,9 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
     low, high = float(images.min()), float(images.max())
     norm = Normalize(low, high if high > low else low + 1.0)
     drawn: list[Axes] = list(grid.flat)[: len(images)]
-    for axes in grid.flat:
-        axes.set_axis_off()
+    for axes in list(grid.flat)[len(images) :]:
+        axes.remove()
     for axes, caption, image in zip(drawn, part.captions, images, strict=True):
-        axes.set_axis_on()
         axes.imshow(image, cmap="gray", norm=norm, interpolation="nearest", aspect="auto")
         axes.set_box_aspect(_aspect(part))
         axes.set_title(short(caption, _LETTERS), fontsize=SMALL - 1, pad=3, parse_math=False)
