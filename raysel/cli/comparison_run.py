@@ -138,7 +138,7 @@ def describe_comparison(comparison: Comparison, width: int | None = None) -> Ite
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
         if cost.fit_bytes is not None:
             fit_bytes = max(fit_bytes or 0, cost.fit_bytes)
-        for note in notes(study):
+        for note in notes(study, first.data_remarks if study.dataset is first.dataset else None):
             found.setdefault(note, []).append(label)
     shared = [(term, text) for term, text in method_facts(first.config.to_dict()) if term not in _OWN]
     number = f"{len(comparison.studies)}, tested against {comparison.config.reference}"

@@ -243,20 +243,22 @@ def _in_words(study: Study, cost: CostEstimate) -> str:
     )
 
 
-def notes(study: Study) -> list[str]:
+def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
     """Return what is noted before a study runs: what in data, method or folds may affect the results.
 
     Parameters
     ----------
     study : Study
         Study to check.
+    data_remarks : sequence of str, optional
+        Remarks on its data, if they are known; they are made now by default.
 
     Returns
     -------
     list of str
         One or two sentences each.
     """
-    return [*study.data_remarks, *_notes_on_method(study)]
+    return [*(study.data_remarks if data_remarks is None else data_remarks), *_notes_on_method(study)]
 
 
 def _notes_on_method(study: Study) -> Iterator[str]:
