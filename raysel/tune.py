@@ -14,6 +14,7 @@ from rich.prompt import Confirm
 from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
+from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.display.progress import ProgressLine, counted
@@ -79,8 +80,9 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
             )
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         if arguments.dry_run:
-            for line in describe(study):
+            for line in describe(study, out.width if out.is_terminal else None):
                 out.print(line, markup=False)
+            show_preview(study, arguments.output, out)
             return 0
         stored = StoredStudy.read(directory) if directory else _offer(study, arguments.output, out)
         path = stored.directory.path if stored else output_directory(study, arguments.output)
@@ -122,7 +124,11 @@ def _parser() -> argparse.ArgumentParser:
     place.add_argument("--resume", metavar="DIR", help="resume the study or comparison in this directory")
     place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
-    parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan; start nothing")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="check everything, print data and plan as understood, and start nothing; with --output, draw the data",
+    )
     parser.add_argument("--list", action="store_true", help="print the built-in studies and comparisons and exit")
     parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
     parser.add_argument("--list-solvers", action="store_true", help="print all methods with their parameters and exit")

@@ -168,9 +168,9 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(here, capsys):
     assert contents(here) == before
     n = CLASSES * EACH
     assert f"{n} samples x 64 features" in out
-    assert "0: 20, 1: 20, 2: 20, 3: 20" in out
+    assert f"{CLASSES}, {EACH} samples each: 0, 1, 2, 3" in out
     assert "6 configurations (grid)" in out
-    assert f"trials    6, {6 * (4 + 1) * 2 + 4 + 1} fits in all" in out
+    assert f"6, {6 * (4 + 1) * 2 + 4 + 1} fits in all" in out
     for fold in range(4):
         assert re.search(rf"outer{fold} +60 train \(15 a class\), 20 test \(5 a class\)", out)
     assert re.search(r"final +80 train \(20 a class\)\n", out)

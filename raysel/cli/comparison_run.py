@@ -10,7 +10,18 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.cli.comparison import print_comparison
-from raysel.cli.plan import describe_folds, describe_samples, memory_in_words, method_in_words, n_slots, warnings
+from raysel.cli.plan import (
+    data_headline,
+    data_rows,
+    folds_section,
+    memory_in_words,
+    method_in_words,
+    n_slots,
+    notes,
+    notes_section,
+    section,
+)
+from raysel.cli.preview import show_preview
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
 from raysel.comparison_run.course import state_of
@@ -19,9 +30,14 @@ from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
 from raysel.execution.signals import was_terminated
+from raysel.results.words import method_facts
 from raysel.study.cost import estimate_cost
+from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import comparison_status
+
+#: Settings that each member has of its own.
+_OWN = ("searched", "fixed")
 
 
 def asks_for_comparison(arguments: argparse.Namespace) -> bool:
@@ -64,8 +80,9 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
         directory = ComparisonDirectory(Path(arguments.resume)) if arguments.resume else None
         comparison = prepare_comparison(arguments.config, arguments.set, resumed=directory)
         if arguments.dry_run:
-            for line in describe_comparison(comparison):
+            for line in describe_comparison(comparison, out.width if out.is_terminal else None):
                 out.print(line, markup=False)
+            show_preview(comparison.first, arguments.output, out)
             return 0
         path = directory.path if directory else comparison_directory(comparison, arguments.output)
         data, progress = comparison.first.dataset, ProgressLine(out)
@@ -87,13 +104,15 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
     return 1 if failed else 0
 
 
-def describe_comparison(comparison: Comparison) -> Iterator[str]:
+def describe_comparison(comparison: Comparison, width: int | None = None) -> Iterator[str]:
     """Describe the data, the folds, the members with their costs, and the cost of a comparison.
 
     Parameters
     ----------
     comparison : Comparison
         Comparison to describe.
+    width : int, optional
+        Number of letters of a line at which texts are wrapped; by default they are not.
 
     Yields
     ------
@@ -101,38 +120,50 @@ def describe_comparison(comparison: Comparison) -> Iterator[str]:
         One line at a time.
     """
     first, n_fits, seconds, fixed, at_most, n_bytes = comparison.first, 0, 0.0, 0.0, False, 0
-    yield from describe_samples(first)
-    yield from describe_folds(first)
-    yield f"members   {len(comparison.studies)}, tested against {comparison.config.reference}"
+    yield from section("data", data_headline(first), data_rows(first), width)
+    yield from folds_section(first, width)
     fit_bytes: int | None = None
-    notes: dict[str, list[str]] = {}
-    width = max(map(len, comparison.studies))
+    found: dict[str, list[str]] = {}
+    members = []
     for label, study in comparison.studies.items():
         cost, slots = estimate_cost(study), n_slots(study)
         d = study.dataset.n_features
         on = "" if d == first.dataset.n_features else f" on {d} features"
         about = "at most about" if cost.at_most else "about"
-        yield (
-            f"  {label:<{width}}  {method_in_words(study)}{on}: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, "
-            f"{about} {duration(cost.seconds / slots)}"
-        )
+        fits = f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, {about} {duration(cost.seconds / slots)}"
+        members.append((label, f"{method_in_words(study)}{on}: {fits}"))
+        members += [("", f"{term}: {text}") for term, text in _own_settings(study, first)]
         n_fits, at_most = n_fits + cost.n_fits, at_most or cost.at_most
         seconds, fixed = seconds + cost.seconds / slots, max(fixed, cost.fixed_seconds)  # one Ray, one upload
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
         if cost.fit_bytes is not None:
             fit_bytes = max(fit_bytes or 0, cost.fit_bytes)
-        for note in warnings(study):
-            notes.setdefault(note, []).append(label)
-    yield f"memory    at most {memory_in_words(n_bytes, fit_bytes)}"
+        for note in notes(study, first.data_remarks if study.dataset is first.dataset else None):
+            found.setdefault(note, []).append(label)
+    shared = [(term, text) for term, text in method_facts(first.config.to_dict()) if term not in _OWN]
+    number = f"{len(comparison.studies)}, tested against {comparison.config.reference}"
+    yield from section("members", number, members, width)
+    yield from section("method", f"of {next(iter(comparison.studies))}, and of all others unless said", shared, width)
     slots = max(map(n_slots, comparison.studies.values()))
-    yield (
-        f"cost      {'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the "
-        f"{counted(slots, 'slot')} of this machine: {n_fits} fits, from pilot fits, and {duration(fixed)} to start and "
-        "to write the results"
+    yield from section(
+        "cost",
+        f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the {counted(slots, 'slot')} of "
+        f"this machine: {n_fits} fits, from pilot fits, and {duration(fixed)} to start and to write the results",
+        [("memory", f"at most {memory_in_words(n_bytes, fit_bytes)}")],
+        width,
     )
-    for note, labels in notes.items():
-        whose = "" if len(labels) == len(comparison.studies) else f" ({', '.join(labels)})"
-        yield f"{note}{whose}"
+    whose = {note: "" if len(own) == len(comparison.studies) else f" ({', '.join(own)})" for note, own in found.items()}
+    yield from notes_section([f"{note}{of}" for note, of in whose.items()], width)
+
+
+def _own_settings(study: Study, first: Study) -> Iterator[tuple[str, str]]:
+    """Settings of a member's own method, and those in which it differs from the first member."""
+    shared = dict(method_facts(first.config.to_dict()))
+    for term, text in method_facts(study.config.to_dict()):
+        if (term in _OWN and (study.config.solver.space or term != "searched")) or (
+            term not in _OWN and shared.get(term) != text
+        ):
+            yield term, text
 
 
 def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out: Console) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,13 @@ import numpy as np
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.capabilities import RECONSTRUCTED
 from raysel.base.registry import solver_capabilities
+from raysel.config.schema import DatasetConfig, TaskConfig
+from raysel.data.formats.files import find_data_file
 from raysel.data.layouts import Modalities, Tensor
 from raysel.display.progress import counted, duration
+from raysel.errors import DataError
+from raysel.results import words
+from raysel.results.preview import Preview
 from raysel.results.remarks import storage_remedy
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
@@ -20,35 +26,83 @@ from raysel.study.stored import StoredStudy
 
 #: Columns whose standard deviations differ by more than this factor probably have different units.
 _SPREADS = 100.0
+#: Letters of the column of titles and terms, and of the narrowest and the widest text that is easy to read.
+_COLUMN, _LEAST, _WIDEST = 14, 30, 110
 
 
-def describe(study: Study) -> Iterator[str]:
-    """Describe the data, the folds with their class counts, the trials, and the cost of a study.
+def describe(study: Study, width: int | None = None) -> Iterator[str]:
+    """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted.
 
     Parameters
     ----------
     study : Study
         Study to describe.
+    width : int, optional
+        Number of letters of a line at which texts are wrapped; by default they are not.
 
     Yields
     ------
     str
         One line at a time.
     """
-    data = study.dataset
-    yield from describe_samples(study)
-    yield f"solver    {method_in_words(study)}"
-    yield from describe_folds(study)
-    yield f"scores    {scores_in_words(study)}"
     cost = estimate_cost(study)
-    yield f"trials    {study.n_trials}, {cost.n_fits} fits in all"
-    yield f"memory    {memory_in_words(data.X.nbytes + cost.prepared_bytes, cost.fit_bytes)}"
-    yield f"cost      {_in_words(study, cost)}"
-    yield from warnings(study)
+    yield from section("data", data_headline(study), data_rows(study), width)
+    yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
+    yield from folds_section(study, width)
+    rows = [
+        ("trials", f"{study.n_trials}, {cost.n_fits} fits in all"),
+        ("memory", memory_in_words(study.dataset.X.nbytes + cost.prepared_bytes, cost.fit_bytes)),
+    ]
+    yield from section("cost", _in_words(study, cost), rows, width)
+    yield from notes_section(notes(study), width)
 
 
-def describe_samples(study: Study) -> Iterator[str]:
-    """Describe the samples and the classes or labels of a study.
+def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
+    """Arrange a section of a plan: a line with its title, and terms with their texts in two columns.
+
+    Parameters
+    ----------
+    title : str
+        Title of at most 13 letters.
+    headline : str
+        Text beside the title.
+    rows : iterable of (str, str)
+        Terms and texts.
+    width : int or None
+        Number of letters of a line at which texts are wrapped; None: they are not.
+
+    Yields
+    ------
+    str
+        One line at a time.
+    """
+    pairs = list(rows)
+    yield from _in_columns(title, headline, _COLUMN, width)
+    column = max(_COLUMN, *(len(term) + 4 for term, _ in pairs)) if pairs else _COLUMN
+    for term, text in pairs:
+        yield from _in_columns(f"  {term}", text, column, width)
+
+
+def data_headline(study: Study) -> str:
+    """Return the name and the size of a study's data.
+
+    Parameters
+    ----------
+    study : Study
+        Study to describe.
+
+    Returns
+    -------
+    str
+        E.g. ``"digits: 1797 samples x 64 features"``.
+    """
+    data = study.dataset
+    only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
+    return f"{data.name}{only}: {data.n_samples} samples x {data.n_features} features"
+
+
+def data_rows(study: Study) -> Iterator[tuple[str, str]]:
+    """Describe the data of a study as they were understood.
 
     Parameters
     ----------
@@ -57,24 +111,30 @@ def describe_samples(study: Study) -> Iterator[str]:
 
     Yields
     ------
-    str
-        One line at a time.
+    (str, str)
+        Term and text.
     """
-    data = study.dataset
-    counts = zip(data.classes, _counts(data.y, data.classes), strict=True)
-    groups = f", {len(np.unique(data.groups))} groups kept together" if data.groups is not None else ""
-    only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
-    yield f"data      {data.name}{only}: {data.n_samples} samples x {data.n_features} features{groups}"
-    yield f"{'labels ' if data.is_multilabel else 'classes'}   {len(data.classes)} ({_shortened(counts)})"
+    data, source = study.dataset, study.config.dataset
+    yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
+    yield from words.data_facts(
+        Preview.of(data),
+        study.config.to_dict()["dataset"],
+        data.layout,
+        data.feature_names,
+        int(data.constant.sum()),
+        study.config.cv.groups,
+    )
 
 
-def describe_folds(study: Study) -> Iterator[str]:
+def folds_section(study: Study, width: int | None) -> Iterator[str]:
     """Describe the folds of a study with their class counts.
 
     Parameters
     ----------
     study : Study
         Study to describe.
+    width : int or None
+        Number of letters of a line at which texts are wrapped; None: they are not.
 
     Yields
     ------
@@ -83,11 +143,31 @@ def describe_folds(study: Study) -> Iterator[str]:
     """
     folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
     final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
-    yield f"folds     {len(study.plan.outer)} outer x {len(folds[0].inner)} inner, {final}"
+    rows = []
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
         shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
-        yield f"  {fold.name:<16}{', '.join(shown)}"
+        rows.append((fold.name, ", ".join(shown)))
+    yield from section("folds", f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner, {final}", rows, width)
+
+
+def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
+    """Arrange what was noted on the data, the method or the folds.
+
+    Parameters
+    ----------
+    found : sequence of str
+        The notes.
+    width : int or None
+        Number of letters of a line at which texts are wrapped; None: they are not.
+
+    Yields
+    ------
+    str
+        One line at a time.
+    """
+    headline = counted(len(found), "note") if found else "nothing to note"
+    yield from section("checks", headline, (("note", note) for note in found), width)
 
 
 def method_in_words(study: Study) -> str:
@@ -109,13 +189,6 @@ def method_in_words(study: Study) -> str:
     number = counted(study.n_configurations, "configuration")
     origin = f"; {RECONSTRUCTED}" if solver_capabilities(config.solver.name).reconstructed else ""
     return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){origin}"
-
-
-def scores_in_words(study: Study) -> str:
-    """Return the metric of a study, the classifier that it is of, and the metrics that are reported beside it."""
-    scored = study.config.evaluation
-    report = f"; reported on the test samples: {', '.join(scored.report)}" if scored.report else ""
-    return f"{scored.metric} by {scored.classifier}{report}"
 
 
 def memory_in_words(shared: int, fit: int | None) -> str:
@@ -155,7 +228,8 @@ def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[s
     yield f"{study.config.name}: {tried} on {size} -> {path}"
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
-    yield from warnings(study)
+    for note in notes(study):
+        yield f"note      {note}"
     yield _in_words(study, estimate_cost(study, stored.n_trials if stored else 0))
 
 
@@ -169,19 +243,25 @@ def _in_words(study: Study, cost: CostEstimate) -> str:
     )
 
 
-def warnings(study: Study) -> Iterator[str]:
-    """Note properties of the data, the method or the folds that affect the results.
+def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
+    """Return what is noted before a study runs: what in data, method or folds may affect the results.
 
     Parameters
     ----------
     study : Study
         Study to check.
+    data_remarks : sequence of str, optional
+        Remarks on its data, if they are known; they are made now by default.
 
-    Yields
-    ------
-    str
-        One line for each note.
+    Returns
+    -------
+    list of str
+        One or two sentences each.
     """
+    return [*(study.data_remarks if data_remarks is None else data_remarks), *_notes_on_method(study)]
+
+
+def _notes_on_method(study: Study) -> Iterator[str]:
     layout = study.dataset.layout
     table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
     X = study.dataset.X
@@ -190,21 +270,20 @@ def warnings(study: Study) -> Iterator[str]:
         ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
         if ratio > _SPREADS:
             yield (
-                f"note      the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
+                f"the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
                 "unit does not change: if the columns have different units, set it to zscore."
             )
     if study.findings.untrusted:
         change = "not be written" if study.evaluation.classifier == "native" else "lack the fitted method"
         yield (
-            f"note      model.skops will {change}, because {', '.join(study.findings.untrusted)} is not trusted: "
+            f"model.skops will {change}, because {', '.join(study.findings.untrusted)} is not trusted: "
             f"{storage_remedy(study.findings.untrusted)}."
         )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
         if lacking:
             more = f", and {len(lacking) - 1} more such sets" if len(lacking) > 1 else ""
-            yield f"note      {lacking[0]}{more}; such a label counts as 0 there."
-    yield from (f"note      {remark}" for remark in study.data_remarks)
+            yield f"{lacking[0]}{more}; such a label counts as 0 there."
 
 
 def _counts(y: LabelArray, classes: LabelArray) -> list[int]:
@@ -216,6 +295,25 @@ def _spread(study: Study, index: IntArray) -> str:
     return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 
-def _shortened(counts: Iterator[tuple[object, int]], length: int = 70) -> str:
-    text = ", ".join(f"{name}: {count}" for name, count in counts)
-    return text if len(text) <= length else text[: text.rindex(", ", 0, length)] + ", ..."
+def _origin(source: DatasetConfig | TaskConfig) -> str:
+    """Where samples were read from."""
+    if source.path is None:
+        return f"{source.source}, built into raysel"
+    try:
+        place = str(find_data_file(source.path))
+    except DataError:  # a folder of files, which its reader finds
+        place = source.path
+    labels = f", labels from {source.labels}" if source.labels else ""
+    mask = f", voxels of {source.mask}" if isinstance(source, DatasetConfig) and source.mask else ""
+    return f"{place}{labels}{mask}"
+
+
+def _in_columns(term: str, text: str, indent: int, width: int | None) -> Iterator[str]:
+    """Lines of a term with its text, wrapped at spaces and indented below its start."""
+    lines = [text]
+    if width is not None:
+        room = max(_LEAST, min(width, _WIDEST) - indent)
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    yield f"{term:<{indent}}{lines[0]}"
+    for line in lines[1:]:
+        yield f"{'':<{indent}}{line}"

@@ -69,6 +69,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         if grouped
         else None,
         feature_names=tuple(f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names),
+        notes=tuple(f"task {key}: {note}" for key, data in tasks.items() for note in data.notes),
     )
 
 

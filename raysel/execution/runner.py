@@ -34,7 +34,8 @@ from raysel.files import write_text_atomically
 from raysel.metrics.ranks import selection_ranks
 from raysel.results.export import export_result
 from raysel.results.page.assemble import write_final_report
-from raysel.results.page.preview import Preview
+from raysel.results.pictures.preview import preview_orders, preview_parts, write_preview_parts
+from raysel.results.preview import Preview
 from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table
@@ -278,7 +279,11 @@ class _Course:
 
     def _write_report(self, result: StudyResult, log: StudyLog) -> None:
         try:
-            Preview.of(self._study.dataset).write(self._directory.preview)
+            data, config = self._study.dataset, self._study.config
+            Preview.of(data).write(self._directory.preview)
+            if config.pictures:
+                parts = preview_parts(data, preview_orders(config.to_dict()["dataset"]))
+                write_preview_parts(parts, self._directory.preview_parts)
             write_final_report(result)
         except OSError as error:
             raise StudyError(f"{self._directory.path} cannot be written: {error.strerror}.") from error

@@ -105,8 +105,13 @@ class StudyDirectory:
 
     @property
     def preview(self) -> Path:
-        """Class counts and ranges of the modalities for the report, JSON."""
+        """Label, class counts, groups and ranges for the report, JSON."""
         return self.path / "preview.json"
+
+    @property
+    def preview_parts(self) -> Path:
+        """Mean images of the classes, single samples and ranges of columns for the report, in NumPy's format."""
+        return self.path / "preview.npz"
 
     @property
     def report(self) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from small_studies import make_study, write_digits
 
 from raysel.base.registry import OWN, solver_capabilities
-from raysel.cli.plan import warnings as plan_warnings
+from raysel.cli.plan import notes as plan_warnings
 from raysel.errors import ConfigError
 from raysel.results.remarks import model_remarks
 

@@ -13,7 +13,7 @@ from raysel.files import write_result
 from raysel.results import words
 from raysel.results.export import manifest
 from raysel.results.page import agreement, answer, data, ranking, search
-from raysel.results.page.preview import Preview
+from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.version import __version__
 
@@ -96,8 +96,9 @@ def page_of(result: StudyResult) -> Page:
         cite(result),
     ]
     study = result.stored.study
+    name = short(words.data_name(result.config["dataset"], result.name), 80)
     subtitle = (
-        f"{short(data.data_name(result), 80)}: {study.n_samples} samples, {len(result.feature_names)} features; "
+        f"{name}: {study.n_samples} samples, {len(result.feature_names)} features; "
         f"method {result.config['solver']['name']}"
     )
     started = time.strftime("%Y-%m-%d", time.gmtime(study.started))

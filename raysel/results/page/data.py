@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
-from raysel.display.page.contents import Block, Facts, Picture, Pictures, Section, csv_download
+from raysel.display.figures.preview_parts import Ranges
+from raysel.display.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
 from raysel.display.style import short
 from raysel.results import words
-from raysel.results.page.preview import Preview
+from raysel.results.pictures.preview import read_preview_parts
+from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.study.mean_sample import read_mean_sample
 
-_MOST_CLASSES = 24
 _MOST_TASKS = 6
 
 
@@ -40,14 +40,9 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
     blocks: list[Block] = [Facts([*_data_facts(result, preview), *_study_facts(result)])]
     if pictures:
         blocks.append(Pictures(pictures))
+    if closer := list(_closer_pictures(result)):
+        blocks.append(Folded("A closer look at the data", closer))
     return Section("asked", "What was asked", blocks)
-
-
-def data_name(result: StudyResult) -> str:
-    """Return the name of a study's data: the source, or the names of the files without their folders."""
-    dataset = result.config["dataset"]
-    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
-    return dataset.get("source") or ", ".join(Path(path).name for path in paths if path) or result.name
 
 
 def mean_images(result: StudyResult) -> dict[str, FloatArray]:
@@ -93,64 +88,21 @@ def matrices(layout: Layout) -> Iterator[tuple[str, slice, tuple[int, int]]]:
             yield name, columns, shape
 
 
-def layout_in_words(layout: Layout) -> str:
-    """Return the arrangement of the features as text.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the features.
-
-    Returns
-    -------
-    str
-        E.g. ``"matrices of 8 x 8"``.
-    """
-    if isinstance(layout, Tasks):
-        widths = [f"{name} ({_size(shape)})" for name, shape in layout.tasks.items()]
-        return f"{len(widths)} tasks, each with features of its own: {_listed(widths)}"
-    if isinstance(layout, Modalities):
-        widths = [f"{name} ({width})" for name, width in layout.modalities.items()]
-        return f"{len(widths)} modalities: {_listed(widths)}"
-    if isinstance(layout, Tensor) and len(layout.shape) > 1:
-        return f"each sample is an array of {_size(layout.shape)}"
-    return "each sample is a row of a table"
-
-
-def _size(shape: int | Sequence[int]) -> str:
-    return " x ".join(map(str, shape)) if isinstance(shape, Sequence) else str(shape)
-
-
-def _listed(items: Sequence[str], most: int = _MOST_CLASSES) -> str:
-    shown = [short(item, 40) for item in items[:most]]
-    return ", ".join(shown) + (f" and {len(items) - most} more" if len(items) > most else "")
-
-
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
-    study, d = result.stored.study, len(result.feature_names)
-    yield "Data", f"{short(data_name(result), 120)}: {study.n_samples} samples x {d} features"
-    if preview and preview.counts:
-        counts = sorted(set(preview.counts))
-        each = f"{counts[0]} samples each" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} samples each"
-        named = [f"{name} ({count})" for name, count in zip(preview.classes, preview.counts, strict=False)]
-        what = "Labels" if preview.is_multilabel else "Classes"
-        yield what, f"{len(named)}, {each}: {_listed(named)}"
-        if preview.n_groups is not None:
-            yield "Groups", f"{preview.n_groups}; samples of one group are never divided between training and test"
-    yield "Layout", layout_in_words(result.layout)
-    if n_constant := int(result.constant.sum()):
-        yield "Constant", f"{n_constant} of {d} features have the same value in all samples; they are never selected"
-    yield "Scaling", f"{result.config['dataset']['scaling']}, fitted on the training samples of each fold"
+    study, dataset, names = result.stored.study, result.config["dataset"], result.feature_names
+    name = short(words.data_name(dataset, result.name), 120)
+    yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
+    groups = result.config["cv"].get("groups")
+    for term, text in words.data_facts(preview, dataset, result.layout, names, int(result.constant.sum()), groups):
+        yield f"{term[0].upper()}{term[1:]}", text
 
 
 def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     config = result.config
-    solver, search, cv = config["solver"], config["search"], config["cv"]
-    space = [f"{name} ({_domain_in_words(domain)})" for name, domain in solver.get("space", {}).items()]
-    fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
-    searched = f"searched: {', '.join(space)}" if space else "nothing is searched"
-    yield "Method", "; ".join([solver["name"], searched, *([f"fixed: {', '.join(fixed)}"] if fixed else [])])
-    yield "Score", f"{result.metric.replace('_', ' ')}. {words.rule_sentence(result)}"
+    search, cv = config["search"], config["cv"]
+    yield "Method", config["solver"]["name"]
+    for term, text in words.method_facts(config):
+        yield f"{term[0].upper()}{term[1:]}", text
     test = (
         f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
         if cv.get("train_per_class")
@@ -164,22 +116,6 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     )
     early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
     yield "Search", f"{search['method']}{early}, at most {result.stored.study.n_trials} trials; seed {config['seed']}"
-
-
-def _domain_in_words(domain: Any) -> str:
-    if isinstance(domain, Mapping):
-        return "; ".join(f"{kind} {_value(value)}" for kind, value in domain.items())
-    return _value(domain)
-
-
-def _value(value: Any) -> str:
-    """Value of a parameter as text; a long list by its ends."""
-    if isinstance(value, bool) or not isinstance(value, int | float | list | tuple):
-        return short(str(value), 60)
-    if isinstance(value, list | tuple):
-        shown = [_value(item) for item in value]
-        return ", ".join(shown if len(shown) <= 8 else [*shown[:2], "...", shown[-1]])
-    return f"{value:g}"
 
 
 def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]:
@@ -201,3 +137,21 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
         data = csv_download("ranges.csv", ["modality", "smallest", "mean", "largest"], preview.ranges)
         figure = figures.range_figure(names, *map(np.array, ranges))
         yield Picture(inline_svg(figure, "ranges", caption), caption, data)
+
+
+def _closer_pictures(result: StudyResult) -> Iterator[Picture]:
+    """Yield mean images of the classes and single samples, or ranges of columns, if the directory has them."""
+    from raysel.display.figures.preview import part_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+
+    if isinstance(result.layout, Modalities):  # their ranges are drawn above
+        return
+    for i, part in enumerate(read_preview_parts(result.directory.preview_parts)):
+        caption = f"{part.title[:1].upper()}{part.title[1:]}."
+        data = None
+        if isinstance(part, Ranges):
+            heads = ["column", "smallest", "lower_quartile", "median", "upper_quartile", "largest"]
+            means = [f"mean of {name}" for name in part.classes]
+            rows = ([name, *row, *own] for name, row, own in zip(part.names, part.quantiles, part.means, strict=True))
+            data = csv_download(f"columns-{i}.csv", [*heads, *means], rows)
+        yield Picture(inline_svg(part_figure(part), f"closer{i}", caption), caption, data, on_white=True)

@@ -7,11 +7,13 @@ from raysel.results.words.answer import (
     interval_footnote,
     n_features_in_words,
     report_in_words,
+    rule_in_words,
     rule_sentence,
     score_in_words,
     shows_n_features,
     tasks_in_words,
 )
+from raysel.results.words.asked import data_facts, data_name, layout_in_words, method_facts
 from raysel.results.words.figures import bracketed_difference, difference_in_words, listed, mean_and_sd, values_in_words
 from raysel.results.words.ranking import modalities_in_words, redundancy_in_words
 from raysel.results.words.references import (
@@ -29,11 +31,15 @@ __all__ = [
     "bracketed_difference",
     "classifier_in_words",
     "curve_rows",
+    "data_facts",
+    "data_name",
     "difference_in_words",
     "headline",
     "interval_footnote",
+    "layout_in_words",
     "listed",
     "mean_and_sd",
+    "method_facts",
     "missing_references_sentence",
     "modalities_in_words",
     "n_features_in_words",
@@ -44,6 +50,7 @@ __all__ = [
     "reference_sentences",
     "references_line",
     "report_in_words",
+    "rule_in_words",
     "rule_sentence",
     "score_in_words",
     "score_rows",

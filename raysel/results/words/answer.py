@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from raysel.cv.feature_count import ChooseN
 from raysel.results.words.figures import listed, mean_and_sd, values_in_words
 
 if TYPE_CHECKING:
@@ -109,7 +110,24 @@ def rule_sentence(result: StudyResult) -> str:
     str
         One sentence or two.
     """
-    evaluation, rule = result.config["evaluation"], result.stored.study.choose_n
+    return rule_in_words(result.config["evaluation"], result.stored.study.choose_n)
+
+
+def rule_in_words(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
+    """Return how the number of features is chosen, and which classifier gives the score.
+
+    Parameters
+    ----------
+    evaluation : mapping
+        Section ``evaluation`` of the configuration.
+    rule : {"one_se", "best", "mean"}
+        Rule that chooses the number of features.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
     if evaluation["classifier"] == "native":
         return "The model's own predictions are scored; no number of features is chosen."
     scored = f"Scored by {classifier_in_words(evaluation)} on the best features."

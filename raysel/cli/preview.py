@@ -1,0 +1,72 @@
+"""Picture of a study's data that a dry run writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.errors import DirectoryError
+from raysel.results.pictures.preview import preview_orders, preview_parts
+from raysel.study.definition import Study
+
+NAME = "preview.png"
+
+
+def show_preview(study: Study, folder: str | None, out: Console) -> None:
+    """Write the picture of a study's data and say where it is, or say how to get it.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    folder : str or None
+        Folder to write to, created if it does not exist; None: nothing is written.
+    out : Console
+        Console to print to.
+
+    Raises
+    ------
+    DirectoryError
+        If the folder cannot be created.
+    StudyError
+        If the file cannot be written.
+    """
+    if folder is None:
+        out.print(f"{'picture':<14}add --output DIR to draw the data as they were read into DIR/{NAME}", markup=False)
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DirectoryError(f"{folder} cannot be created: {error.strerror}; choose another directory.") from error
+    out.print(f"{'picture':<14}{write_preview(study, Path(folder, NAME))}", markup=False)
+
+
+def write_preview(study: Study, path: Path) -> Path:
+    """Draw the data of a study as they were understood: images of classes and samples, or ranges.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    path : Path
+        The file, PNG.
+
+    Returns
+    -------
+    Path
+        Path of the file.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be written.
+    """
+    from raysel.display.figures.preview import preview_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.display.figures.writing import write_figure  # noqa: PLC0415
+
+    data = study.dataset
+    kinds = "labels" if data.is_multilabel else "classes"
+    facts = [f"{data.n_samples} samples x {data.n_features} features, {len(data.classes)} {kinds}; before scaling"]
+    parts = preview_parts(data, preview_orders(study.config.to_dict()["dataset"]))
+    return write_figure(preview_figure(parts, name=data.name, facts=facts), path)

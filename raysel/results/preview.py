@@ -1,0 +1,142 @@
+"""Preview of a study's data, kept in its directory: label, class counts, groups, ranges and what the reader said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from raysel.arrays import FloatArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Modalities, Tasks
+from raysel.data.task_blocks import TaskBlocks
+from raysel.files import write_text_atomically
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What is told of the data before a study runs and in its report.
+
+    Parameters
+    ----------
+    classes : list of str
+        Names of the classes, or of the labels of a multi-label data set.
+    counts : list of int
+        Number of samples of each class, or with each label.
+    is_multilabel : bool
+        Whether a sample can have several labels.
+    n_groups : int or None
+        Number of groups of samples; None if there are no groups.
+    ranges : list of (str, float, float, float)
+        Name, smallest, mean and largest value of each modality; empty if there are none.
+    label : str or None, default=None
+        Name of the column or array of the labels; None if it has none, or in studies of earlier versions.
+    group_sizes : (int, int) or None, default=None
+        Number of samples of the smallest and of the largest group; None if there are no groups.
+    values : (float, float, float) or None, default=None
+        Smallest, mean and largest value of all features; None in studies of earlier versions.
+    n_by_task : list of int, default=()
+        Number of samples of each task; empty if there is one task.
+    n_unlabelled : int or None, default=None
+        Number of samples without any label of a multi-label data set; None if each sample has one label.
+    notes : list of str, default=()
+        Sentences on what was recognised or left out when the data were read.
+    """
+
+    classes: list[str]
+    counts: list[int]
+    is_multilabel: bool
+    n_groups: int | None
+    ranges: list[tuple[str, float, float, float]]
+    label: str | None = None
+    group_sizes: tuple[int, int] | None = None
+    values: tuple[float, float, float] | None = None
+    n_by_task: tuple[int, ...] = ()
+    n_unlabelled: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: Dataset) -> Preview:
+        """Return the preview of a data set.
+
+        Parameters
+        ----------
+        data : Dataset
+            The data set.
+
+        Returns
+        -------
+        Preview
+            Plain data.
+        """
+        counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
+        sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
+        blocks = data.X.blocks if isinstance(data.X, TaskBlocks) else (data.X,)
+        named: dict[str, FloatArray] = {}
+        if isinstance(data.layout, Modalities):
+            named = {name: blocks[0][:, columns] for name, columns in data.layout.slices().items()}
+        elif isinstance(data.layout, Tasks):
+            named = dict(zip(data.layout.tasks, blocks, strict=True))
+        return cls(
+            classes=[str(name) for name in data.classes],
+            counts=counts.tolist(),
+            is_multilabel=data.is_multilabel,
+            n_groups=None if sizes is None else len(sizes),
+            ranges=[(name, *_range([own])) for name, own in named.items()],
+            label=data.label,
+            group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
+            values=_range(blocks),
+            n_by_task=tuple(map(len, blocks)) if isinstance(data.X, TaskBlocks) else (),
+            n_unlabelled=int((data.y.sum(axis=1) == 0).sum()) if data.is_multilabel else None,
+            notes=tuple(data.notes),
+        )
+
+    def write(self, path: Path) -> None:
+        """Write the preview as JSON."""
+        write_text_atomically(path, json.dumps(asdict(self)), durable=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Preview | None:
+        """Read a preview.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+
+        Returns
+        -------
+        Preview or None
+            None if the file is missing or is not a preview: the report does without. Studies of earlier versions lack
+            the fields that have a default.
+        """
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            sizes, values, unlabelled = raw.get("group_sizes"), raw.get("values"), raw.get("n_unlabelled")
+            return cls(
+                [str(name) for name in raw["classes"]],
+                [int(count) for count in raw["counts"]],
+                bool(raw["is_multilabel"]),
+                None if raw["n_groups"] is None else int(raw["n_groups"]),
+                [(str(name), float(low), float(mean), float(high)) for name, low, mean, high in raw["ranges"]],
+                None if raw.get("label") is None else str(raw["label"]),
+                None if sizes is None else (int(sizes[0]), int(sizes[1])),
+                None if values is None else (float(values[0]), float(values[1]), float(values[2])),
+                tuple(int(n) for n in raw.get("n_by_task", ())),
+                None if unlabelled is None else int(unlabelled),
+                tuple(str(note) for note in raw.get("notes", ())),
+            )
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
+            return None
+
+
+def _range(blocks: list[FloatArray] | tuple[FloatArray, ...]) -> tuple[float, float, float]:
+    """Smallest, mean and largest value of arrays."""
+    total = sum(float(block.sum()) for block in blocks)
+    return (
+        min(float(block.min()) for block in blocks),
+        total / sum(block.size for block in blocks),
+        max(float(block.max()) for block in blocks),
+    )

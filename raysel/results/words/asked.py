@@ -1,0 +1,280 @@
+"""Words on what was asked: the data as understood, and the method with its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
+from raysel.display.progress import counted
+from raysel.results.preview import Preview
+from raysel.results.words.answer import rule_in_words
+
+_MOST_CLASSES = 24
+_FIRST_NAMES = 6
+_LONGEST_NAME, _LONGEST_VALUE = 40, 60
+_SCALINGS = {
+    "unit": "the range of all values to [0, 1]",
+    "zscore": "each feature to mean 0 and variance 1",
+    "none": "the values as they are",
+    "zscore_sqrt_width": "each feature to mean 0 and variance 1, divided by the square root of its modality's width",
+    "minmax": "each feature to [0, 1]",
+    "row_unit": "each sample to norm 1 in each modality",
+}
+
+
+def data_facts(
+    preview: Preview | None,
+    dataset: Mapping[str, Any],
+    layout: Layout,
+    feature_names: Sequence[str],
+    n_constant: int,
+    groups: str | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Describe the data as they were understood.
+
+    Parameters
+    ----------
+    preview : Preview or None
+        Preview of the data; what only it knows is left out if there is none.
+    dataset : mapping
+        Section ``dataset`` of the configuration.
+    layout : Layout
+        Layout of the features.
+    feature_names : sequence of str
+        Names of the features.
+    n_constant : int
+        Number of features that have the same value in all samples.
+    groups : str, optional
+        Name of the column or array of the groups.
+
+    Yields
+    ------
+    (str, str)
+        Term of one or two words, and text.
+    """
+    d = len(feature_names)
+    if preview:
+        if preview.label is not None:
+            yield "label", _quoted(preview.label)
+        yield "labels" if preview.is_multilabel else "classes", classes_in_words(preview)
+        if preview.n_groups is not None:
+            yield "groups", _groups_in_words(preview, groups)
+    first = ", ".join(_quoted(name) for name in feature_names[:_FIRST_NAMES])
+    yield "features", f"{d}: {first}{f', ... {_quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}"
+    yield "layout", layout_in_words(layout, dataset.get("order") or "C", preview.n_by_task if preview else ())
+    if preview and preview.values:
+        yield "values", values_of_features(preview)
+    if n_constant:
+        yield "constant", f"{n_constant} of {d} features have the same value in all samples; they are never selected"
+    if left := list(_left_out(dataset)):
+        yield "left out", "; ".join(left)
+    for note in preview.notes if preview else ():
+        yield "reader", note
+
+
+def data_name(dataset: Mapping[str, Any], default: str) -> str:
+    """Return the name of a study's data: the names of the files without their folders, or the source.
+
+    Parameters
+    ----------
+    dataset : mapping
+        Section ``dataset`` of the configuration.
+    default : str
+        Name of data that come from no file.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
+    return ", ".join(Path(path).name for path in paths if path) or dataset.get("source") or default
+
+
+def classes_in_words(preview: Preview) -> str:
+    """Return the number of classes or labels, how many samples each has, and their names.
+
+    Parameters
+    ----------
+    preview : Preview
+        Preview of the data.
+
+    Returns
+    -------
+    str
+        E.g. ``"2, 20 samples each: no, yes"``; classes of several tasks are counted by task.
+    """
+    if preview.n_by_task:
+        found: dict[str, list[int]] = {}
+        for name, count in zip(preview.classes, preview.counts, strict=True):
+            found.setdefault(name.partition(SEPARATOR)[0], []).append(count)
+        told = [f"{task} {len(own)} ({_each(own)})" for task, own in found.items()]
+        return f"{len(preview.classes)}: {_listed(told)}"
+    pairs = list(zip(preview.classes, preview.counts, strict=True))
+    equal = len(set(preview.counts)) == 1
+    named = [_quoted(name) if equal else f"{_quoted(name)} ({count})" for name, count in pairs]
+    without = f"; {counted(preview.n_unlabelled, 'sample')} without any label" if preview.n_unlabelled else ""
+    return f"{len(named)}, {_each(preview.counts)}: {_listed(named)}{without}"
+
+
+def layout_in_words(layout: Layout, order: str | None = None, n_by_task: Sequence[int] = ()) -> str:
+    """Return the arrangement of the features as text.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the features.
+    order : {"C", "F"}, optional
+        Order in which the columns of the file run through the cells; not told by default.
+    n_by_task : sequence of int, default=()
+        Number of samples of each task; not told by default.
+
+    Returns
+    -------
+    str
+        E.g. ``"each sample is 8 x 8 (rows x columns)"``.
+    """
+    if isinstance(layout, Tasks):
+        counts = [f", {n} samples" for n in n_by_task] or [""] * len(layout.tasks)
+        widths = [f"{name} ({_size(s)}{n})" for (name, s), n in zip(layout.tasks.items(), counts, strict=True)]
+        return f"{len(widths)} tasks, each with features of its own: {_listed(widths)}"
+    if isinstance(layout, Modalities):
+        widths = [f"{_quoted(name)} ({width})" for name, width in layout.modalities.items()]
+        return f"{len(widths)} modalities: {_listed(widths)}"
+    shape = getattr(layout, "shape", ())
+    if len(shape) < 2:
+        return "each sample is a row of a table"
+    if not isinstance(layout, Tensor):
+        return f"each sample is a volume of {_size(shape)}, of which {layout.n_features} cells are features"
+    sides = "rows x columns" if len(shape) == 2 else f"an array of order {len(shape)}"
+    runs = {"C": "the last axis runs fastest", "F": "the first axis runs fastest"}
+    if len(shape) == 2:
+        runs = {"C": "row by row", "F": "column by column"}
+    held = f"; read in order {order}, {runs[order]}" if order else ""
+    return f"each sample is {_size(shape)} ({sides}){held}"
+
+
+def values_of_features(preview: Preview) -> str:
+    """Return the smallest, mean and largest value, of each modality or task if there are several."""
+    if preview.ranges:
+        each = [
+            f"{_quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})" for name, low, mean, high in preview.ranges
+        ]
+        return ", ".join(each)
+    low, mean, high = preview.values or (0.0, 0.0, 0.0)
+    return f"{low:.4g} to {high:.4g}, mean {mean:.4g}"
+
+
+def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Describe the settings of the method and how it is scored.
+
+    Parameters
+    ----------
+    config : mapping
+        Configuration of the study as plain data.
+
+    Yields
+    ------
+    (str, str)
+        Term of one or two words, and text.
+    """
+    solver, evaluation = config["solver"], config["evaluation"]
+    space = [f"{name} ({domain_in_words(domain)})" for name, domain in solver.get("space", {}).items()]
+    fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
+    yield "searched", ", ".join(space) if space else "nothing"
+    if fixed:
+        yield "fixed", ", ".join(fixed)
+    scaling = config["dataset"]["scaling"]
+    fitted = "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
+    yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
+    rule = rule_in_words(evaluation, evaluation.get("choose_n", "mean"))
+    yield "score", f"{evaluation['metric'].replace('_', ' ')}. {rule}"
+    if evaluation["classifier"] != "native":
+        yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
+    if report := evaluation.get("report"):
+        yield "reported", f"{', '.join(report)} on the test samples; they choose nothing"
+    references = "all features by the 1-nearest neighbour, and chance"
+    if evaluation["classifier"] != "native":
+        references = "all features, the rankings by variance and by F-test, and chance"
+    off = "none (evaluation.references: false)"
+    yield "references", references if evaluation.get("references", True) else off
+
+
+def domain_in_words(domain: Any) -> str:
+    """Return the values of a searched parameter as text.
+
+    Parameters
+    ----------
+    domain : object
+        Domain in the form of a configuration.
+
+    Returns
+    -------
+    str
+        E.g. ``"0.01, 0.1"`` or ``"6 values from 0.003 to 0.9 in equal ratios"``.
+    """
+    if not isinstance(domain, Mapping):
+        return _value(domain)
+    ((kind, bounds),) = domain.items()
+    low, high = (f"{bound:g}" for bound in bounds[:2])
+    if kind == "logspace":
+        return f"{bounds[2]} values from {low} to {high} in equal ratios"
+    named = {"uniform": "any from", "loguniform": "any from, on a log scale,", "randint": "whole numbers from"}
+    return f"{named.get(kind, kind)} {low} to {high}"
+
+
+def _groups_in_words(preview: Preview, name: str | None) -> str:
+    low, high = preview.group_sizes or (0, 0)
+    sizes = f" of {low if low == high else f'{low} to {high}'} samples" if preview.group_sizes else ""
+    of = f"{_quoted(name)}: " if name else ""
+    return f"{of}{preview.n_groups} groups{sizes}; a group is never divided between training and test"
+
+
+def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
+    """Phrases on what the configuration leaves out of the data."""
+    for section in (dataset, *(dataset.get("tasks") or ())):
+        of = f"task {section['name']}: " if "name" in section else ""
+        for key, what in (
+            ("drop", "columns"),
+            ("exclude_classes", "classes"),
+            ("exclude_labels", "labels"),
+        ):
+            if names := section.get(key):
+                yield f"{of}{what} {_listed([_quoted(str(name)) for name in names])} (dataset.{key})"
+        for key, what in (("classes", "classes"), ("only", "modalities")):
+            if names := section.get(key):
+                yield f"{of}all {what} but {_listed([_quoted(str(name)) for name in names])} (dataset.{key})"
+
+
+def _each(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{counted(low, 'sample')} each" if low == high else f"{low} to {high} samples each"
+
+
+def _size(shape: int | Sequence[int]) -> str:
+    return " x ".join(map(str, shape)) if isinstance(shape, Sequence) else str(shape)
+
+
+def _listed(items: Sequence[str], most: int = _MOST_CLASSES) -> str:
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return f"{', '.join(items[:most])}{more}"
+
+
+def _quoted(name: str) -> str:
+    """Name on one line, shortened; in quotation marks where it could be misread."""
+    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
+    line = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 1]}…"
+    return f"'{line}'" if line != name.strip() or " " in line or "," in line or not line else line
+
+
+def _value(value: Any) -> str:
+    """Value of a parameter as text; a long list by its ends."""
+    if isinstance(value, bool) or not isinstance(value, int | float | list | tuple):
+        line = " ".join(str(value).split())
+        return line if len(line) <= _LONGEST_VALUE else f"{line[: _LONGEST_VALUE - 1]}…"
+    if isinstance(value, list | tuple):
+        shown = [_value(item) for item in value]
+        return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", shown[-1]])
+    return f"{value:g}"
