@@ -12,6 +12,7 @@ from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.named_arrays import read_mat, read_npz
+from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.tables import read_arrow, read_csv, read_parquet
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
@@ -30,6 +31,10 @@ _READERS: dict[str, Reader] = {
     ".arrow": read_arrow,
     ".feather": read_arrow,
 }
+_NIFTI_FILES = (
+    "With a mask, a NIfTI image, the data file is a table with a column of names of NIfTI files (.nii, .nii.gz) and a "
+    "column of labels."
+)
 
 
 def load_dataset(
@@ -64,6 +69,8 @@ def load_dataset(
         - .csv, .parquet, .arrow or .feather: a column ``y``, ``label`` or ``target``, or a column
           ``y.<label>`` for each label; every other column is a feature, of a modality if all are called
           ``<modality>.<feature>``; or a file written by `save_dataset`.
+        - a table of NIfTI files, if ``mask`` is given: a column of their names, .nii or .nii.gz, a column of labels,
+          and optional groups.
         - a suffix that another package registers under the entry point ``raysel.readers``.
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
@@ -77,7 +84,7 @@ def load_dataset(
     delimiter : str, default=None
         Character between the cells of a text table. None: recognised from the file.
     mask : str or Path, default=None
-        NIfTI file of the voxels that are features, where the data file is a table of NIfTI files.
+        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI files.
     shape : sequence of int, default=None
         Shape of a sample, e.g. [32, 32]. None: as stored in the file.
     order : {"C", "F"}, default="C"
@@ -116,12 +123,16 @@ def load_dataset(
             raise DataError(f"the built-in data set {source} has no array '{groups}' for the groups.")
         raw = load_builtin(source)
     else:
-        path = _find(path_or_name)
+        path = _find(path_or_name) if mask is None else find_data_file(path_or_name, _NIFTI_FILES)
         source = str(path)
+        if mask is not None and (shape is not None or order == "F" or modalities is not None):
+            raise DataError(f"{source}: the mask gives the shape of the samples; leave shape, order, modalities out.")
         beside = {
-            name: None if file is None else find_data_file(file) for name, file in (("labels", labels), ("mask", mask))
+            "labels": None if labels is None else find_data_file(labels),
+            "mask": None if mask is None else find_data_file(mask, _NIFTI_FILES),
         }
-        raw = _reader(path.suffix.lower())(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
+        reader = _reader(path.suffix.lower()) if mask is None else read_nifti_table
+        raw = reader(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
     return assemble(
         raw,
         source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from sklearn.utils import get_tags
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.capabilities import TASKS
+from raysel.base.capabilities import TASKS, TENSOR, VOLUME
 from raysel.base.estimator import Estimator
 from raysel.base.models import trusted_types, untrusted_types
 from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
 from raysel.config.schema import StudyConfig
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tasks
+from raysel.data.formats.volumes import load_nibabel
+from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.class_scores import class_scores, gives_class_scores
@@ -121,12 +123,33 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
         for key, metric in _metrics(config):
             classification_metric(metric, multilabel=True, key=key)
     layout = dataset.layout.to_json()["kind"]
+    if layout == VOLUME:  # said now, not after hours
+        load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
     if layout not in can.layouts:
         able = able_solvers(lambda c: layout in c.layouts)
         if layout == TASKS:
             raise ConfigError(f"solver.name: {name} is for one task; {able} take several.")
+        if layout == VOLUME:
+            raise ConfigError(
+                f"solver.name: {name} needs matrices or vectors, and the features of {dataset.name} are the voxels of "
+                f"a mask; {able} take them."
+            )
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
+    _check_axes(name, dataset)
     make_scaler(config.dataset.scaling, dataset.layout)
+
+
+def _check_axes(name: str, dataset: Dataset) -> None:
+    """Check the number of axes of the samples against the method."""
+    most, layout = solver_capabilities(name).most_axes, dataset.layout
+    if most is not None and isinstance(layout, Tensor) and len(layout.shape) > most:
+        able = able_solvers(lambda c: TENSOR in c.layouts and c.most_axes is None)
+        first, *others = layout.shape
+        raise ConfigError(
+            f"solver.name: {name} takes vectors and matrices, and the samples of {dataset.name} are arrays of "
+            f"{' x '.join(map(str, layout.shape))}; {able} take them as vectors, and dataset.shape: "
+            f"[{first}, {math.prod(others)}] makes them matrices."
+        )
 
 
 def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:

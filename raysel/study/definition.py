@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
+from raysel.arrays import FloatArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
@@ -28,6 +29,7 @@ from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
+from raysel.study.background import read_background
 from raysel.study.checks import Findings, check_configurations, check_settings
 
 
@@ -47,6 +49,8 @@ class Study:
         Configurations to try; empty if the search proposes them.
     findings : Findings
         Properties of the method: whether it ranks features, and whether its model can be saved.
+    background : ndarray of shape (n_cells,), optional
+        Image that pictures show below maps, the value of each cell of a sample's array; None: the mean sample.
     """
 
     config: StudyConfig
@@ -54,6 +58,7 @@ class Study:
     plan: NestedPlan
     configurations: tuple[Configuration, ...]
     findings: Findings = field(default_factory=Findings)
+    background: FloatArray | None = None
 
     @classmethod
     def prepare(cls, config: StudyConfig, plan: Path | None = None, like: Study | None = None) -> Study:
@@ -86,6 +91,8 @@ class Study:
         """
         dataset = like.dataset if like and like.reads_alike(config) else _load_data(config)
         check_settings(config, dataset)
+        shown = config.dataset.background
+        background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         folds = like.plan if like else _draw_folds(config, dataset, plan)
@@ -98,7 +105,7 @@ class Study:
         )
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
-        return replace(study, findings=findings)
+        return replace(study, findings=findings, background=background)
 
     def reads_alike(self, config: StudyConfig) -> bool:
         """Return whether a configuration reads the same data as this study, whatever their scaling."""

@@ -99,7 +99,9 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     True
     """
 
-    capabilities: ClassVar[Capabilities] = replace(FittedProjection.capabilities, layouts=frozenset({TENSOR}))
+    capabilities: ClassVar[Capabilities] = replace(
+        FittedProjection.capabilities, layouts=frozenset({TENSOR}), most_axes=2
+    )
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": ["array-like", None],
