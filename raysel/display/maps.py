@@ -133,7 +133,9 @@ def draw_background(background: Any, plane: Plane, axes: Axes) -> None:
     axes : Axes
         Axes to draw on.
     """
-    if background is None:
+    if background is None and plane.inside.all():
+        axes.set_facecolor(EMPTY)
+    elif background is None:
         empty = np.ma.array(np.zeros(plane.shape), mask=~plane.inside)
         axes.imshow(empty, cmap=ListedColormap([EMPTY]), aspect="auto", interpolation="nearest", label="empty")
     else:
@@ -146,7 +148,7 @@ def _score_map(ranking: FeatureRanking, plane: Plane, axes: Axes, bar: Axes, bac
     empty = ranking.constant | (ranking.scores <= 0)
     shown = ranking.scores[~empty]
     norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
-    scores = plane.of_features(np.where(empty, np.nan, ranking.scores))
+    scores = np.ma.masked_where(plane.of_features(empty).filled(True), plane.of_features(ranking.scores))
     clear = background is not None
     image = axes.imshow(scores, cmap=score_colours(clear=clear), norm=norm, aspect="auto", interpolation="nearest")
     if ranking.constant.any():
@@ -184,7 +186,7 @@ def _selection_map(
     draw_background(background, plane, axes)
     colours, norm = fold_colours(ranking.n_folds)
     count = plane.of_features(ranking.selection_count)
-    if background is not None:
+    if background is not None or not plane.inside.all():
         count = np.ma.masked_equal(count, 0)
     alpha = None if background is None else COUNTS_ALPHA
     image = axes.imshow(count, cmap=colours, norm=norm, alpha=alpha, aspect="auto", interpolation="nearest")

@@ -98,7 +98,7 @@ def make_plane(
     layout : Layout
         Layout of the features.
     weights : ndarray of shape (n_features,), optional
-        The slices with the largest sums of these are shown, 12 at most. By default slices at equal distances.
+        The slices with the largest of these are shown, 12 at most. By default slices at equal distances.
     largest : (float, float), default=(4.1, 6.4)
         Width and height in inches that the plane will be drawn in, for the number of slices side by side.
 
@@ -183,11 +183,11 @@ def _chosen(volume: IntArray, weights: FloatArray | None) -> list[int]:
         filled = np.flatnonzero((volume >= 0).any(axis=(1, 2)))
         places = np.linspace(0, len(filled) - 1, min(len(filled), _MOST_SLICES)).round().astype(int)
         return filled[np.unique(places)].tolist()
-    totals = np.where(volume >= 0, weights[volume], 0.0).sum(axis=(1, 2))
-    order = np.lexsort((np.arange(len(volume)), -totals))
+    best = np.where(volume >= 0, weights[volume], 0.0).max(axis=(1, 2))
+    order = np.argsort(-best, kind="stable")
     if len(volume) <= _FEW:
         return list(range(len(volume)))
-    shown = [i for i in order[:_MOST_SLICES].tolist() if totals[i] > 0]
+    shown = [i for i in order[:_MOST_SLICES].tolist() if best[i] > 0]
     return sorted(shown or order[:1].tolist())
 
 
@@ -238,9 +238,8 @@ class _Grid:
         return _ends(starts, indices)
 
     def column_ticks(self, indices: IntArray) -> tuple[list[float], list[str]]:
-        """Ticks at the ends of the tiles of the first row."""
-        starts = sorted({column for _, column in self._corners()})
-        return _ends(starts, indices)
+        """Ticks at the ends of the tiles of the first column; more would touch each other."""
+        return _ends([0], indices)
 
 
 def _ends(starts: Sequence[int], indices: IntArray) -> tuple[list[float], list[str]]:

@@ -109,4 +109,4 @@ def mask_content(path: str | Path, mask: BoolArray, affine: FloatArray | None = 
     try:
         return nifti_content(mask, affine, path)
     except ConfigError as error:
-        raise ConfigError(f"{error} Or name the mask *{NPY}.") from error
+        raise ConfigError(f"{error} Or name the file *{NPY}.") from error

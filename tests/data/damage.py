@@ -105,7 +105,7 @@ def damaged(kind: str, draw: random.Random) -> bytes:
     -------
     bytes
     """
-    raw, hurt = draw.choice(seeds(kind)), _Damage(kind, draw)
+    raw, hurt = draw.choice(seeds(kind)), Damage(kind, draw)
     if kind == "npz" and draw.randrange(8):  # else the archive's checksum would tell all
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
@@ -118,7 +118,7 @@ def damaged(kind: str, draw: random.Random) -> bytes:
     return _compressed(raw) if kind == "mat" and not draw.randrange(4) else raw
 
 
-class _Damage:
+class Damage:
     """One to six random changes of some bytes."""
 
     def __init__(self, kind: str, draw: random.Random) -> None:

@@ -44,10 +44,10 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
 
 
 def data_name(result: StudyResult) -> str:
-    """Return the name of a study's data: the source, or the names of the files without their folders."""
+    """Return the name of a study's data: the names of the files without their folders, or the source."""
     dataset = result.config["dataset"]
     paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
-    return dataset.get("source") or ", ".join(Path(path).name for path in paths if path) or result.name
+    return ", ".join(Path(path).name for path in paths if path) or dataset.get("source") or result.name
 
 
 def drawn_parts(layout: Layout) -> list[tuple[str, slice, Tensor | MaskedVolume]]:
