@@ -32,8 +32,8 @@ class Capabilities:
         Whether the method is a reconstruction from its paper, because the authors' code was not found.
     layouts : frozenset of {"tensor", "modalities", "tasks", "volume"}, default={"tensor", "modalities", "volume"}
         Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
-    most_axes : int, default=None
-        Largest number of axes of a tensor that the method supports, e.g. 2 for matrices. None: any.
+    max_axes : int, default=None
+        Largest number of axes of a sample, 2 for methods of matrices; None for any number.
     prepare_parameters : frozenset of str, default=frozenset()
         Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
         prepared training sets.
@@ -53,5 +53,5 @@ class Capabilities:
     path: bool = False
     reconstructed: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
-    most_axes: int | None = None
+    max_axes: int | None = None
     prepare_parameters: frozenset[str] = frozenset()

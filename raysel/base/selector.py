@@ -103,9 +103,7 @@ class MatrixSelector(LinearSelector):
     (n_features, 1), plain vectors. It is set from the data set's layout.
     """
 
-    capabilities: ClassVar[Capabilities] = replace(
-        LinearSelector.capabilities, layouts=frozenset({TENSOR}), most_axes=2
-    )
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
 
     # Set by the constructors of the subclasses.

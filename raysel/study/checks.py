@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -135,21 +134,15 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
                 f"a mask; {able} take them."
             )
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
-    _check_axes(name, dataset)
-    make_scaler(config.dataset.scaling, dataset.layout)
-
-
-def _check_axes(name: str, dataset: Dataset) -> None:
-    """Check the number of axes of the samples against the method."""
-    most, layout = solver_capabilities(name).most_axes, dataset.layout
-    if most is not None and isinstance(layout, Tensor) and len(layout.shape) > most:
-        able = able_solvers(lambda c: TENSOR in c.layouts and c.most_axes is None)
-        first, *others = layout.shape
+    if isinstance(dataset.layout, Tensor) and can.max_axes and len(shape := dataset.layout.shape) > can.max_axes:
+        ranks = config.evaluation.classifier != "native"
+        able = able_solvers(lambda c: TENSOR in c.layouts and c.max_axes is None and c.ranks >= ranks)
+        colours = " If the last axis holds colours, give grey images, or one colour." if shape[-1] in (3, 4) else ""
         raise ConfigError(
-            f"solver.name: {name} takes vectors and matrices, and the samples of {dataset.name} are arrays of "
-            f"{' x '.join(map(str, layout.shape))}; {able} take them as vectors, and dataset.shape: "
-            f"[{first}, {math.prod(others)}] makes them matrices."
+            f"solver.name: {name} takes samples of at most {can.max_axes} axes, and those of {dataset.name} have "
+            f"{len(shape)}, {' x '.join(map(str, shape))}; {able} take any number.{colours}"
         )
+    make_scaler(config.dataset.scaling, dataset.layout)
 
 
 def _check_evaluation(config: StudyConfig, dataset: Dataset) -> None:

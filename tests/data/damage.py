@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
+import nibabel
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -28,7 +29,7 @@ from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 
 #: The kinds of files, by their suffix.
-KINDS = ("yaml", "npz", "mat", "csv", "parquet", "arrow")
+KINDS = ("yaml", "npz", "mat", "csv", "parquet", "arrow", "nii")
 
 N = 10
 IMAGES = np.random.default_rng(0).integers(0, 256, (N, 3, 2)).astype(np.uint8)
@@ -69,6 +70,7 @@ _TOKENS = {
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
     "parquet": f"PAR1¦{_STORED}",
     "arrow": f"ARROW1¦{_STORED}",
+    "nii": "n+1\0¦ni1\0¦n+2\0\r\n\x1a\n¦\0\0\xc0\x7f¦\0\0\x80\x3f¦\x5c\x01\0\0¦\x1c\x02\0\0",
 }
 
 
@@ -105,7 +107,7 @@ def damaged(kind: str, draw: random.Random) -> bytes:
     -------
     bytes
     """
-    raw, hurt = draw.choice(seeds(kind)), Damage(kind, draw)
+    raw, hurt = draw.choice(seeds(kind)), _Damage(kind, draw)
     if kind == "npz" and draw.randrange(8):  # else the archive's checksum would tell all
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
@@ -118,7 +120,7 @@ def damaged(kind: str, draw: random.Random) -> bytes:
     return _compressed(raw) if kind == "mat" and not draw.randrange(4) else raw
 
 
-class Damage:
+class _Damage:
     """One to six random changes of some bytes."""
 
     def __init__(self, kind: str, draw: random.Random) -> None:
@@ -245,6 +247,11 @@ def _other_parquet(path: Path) -> None:
     pa.parquet.write_table(pa.table(table), path, data_page_version="2.0", compression="snappy", row_group_size=4)
 
 
+def _volume(path: Path, kind: type, dtype: str) -> None:
+    values = (np.arange(24).reshape(2, 3, 4) * 7 % 11).astype(dtype)
+    nibabel.save(kind(values, np.diag([2.0, 2.5, 3.0, 1.0])), path)
+
+
 _FLAT = IMAGES.reshape(N, -1) * 1.0
 _VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
@@ -286,5 +293,10 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: _table().assign(y=WORDS, person=PERSONS).to_feather(path, compression="uncompressed"),
         lambda path: _other_arrow(path, compression="lz4"),
         _other_arrow,
+    ],
+    "nii": [
+        lambda path: _volume(path, nibabel.Nifti1Image, "<f4"),
+        lambda path: _volume(path, nibabel.Nifti1Image, ">i2"),
+        lambda path: _volume(path, nibabel.Nifti2Image, "<f8"),
     ],
 }

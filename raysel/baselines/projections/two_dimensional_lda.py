@@ -100,7 +100,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        FittedProjection.capabilities, layouts=frozenset({TENSOR}), most_axes=2
+        FittedProjection.capabilities, layouts=frozenset({TENSOR}), max_axes=2
     )
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {

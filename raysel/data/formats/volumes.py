@@ -17,7 +17,8 @@ from raysel.errors import ConfigError, DataError, RayselError
 
 #: Suffixes of NIfTI files.
 NIFTI_SUFFIXES = (".nii", ".nii.gz")
-_HEADERS = {348: "Nifti1Image", 540: "Nifti2Image"}  # size of the header in bytes, which begins with it
+#: Class of the image by the size of its header in bytes, which begins with it, and where which magic number stands.
+_HEADERS = {348: ("Nifti1Image", 344, b"n+1\0"), 540: ("Nifti2Image", 4, b"n+2\0")}
 _MOST_CELLS = 2**28  # 2 GiB in double precision; the largest brain images have a third of it
 _MOST_OTHER = 2**24  # bytes of header extensions, or behind the voxels
 _AXES, _SIDE = 7, 32767  # limits of the format NIfTI-1
@@ -126,9 +127,10 @@ def _content(nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple
     """Class of the image, shape of its volume, and bytes of the file, no more than its header claims."""
     head = file.read(max(_HEADERS))
     size = next((n for n in _HEADERS for order in ("little", "big") if int.from_bytes(head[:4], order) == n), None)
-    if size is None or len(head) < size:
-        raise DataError(f"{path} does not begin with a header of NIfTI: it is damaged or of another format.")
-    kind = getattr(nibabel, _HEADERS[size])
+    name, place, magic = _HEADERS.get(size or 0, ("", 0, b""))
+    if size is None or len(head) < size or head[place : place + 4] != magic:
+        raise DataError(f"{path} cannot be read as NIfTI: it has no valid header; it is damaged or of another format.")
+    kind = getattr(nibabel, name)
     header = kind.header_class(head[:size], check=False)
     sides, number = tuple(map(int, header.get_data_shape())), header.get_data_dtype()
     if number.kind not in "biuf":

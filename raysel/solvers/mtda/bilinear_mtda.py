@@ -85,7 +85,7 @@ embedded_labels_, task_names_, classes_
     capabilities: ClassVar[Capabilities] = replace(
         SharedRatioProjector.capabilities,
         layouts=SharedRatioProjector.capabilities.layouts - {VOLUME},
-        most_axes=2,
+        max_axes=2,
     )
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"tasks", "shape"})
     n_components = None  # the number of components is k l, set by `bilinear`
