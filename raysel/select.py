@@ -13,6 +13,7 @@ from rich.console import Console
 
 from raysel.api import open_study
 from raysel.cv.plan import FINAL
+from raysel.data.layouts import MaskedVolume
 from raysel.errors import ConfigError, RayselError, StudyError, UnfinishedStudyError
 from raysel.files import write_result
 from raysel.ranking.export import FORMATS, check_formats
@@ -75,9 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _print_names(names)
     _print_result(arguments, result, by, ranking, remarks)
     out = Console(soft_wrap=True, highlight=False)
+    placed = isinstance(result.layout, MaskedVolume)
     for file in written:
-        affine = " (affine: identity; the study knows no position in space)" if file.name.endswith(NIFTI) else ""
-        out.print(f"{file}{affine}", markup=False)
+        affine = "of the data's mask" if placed else "identity; the study knows no position in space"
+        out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else str(file), markup=False)
     return 0
 
 
@@ -119,7 +121,9 @@ def _ranking(arguments: argparse.Namespace, result: StudyResult, by: str) -> Fea
 def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking | None) -> bytes | None:
     if path is None or ranking is None:
         return None
-    content = mask_content(path, selection_mask(ranking, result.layout))
+    layout = result.layout
+    affine = layout.affine if isinstance(layout, MaskedVolume) else None
+    content = mask_content(path, selection_mask(ranking, layout), affine)
     target = Path(path)
     if target.exists() and (not target.is_file() or target.read_bytes() != content):
         raise StudyError(f"{path} exists with other content; remove it or give --mask another name.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 #: Kinds of layouts, as in the description by ``Layout.to_json``.
-TENSOR, MODALITIES, TASKS = "tensor", "modalities", "tasks"
+TENSOR, MODALITIES, TASKS, VOLUME = "tensor", "modalities", "tasks", "volume"
 #: What is said of a method with ``Capabilities.reconstructed``.
 RECONSTRUCTED = "reconstructed, the authors' code was not found"
 
@@ -30,7 +30,7 @@ class Capabilities:
         Whether the method has ``fit_path``, which fits many configurations on one training set.
     reconstructed : bool, default=False
         Whether the method is a reconstruction from its paper, because the authors' code was not found.
-    layouts : frozenset of {"tensor", "modalities", "tasks"}, default={"tensor", "modalities"}
+    layouts : frozenset of {"tensor", "modalities", "tasks", "volume"}, default={"tensor", "modalities", "volume"}
         Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
     max_axes : int, default=None
         Largest number of axes of a sample, 2 for methods of matrices; None for any number.
@@ -52,6 +52,6 @@ class Capabilities:
     transductive: bool = False
     path: bool = False
     reconstructed: bool = False
-    layouts: frozenset[str] = frozenset({TENSOR, MODALITIES})
+    layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
     max_axes: int | None = None
     prepare_parameters: frozenset[str] = frozenset()

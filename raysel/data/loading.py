@@ -15,6 +15,7 @@ from raysel.data.formats.array_files import ARRAY_SUFFIXES
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.image_folder import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
+from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
@@ -29,6 +30,10 @@ _READERS: dict[str, Reader] = {
     **dict.fromkeys(ARRAY_SUFFIXES, read_arrays),
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
 }
+_NIFTI_FILES = (
+    "With a mask, a NIfTI image, the data file is a table with a column of names of NIfTI files (.nii, .nii.gz) and a "
+    "column of labels."
+)
 
 
 def load_dataset(
@@ -68,6 +73,8 @@ def load_dataset(
           other column is a feature, of a modality if all are called ``<modality>.<feature>``; or a file written by
           `save_dataset`. Delimiter, decimal comma, and whether there is a header are recognised; columns without
           one are called ``column0``, ``column1``, ...
+        - a table of NIfTI files, if ``mask`` is given: a column of their names, .nii or .nii.gz, a column of labels,
+          and optional groups.
         - a suffix that another package registers under the entry point ``raysel.readers``.
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
@@ -83,7 +90,7 @@ def load_dataset(
     delimiter : str, default=None
         Character between the cells of a text table. None: recognised from the file.
     mask : str or Path, default=None
-        NIfTI file of the voxels that are features, where the data file is a table of NIfTI files.
+        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI files.
     shape : sequence of int, default=None
         Shape of a sample, e.g. [32, 32]. None: as stored in the file.
     order : {"C", "F"}, default="C"
@@ -133,12 +140,21 @@ def load_dataset(
             raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {source}.")
         raw = load_builtin(source)
     else:
-        path, reader = _find(path_or_name)
+        path, reader = (
+            _find(path_or_name) if mask is None else (find_data_file(path_or_name, _NIFTI_FILES), read_nifti_table)
+        )
         source = str(path)
+        if mask is not None and (shape is not None or order == "F" or modalities is not None):
+            raise DataError(f"{source}: the mask gives the shape of the samples; leave shape, order, modalities out.")
         beside = {
-            name: None if file is None else find_data_file(file) for name, file in (("labels", labels), ("mask", mask))
+            "labels": None if labels is None else find_data_file(labels),
+            "mask": None if mask is None else find_data_file(mask, _NIFTI_FILES),
         }
-        if labels is not None and reader in (*_READERS.values(), read_image_folder) and reader is not read_arrays:
+        if (
+            labels is not None
+            and reader in (*_READERS.values(), read_image_folder, read_nifti_table)
+            and reader is not read_arrays
+        ):
             raise DataError(
                 f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
                 f"{', '.join(ARRAY_SUFFIXES)}."

@@ -1,6 +1,8 @@
-"""Maps of a ranking of the cells of a matrix: their scores, and the number of outer folds that select them."""
+"""Maps of a ranking of the cells of images or volumes: scores, and number of outer folds that select each cell."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -12,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import BoolArray, FloatArray
-from raysel.data.layouts import Tensor
+from raysel.display.planes import Plane
 from raysel.display.style import EMPTY, OUTLINE, fold_colours, label_folds
 from raysel.ranking.feature_ranking import FeatureRanking
 
@@ -28,26 +30,29 @@ class Maps:
 
     Parameters
     ----------
-    layout : Tensor
-        Layout of order 2.
+    plane : Plane
+        Arrangement of the cells.
     largest : (float, float), default=(4.1, 6.4)
         Largest width and height of a map in inches; stacked maps may be twice as wide.
-    background : ndarray of shape (n_features,), optional
-        Mean sample, drawn below the maps in grey; none by default.
+    background : ndarray of shape (n_cells,), optional
+        Image that is drawn below the maps in grey, the value of each cell of a sample's array; none by default.
+    below : str, default="mean of all samples"
+        What the background is, in words.
     meaning : str, default=""
         What the score is.
     """
 
     def __init__(
         self,
-        layout: Tensor,
+        plane: Plane,
         largest: tuple[float, float] = (4.1, 6.4),
         background: FloatArray | None = None,
+        below: str = "mean of all samples",
         meaning: str = "",
     ) -> None:
-        rows, columns = layout.shape
-        self._layout, self._meaning = layout, meaning
-        self._background = None if background is None else background.reshape(layout.shape)
+        rows, columns = plane.shape
+        self._plane, self._meaning, self._below = plane, meaning, below
+        self._background = None if background is None else plane.of_cells(background)
         self._stacked = columns > 1.8 * rows
         scale = min((2.1 if self._stacked else 1.0) * largest[0] / columns, largest[1] / rows)
         self._width, self._height = max(scale * columns, _LEAST), max(scale * rows, _LEAST)
@@ -70,14 +75,15 @@ class Maps:
         ranking : FeatureRanking
             Ranking to draw.
         """
-        layout = self._layout
+        plane = self._plane
         first = (0.0, self.size[1] / 2) if self._stacked else (0.0, 0.0)
         second = (0.0, 0.0) if self._stacked else (size[0] / 2, 0.0)
         axes, bar = self._axes(area, size, *first)
-        _score_map(ranking, layout, axes, bar, self._background)
+        _score_map(ranking, plane, axes, bar, self._background)
         _title(axes, f"score of {ranking.source}", self._meaning)
-        cell = min(self._width / layout.shape[1], self._height / layout.shape[0])
-        _selection_map(ranking, layout, *self._axes(area, size, *second), cell, self._background)
+        cell = min(self._width / plane.shape[1], self._height / plane.shape[0])
+        below = self._below if self._background is not None else ""
+        _selection_map(ranking, plane, *self._axes(area, size, *second), cell, self._background, below)
 
     def _axes(self, area: Figure | SubFigure, size: tuple[float, float], x: float, y: float) -> tuple[Axes, Axes]:
         boxes = [
@@ -85,38 +91,68 @@ class Maps:
             (x + _LEFT + 0.1 + self._width, y + _BELOW, 0.16, self._height),
         ]
         axes, bar = (area.add_axes((a / size[0], b / size[1], c / size[0], d / size[1])) for a, b, c, d in boxes)
-        axes.set_xlabel(self._layout.axes()[1])
-        axes.set_ylabel(self._layout.axes()[0])
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+        label_plane(axes, self._plane, 8)
         return axes, bar
 
 
-def draw_background(background: FloatArray | None, axes: Axes) -> None:
-    """Draw the mean sample in greys, light enough that the colours above it can be read.
+def label_plane(axes: Axes, plane: Plane, most_ticks: int) -> None:
+    """Label the axes of a map, and the slices of a volume.
 
     Parameters
     ----------
-    background : ndarray of shape (height, width) or None
-        Mean sample; nothing is drawn if there is none.
+    axes : Axes
+        Axes of the map.
+    plane : Plane
+        Arrangement of the cells.
+    most_ticks : int
+        Largest number of ticks of an axis of an image.
+    """
+    axes.set_ylabel(plane.axes[0])
+    axes.set_xlabel(plane.axes[1])
+    if plane.ticks is None:
+        axes.xaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
+        return
+    axes.set_yticks(*plane.ticks[0], fontsize=7.5)
+    axes.set_xticks(*plane.ticks[1], fontsize=7.5)
+    axes.tick_params(length=2, pad=1.5)
+    axes.spines[:].set_visible(False)
+    for x, y, text in plane.titles:
+        axes.annotate(text, (x, y), (0, 1.5), textcoords="offset points", ha="center", va="bottom", fontsize=8)
+
+
+def draw_background(background: Any, plane: Plane, axes: Axes) -> None:
+    """Draw an image in greys, light enough that the colours above it can be read, or a light grey without one.
+
+    Parameters
+    ----------
+    background : masked array of shape (height, width) or None
+        Image; None to draw the places of the features in a light grey.
+    plane : Plane
+        Arrangement of the cells.
     axes : Axes
         Axes to draw on.
     """
-    if background is not None:
+    if background is None and plane.inside.all():
+        axes.set_facecolor(EMPTY)
+    elif background is None:
+        empty = np.ma.array(np.zeros(plane.shape), mask=~plane.inside)
+        axes.imshow(empty, cmap=ListedColormap([EMPTY]), aspect="auto", interpolation="nearest", label="empty")
+    else:
         greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
-        axes.imshow(background, cmap=greys, aspect="auto", interpolation="nearest", label="mean image")
+        axes.imshow(background, cmap=greys, aspect="auto", interpolation="nearest", label="background")
 
 
-def _score_map(ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, background: FloatArray | None) -> None:
-    draw_background(background, axes)
+def _score_map(ranking: FeatureRanking, plane: Plane, axes: Axes, bar: Axes, background: Any) -> None:
+    draw_background(background, plane, axes)
     empty = ranking.constant | (ranking.scores <= 0)
     shown = ranking.scores[~empty]
     norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
-    scores = np.ma.array(ranking.scores, mask=empty).reshape(layout.shape)
+    scores = np.ma.masked_where(plane.of_features(empty).filled(True), plane.of_features(ranking.scores))
     clear = background is not None
     image = axes.imshow(scores, cmap=score_colours(clear=clear), norm=norm, aspect="auto", interpolation="nearest")
     if ranking.constant.any():
-        corners = _corners(ranking.constant.reshape(layout.shape))
+        corners = _corners(plane.of_features(ranking.constant).filled(False))
         hatches = PolyCollection(list(corners), facecolor="none", edgecolor="0.65", hatch="////", linewidth=0)
         axes.add_collection(hatches, autolim=False)
     zero = "no colour: 0" if clear else "grey: 0"
@@ -135,26 +171,26 @@ def score_colours(*, clear: bool) -> Colormap:
     Returns
     -------
     Colormap
-        Masked cells show the image, or are grey without one.
+        Masked cells show what is below them.
     """
     shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
     if clear:
         shades[:, 3] = np.linspace(*_SCORES_ALPHA, len(shades))
-    return ListedColormap(shades).with_extremes(bad="none" if clear else EMPTY)
+    return ListedColormap(shades).with_extremes(bad="none")
 
 
 def _selection_map(
-    ranking: FeatureRanking, layout: Tensor, axes: Axes, bar: Axes, cell: float, background: FloatArray | None
+    ranking: FeatureRanking, plane: Plane, axes: Axes, bar: Axes, cell: float, background: Any, below_it: str
 ) -> None:
     """Colour each cell by the number of outer folds that select it; ``cell`` is its side length in inches."""
-    draw_background(background, axes)
+    draw_background(background, plane, axes)
     colours, norm = fold_colours(ranking.n_folds)
-    count = ranking.selection_count.reshape(layout.shape)
-    if background is not None:
-        count = np.ma.array(count, mask=count == 0)
+    count = plane.of_features(ranking.selection_count)
+    if background is not None or not plane.inside.all():
+        count = np.ma.masked_equal(count, 0)
     alpha = None if background is None else COUNTS_ALPHA
     image = axes.imshow(count, cmap=colours, norm=norm, alpha=alpha, aspect="auto", interpolation="nearest")
-    border = cell_border(ranking.selected.reshape(layout.shape))
+    border = cell_border(plane.of_features(ranking.selected).filled(False))
     width = float(np.clip(72 * cell / 7, 0.4, 2.4))
     lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
     axes.add_collection(lines, autolim=False)
@@ -162,9 +198,9 @@ def _selection_map(
     below = (
         f"outlined: of {ranking.source}" if n_outlined == ranking.n_selected else f"outlined: {n_outlined} with a score"
     )
-    below += ", in grey: mean of all samples" if background is not None else ""
+    below += f", in grey: {below_it}" if below_it else ""
     _title(axes, f"top {ranking.n_selected}", below)
-    label_folds(Colorbar(bar, image), ranking.n_folds, cell * layout.shape[0])
+    label_folds(Colorbar(bar, image), ranking.n_folds, cell * plane.shape[0])
 
 
 def _title(axes: Axes, title: str, below: str) -> None:

@@ -15,6 +15,7 @@ from raysel.arrays import FloatArray
 from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.display.bars import Bars
 from raysel.display.maps import Maps
+from raysel.display.planes import make_plane
 from raysel.display.style import BLUE, OUTLINE, short
 from raysel.ranking.feature_ranking import FeatureRanking
 
@@ -85,11 +86,11 @@ class TaskRow:
         names = tuple(feature.removeprefix(f"{name}{SEPARATOR}") for feature in own.feature_names)
         self._name, self._fact, self._ranking = name, fact, replace(own, feature_names=names)
         shape = layout.tasks[name]
-        matrix = isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1
         below = background[columns] if background is not None else None
         few = len(layout.tasks) <= _FEW_TASKS
         size = _MAP if few else _SMALL_MAP
-        self._maps = Maps(Tensor(shape), size, below, meaning) if matrix and isinstance(shape, tuple) else None
+        plane = make_plane(Tensor(shape), own.usable_scores, size) if isinstance(shape, tuple) else None
+        self._maps = Maps(plane, size, below, meaning=meaning) if plane else None
         self._bars = Bars(self._ranking, _LEAST_BARS, _MOST_BARS if few else _LEAST_BARS, meaning)
 
     @property

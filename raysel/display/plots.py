@@ -10,8 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from raysel.cv.records import TrialRecord, mean_curve
-from raysel.data.layouts import Layout, Tensor
-from raysel.display.style import BLUE, EMPTY, OUTLINE, short
+from raysel.data.layouts import Layout
+from raysel.display.maps import draw_background, label_plane
+from raysel.display.planes import make_plane
+from raysel.display.style import BLUE, OUTLINE, short
 from raysel.ranking.feature_ranking import FeatureRanking
 
 _MOST_BARS = 20
@@ -24,7 +26,7 @@ def new_axes() -> Axes:
 
 
 def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None) -> Axes:
-    """Draw the final model's scores: a map for matrix-shaped samples, else bars of the best features.
+    """Draw the final model's scores: a map for matrices, slices of volumes, else bars of the best features.
 
     Parameters
     ----------
@@ -41,14 +43,15 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
         The axes with the plot.
     """
     ax = ax or new_axes()
-    if isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1:
-        scores = np.ma.array(ranking.scores, mask=ranking.constant | (ranking.scores <= 0)).reshape(layout.shape)
-        image = ax.imshow(scores, cmap=plt.get_cmap("viridis").with_extremes(bad=EMPTY), interpolation="nearest")
+    usable = ranking.usable_scores
+    if plane := make_plane(layout, usable):
+        draw_background(None, plane, ax)
+        scores = np.ma.masked_equal(plane.of_features(usable), 0.0)
+        image = ax.imshow(scores, cmap="viridis", interpolation="nearest")
         if not scores.mask.all():
             ax.figure.colorbar(image, ax=ax, label=f"score of {ranking.source} (grey: 0 or constant)")
-        ax.set_xlabel(layout.axes()[1])
-        ax.set_ylabel(layout.axes()[0])
-        drawn = f"all {ranking.n_features} features"
+        label_plane(ax, plane, 8)
+        drawn = plane.about or f"all {ranking.n_features} features"
     else:
         shown = ranking.top()[:_MOST_BARS]
         places = np.arange(len(shown))

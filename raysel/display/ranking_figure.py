@@ -9,10 +9,11 @@ from typing import Any
 from matplotlib.figure import Figure, SubFigure
 
 from raysel.arrays import FloatArray
-from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
+from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.display.bars import Bars
 from raysel.display.maps import Maps
 from raysel.display.parts import ModalityBars, TaskRow
+from raysel.display.planes import make_plane
 from raysel.display.style import WARNING, mean_and_sd, short
 from raysel.ranking.feature_ranking import FeatureRanking
 
@@ -36,9 +37,10 @@ def ranking_figure(
     answer: Sequence[str] = (),
     remarks: Sequence[str] = (),
     background: FloatArray | None = None,
+    below: str = "mean of all samples",
     meaning: str = "",
 ) -> Figure:
-    """Draw a ranking: two maps for matrix-shaped samples, bars for others.
+    """Draw a ranking: two maps for matrix-shaped samples, slices of volumes, bars for others.
 
     The maps show the score of each cell and the number of outer folds that select it; the cells that the final model
     selects are outlined. The bars show the scores of the best features and their ranks over the folds, and below them
@@ -63,8 +65,10 @@ def ranking_figure(
         Sentences on the score, written in the header; the mean of ``test_scores`` by default.
     remarks : sequence of str, default=()
         Limitations of the result, e.g. winners that did not converge, written in the header.
-    background : ndarray of shape (n_features,), optional
-        Mean sample, drawn below maps in grey; none by default.
+    background : ndarray of shape (n_cells,), optional
+        Image that is drawn below maps in grey, the value of each cell of a sample's array; none by default.
+    below : str, default="mean of all samples"
+        What the background is, in words.
     meaning : str, default=""
         What the score of the method is, for captions.
 
@@ -73,13 +77,15 @@ def ranking_figure(
     matplotlib.figure.Figure
         Figure that is not registered with pyplot, so it need not be closed.
     """
-    matrix = isinstance(layout, Tensor) and len(layout.shape) == 2 and min(layout.shape) > 1
-    maps = Maps(layout, background=background, meaning=meaning) if matrix and isinstance(layout, Tensor) else None
+    plane = make_plane(layout, ranking.usable_scores)
+    maps = Maps(plane, background=background, below=below, meaning=meaning) if plane else None
     width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
     rows: list[TaskRow] = []
     if isinstance(layout, Tasks):
         rows = _task_rows(ranking, layout, task_scores or {}, metric, background, meaning)
         remarks = [*remarks, *_left_out(list(layout.tasks), len(rows))]
+    if plane and plane.about:
+        answer = [*answer, plane.about]
     facts, lines = _wrapped(answer, width), _wrapped(remarks, width)
     facts.append(_agreement(ranking, "" if facts else f"{metric.replace('_', ' ')} on unseen samples", test_scores))
     header = _HEADER + _FACT * (len(facts) - 1) + _LINE * len(lines)

@@ -40,7 +40,7 @@ from raysel.results.recording import end_record, mlflow_uri, resumed_record, stu
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table
 from raysel.study.definition import Study
-from raysel.study.mean_sample import write_mean_sample
+from raysel.study.mean_sample import write_image, write_mean_sample
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
@@ -212,6 +212,8 @@ class _Course:
                 log.enter_phase("writing the results")
                 result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
                 write_mean_sample(self._study.dataset, self._directory.mean_sample)
+                if self._study.background is not None:
+                    write_image(self._study.background, self._directory.background)
                 export_result(result, self._directory.ranking)
                 self._write_report(result, log)
                 log.record(end_record("finished", self._record.started, result))

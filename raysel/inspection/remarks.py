@@ -8,6 +8,7 @@ import numpy as np
 
 from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
+from raysel.inspection.arrangement import arrangement_remark
 from raysel.inspection.copies import copy_remarks
 from raysel.inspection.findings import Findings, inspect
 from raysel.inspection.leaks import leaking_columns
@@ -22,7 +23,7 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that separate the classes
     alone, are constant in each class, number the samples, or follow the order of the file while the classes do;
     columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
-    samples.
+    samples; matrices whose neighbouring cells correlate less than in another shape or order.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         where = "" if found.part.task is None else f"Task {found.part.task}: "
         told = [*_column_remarks(found, dataset), *copy_remarks(found, dataset, plan)]
         remarks += [f"{where}{remark}" for remark in told]
-    return remarks
+    arranged = arrangement_remark(dataset)
+    return [*remarks, *([arranged] if arranged else [])]
 
 
 def _group_remarks(dataset: Dataset) -> Iterator[str]:

@@ -234,6 +234,11 @@ class FeatureRanking:
         )
 
     @property
+    def usable_scores(self) -> FloatArray:
+        """Scores of the final model, 0 for constant features and for scores below 0: shape (d,)."""
+        return np.where(self.constant, 0.0, np.maximum(self.scores, 0.0))
+
+    @property
     def n_features(self) -> int:
         """Number of features, d."""
         return len(self.scores)

@@ -16,9 +16,11 @@ import numpy as np
 
 from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord
+from raysel.data.layouts import MaskedVolume
 from raysel.errors import StudyError
 from raysel.ranking.export import check_formats, write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.ranking.mask import write_maps
 from raysel.results import words
 from raysel.results.error_control.summary import error_control_figures
 from raysel.results.pictures.drawing import KINDS, write_pictures
@@ -59,7 +61,8 @@ def export_result(
     -------
     list of Path
         The written files: ranking.csv and ranking.parquet (only if the method ranks features and, by default, there is
-        a final model), the pictures of `draw_pictures` in the formats of the key ``pictures`` (only if there is a final
+        a final model), scores.nii.gz and selected.nii.gz (beside them, if the features are the voxels of a mask; see
+        `write_maps`), the pictures of `draw_pictures` in the formats of the key ``pictures`` (only if there is a final
         model; of another source than the final model, or beside files that are not replaced, only that of the ranking),
         model.skops (only if the model of that ranking was saved) and manifest.json.
 
@@ -102,6 +105,8 @@ def _write_files(
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
+        if isinstance(result.layout, MaskedVolume):
+            written += write_maps(ranking, result.layout, folder)
     if result.has_final or ranking is not None:
         kinds = result.config.get("pictures", KINDS)
         written += write_pictures(result, folder, ranking, kinds, all_of_them=all_pictures)

@@ -14,12 +14,13 @@ from sklearn.utils import get_tags
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.capabilities import TASKS, TENSOR
+from raysel.base.capabilities import TASKS, TENSOR, VOLUME
 from raysel.base.estimator import Estimator
 from raysel.base.models import trusted_types, untrusted_types
 from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
 from raysel.config.schema import StudyConfig
 from raysel.data.dataset import Dataset
+from raysel.data.formats.volumes import load_nibabel
 from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
@@ -135,10 +136,17 @@ def _check_data(config: StudyConfig, dataset: Dataset) -> None:
         for key, metric in _metrics(config):
             classification_metric(metric, multilabel=True, key=key)
     layout = dataset.layout.to_json()["kind"]
+    if layout == VOLUME:  # said now, not after hours
+        load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
     if layout not in can.layouts:
         able = able_solvers(lambda c: layout in c.layouts)
         if layout == TASKS:
             raise ConfigError(f"solver.name: {name} is for one task; {able} take several.")
+        if layout == VOLUME:
+            raise ConfigError(
+                f"solver.name: {name} needs matrices or vectors, and the features of {dataset.name} are the voxels of "
+                f"a mask; {able} take them."
+            )
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
     if isinstance(dataset.layout, Tensor) and can.max_axes and len(shape := dataset.layout.shape) > can.max_axes:
         ranks = config.evaluation.classifier != "native"

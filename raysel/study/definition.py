@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
+from raysel.arrays import FloatArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
@@ -31,6 +32,7 @@ from raysel.inspection.remarks import data_remarks
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
+from raysel.study.background import read_background
 from raysel.study.checks import Findings, check_configurations, check_parameters, check_settings
 from raysel.study.own_data import raw_data
 
@@ -53,6 +55,8 @@ class Study:
         Properties of the method: whether it ranks features, and whether its model can be saved.
     own : Dataset, optional
         Data set given in memory, with all modalities, which is still to be written to ``dataset.path``.
+    background : ndarray of shape (n_cells,), optional
+        Image that pictures show below maps, the value of each cell of a sample's array; None: the mean sample.
     """
 
     config: StudyConfig
@@ -61,6 +65,7 @@ class Study:
     configurations: tuple[Configuration, ...]
     findings: Findings = field(default_factory=Findings)
     own: Dataset | None = None
+    background: FloatArray | None = None
 
     @classmethod
     def prepare(
@@ -100,6 +105,8 @@ class Study:
             If the folds of a resumed study cannot be used.
         """
         dataset = like.dataset if like and like.reads_alike(config) else _load_data(config, own)
+        shown = config.dataset.background
+        background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
@@ -118,7 +125,7 @@ class Study:
 
         check_settings(config, dataset, list_configurations, draw_folds)
         folds = drawn[0]
-        study = cls(config, dataset, folds, tuple(tried), own=own)
+        study = cls(config, dataset, folds, tuple(tried), own=own, background=background)
         smallest = min((train for train, _ in folds.training_sets()), key=len)
         # A transductive method holds the test samples as well.
         transductive = solver_capabilities(config.solver.name).transductive
@@ -127,7 +134,7 @@ class Study:
         )
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
-        return replace(study, findings=findings)
+        return replace(study, findings=findings, background=background)
 
     def with_data_at(self, path: Path) -> Study:
         """Return the study whose own data, if it has any, are read from a file.

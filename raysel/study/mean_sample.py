@@ -1,4 +1,4 @@
-"""Mean sample of a study's data, kept in its directory so that pictures of an opened study need no data file."""
+"""Mean sample of a study's data and chosen background, kept in its directory: pictures need no data file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Layout, Tasks
+from raysel.data.layouts import Layout, MaskedVolume, Tasks
 from raysel.data.task_blocks import TaskBlocks
 from raysel.files import write_result
 
 
 def has_images(layout: Layout) -> bool:
-    """Return whether samples, or those of a task, are matrices, which pictures show as images.
+    """Return whether samples, or those of a task, are matrices or volumes, which pictures show as images or slices.
 
     Parameters
     ----------
@@ -32,8 +32,30 @@ def has_images(layout: Layout) -> bool:
     >>> has_images(Tensor((8, 8))), has_images(Tensor((64,))), has_images(Tasks({"a": (2, 2), "b": 3}))
     (True, False, True)
     """
+    if isinstance(layout, MaskedVolume):
+        return True
     shapes = layout.tasks.values() if isinstance(layout, Tasks) else [getattr(layout, "shape", ())]
-    return any(isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1 for shape in shapes)
+    return any(
+        isinstance(shape, tuple) and len(shape) in (2, 3) and sum(side > 1 for side in shape) > 1 for shape in shapes
+    )
+
+
+def in_cells(layout: Layout, values: FloatArray) -> FloatArray:
+    """Return the value of each cell of a sample's array from that of each feature.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the features.
+    values : ndarray of shape (n_features,)
+        Values of the features.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+        In C order; NaN outside a mask, and without a mask the values themselves.
+    """
+    return layout.arranged(values, outside=np.nan).ravel() if isinstance(layout, MaskedVolume) else values
 
 
 def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
@@ -55,20 +77,38 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
     """
     if has_images(dataset.layout):
         blocks = dataset.X.blocks if isinstance(dataset.X, TaskBlocks) else (dataset.X,)
-        content = io.BytesIO()
-        np.save(content, np.concatenate([block.mean(axis=0) for block in blocks]))
-        write_result(path, content.getvalue())
+        write_image(np.concatenate([block.mean(axis=0) for block in blocks]), path)
+
+
+def write_image(values: FloatArray, path: str | Path) -> None:
+    """Write the values of an image in NumPy's format.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Values.
+    path : str or Path
+        Path of the file.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be written.
+    """
+    content = io.BytesIO()
+    np.save(content, values)
+    write_result(path, content.getvalue())
 
 
 def read_mean_sample(path: str | Path, n_features: int) -> FloatArray | None:
-    """Read the mean of each feature.
+    """Read the mean of each feature, or another image of a study's directory.
 
     Parameters
     ----------
     path : str or Path
         Path of the file.
     n_features : int
-        Number of features of the study.
+        Number of features of the study, or of cells of the image.
 
     Returns
     -------

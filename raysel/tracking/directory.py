@@ -94,6 +94,11 @@ class StudyDirectory:
         return self.path / "mean_sample.npy"
 
     @property
+    def background(self) -> Path:
+        """Image that pictures show below maps, in NumPy's format; only if the configuration names one."""
+        return self.path / "background.npy"
+
+    @property
     def model_example(self) -> Path:
         """A few samples as the model takes them, NumPy array of shape (n, n_features)."""
         return self.path / "model_example.npy"

@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import h5py
+import nibabel
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -29,8 +30,8 @@ from raysel.data.layouts import Matrix, Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 
-#: The kinds of files, by their suffix. A file of the last is read by a process of its own, which takes its time.
-KINDS = ("yaml", "npz", "npy", "mat", "csv", "parquet", "arrow", "h5")
+#: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its time.
+KINDS = ("yaml", "npz", "npy", "mat", "csv", "parquet", "arrow", "nii", "h5")
 
 N = 10
 IMAGES = np.random.default_rng(0).integers(0, 256, (N, 3, 2)).astype(np.uint8)
@@ -73,6 +74,7 @@ _TOKENS = {
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
     "parquet": f"PAR1¦{_STORED}",
     "arrow": f"ARROW1¦{_STORED}",
+    "nii": "n+1\0¦ni1\0¦n+2\0\r\n\x1a\n¦\0\0\xc0\x7f¦\0\0\x80\x3f¦\x5c\x01\0\0¦\x1c\x02\0\0",
 }
 
 
@@ -256,6 +258,11 @@ def _hdf5(path: Path, **arrays: np.ndarray) -> None:
             file.create_dataset(name, data=values, **packed)
 
 
+def _volume(path: Path, kind: type, dtype: str) -> None:
+    values = (np.arange(24).reshape(2, 3, 4) * 7 % 11).astype(dtype)
+    nibabel.save(kind(values, np.diag([2.0, 2.5, 3.0, 1.0])), path)
+
+
 _FLAT = IMAGES.reshape(N, -1) * 1.0
 _VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
@@ -309,5 +316,10 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: _table().assign(y=WORDS, person=PERSONS).to_feather(path, compression="uncompressed"),
         lambda path: _other_arrow(path, compression="lz4"),
         _other_arrow,
+    ],
+    "nii": [
+        lambda path: _volume(path, nibabel.Nifti1Image, "<f4"),
+        lambda path: _volume(path, nibabel.Nifti1Image, ">i2"),
+        lambda path: _volume(path, nibabel.Nifti2Image, "<f8"),
     ],
 }

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from damage import seeds
 
 from raysel.config import config_from_dict, load_config
+from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
 from raysel.data.loading import load_dataset
 from raysel.errors import RayselError
@@ -23,6 +25,16 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"modalities": {"a": 4, "b": 2}},
     {"exclude_labels": ["sky"]},
 )
+
+
+def _volumes(path: Path) -> Dataset:
+    """Data set of a volume that may be damaged and of one that is not, which is the mask too."""
+    good, table = path.parent / "good" / "volume.nii", path.with_suffix(".volumes.csv")
+    if not good.exists():
+        good.parent.mkdir(exist_ok=True)
+        good.write_bytes(seeds("nii")[0])
+    table.write_text(f"file,label\n{good},0\n{path},1\n", encoding="utf-8")
+    return load_dataset(table, mask=good)
 
 
 def judge(path: Path, options: dict[str, Any]) -> str:
@@ -48,7 +60,7 @@ def judge(path: Path, options: dict[str, Any]) -> str:
                 labels = path.with_name("labels.txt")
                 labels.write_text("cat\ndog\n" * 5, encoding="utf-8")
                 options = {**options, "labels": labels}
-            data = load_dataset(path, **options)
+            data = _volumes(path) if path.suffix == ".nii" else load_dataset(path, **options)
             assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()
             assert len(data.y) == len(data.X) == data.n_samples
             assert len(data.feature_names) == data.n_features

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Matrix, Modalities, Tensor
+from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.tasks import join_tasks
-from raysel.study.mean_sample import has_images, read_mean_sample, write_mean_sample
+from raysel.study.mean_sample import has_images, in_cells, read_mean_sample, write_mean_sample
 
 
 def images(shape=(3, 2), n=8, seed=0):
@@ -44,3 +44,13 @@ def test_what_is_no_mean_is_not_read(tmp_path):
         assert read_mean_sample(path, 6) is None
     path.write_bytes(b"")
     assert read_mean_sample(path, 6) is None
+
+
+def test_the_mean_of_masked_volumes_lies_in_the_mask_only(tmp_path):
+    mask = np.random.default_rng(0).random((2, 3, 4)) < 0.5
+    layout = MaskedVolume(mask)
+    data = Dataset(np.random.default_rng(1).random((4, mask.sum())), [0, 1, 0, 1], layout)
+    write_mean_sample(data, tmp_path / "mean.npy")
+    volume = in_cells(layout, read_mean_sample(tmp_path / "mean.npy", data.n_features)).reshape(mask.shape)
+    np.testing.assert_array_equal(volume[mask], data.X.mean(axis=0))
+    assert np.isnan(volume[~mask]).all()

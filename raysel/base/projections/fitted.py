@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.base.capabilities import MODALITIES, TASKS, TENSOR, Capabilities
+from raysel.base.capabilities import MODALITIES, TASKS, TENSOR, VOLUME, Capabilities
 from raysel.base.estimator import Estimator
 from raysel.base.projections.task_samples import TaskSamples, task_label
 from raysel.base.selector import Selector
@@ -51,7 +51,9 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         Labels of all tasks.
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(predicts=True, layouts=frozenset({TENSOR, MODALITIES, TASKS}))
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        predicts=True, layouts=frozenset({TENSOR, MODALITIES, TASKS, VOLUME})
+    )
 
     tasks: Mapping[str, int | tuple[int, ...]] | None
     n_features_to_select: int | None

@@ -1,115 +1,109 @@
-"""Maps of a report: the mean image, and scores and selections of its cells over it."""
+"""Maps of a report: an image or slices of a volume, and scores and selections of the cells over it."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
-from raysel.display.maps import COUNTS_ALPHA, cell_border, draw_background, score_colours
+from raysel.display.maps import COUNTS_ALPHA, cell_border, draw_background, label_plane, score_colours
 from raysel.display.page.figures import WIDTH, small, small_figure
-from raysel.display.style import EMPTY, OUTLINE, fold_colours, label_folds
+from raysel.display.planes import Plane
+from raysel.display.style import OUTLINE, fold_colours, label_folds
 
 
 @small
-def image_figure(image: FloatArray, axes_names: Sequence[str]) -> Figure:
+def image_figure(plane: Plane, image: FloatArray) -> Figure:
     """Draw an image in grey, e.g. the mean of all samples.
 
     Parameters
     ----------
-    image : ndarray of shape (height, width)
-        Values of the cells.
-    axes_names : sequence of str
-        Names of the rows' and the columns' axis.
+    plane : Plane
+        Arrangement of the cells.
+    image : ndarray of shape (n_cells,)
+        Values of the cells of a sample's array.
 
     Returns
     -------
     Figure
         The figure.
     """
-    figure, axes = small_figure(*_map_size(image.shape))
-    shown = axes.imshow(image, cmap="gray", aspect="auto", interpolation="nearest")
-    _label_cells(axes, axes_names)
+    figure, axes = small_figure(*_map_size(plane.shape))
+    shown = axes.imshow(plane.of_cells(image), cmap="gray", aspect="auto", interpolation="nearest")
+    _label_cells(axes, plane)
     figure.colorbar(shown, ax=axes, label="mean value", aspect=28, pad=0.02)
     return figure
 
 
 @small
-def score_map_figure(
-    scores: FloatArray, selected: BoolArray, background: FloatArray | None, axes_names: Sequence[str]
-) -> Figure:
-    """Draw the scores of the cells of a matrix over an image; the selected cells are outlined.
+def score_map_figure(plane: Plane, scores: FloatArray, selected: BoolArray, background: FloatArray | None) -> Figure:
+    """Draw the scores of the cells over an image; the selected cells are outlined.
 
     Parameters
     ----------
-    scores : ndarray of shape (height, width)
+    plane : Plane
+        Arrangement of the cells.
+    scores : ndarray of shape (n_features,)
         Scores; cells without a score (0) show the image.
-    selected : ndarray of bool, shape (height, width)
+    selected : ndarray of bool, shape (n_features,)
         Cells that are outlined.
-    background : ndarray of shape (height, width), optional
+    background : ndarray of shape (n_cells,), optional
         Image below the cells; a light grey by default.
-    axes_names : sequence of str
-        Names of the rows' and the columns' axis.
 
     Returns
     -------
     Figure
         The figure.
     """
-    figure, axes = small_figure(*_map_size(scores.shape))
-    draw_background(background, axes)
-    shown = np.ma.array(scores, mask=scores <= 0)
+    figure, axes = small_figure(*_map_size(plane.shape))
+    _draw_below(background, plane, axes)
+    shown = np.ma.masked_less_equal(plane.of_features(scores), 0)
     norm = Normalize(*((shown.min(), shown.max()) if shown.count() else (0.0, 1.0)))
     colours = score_colours(clear=background is not None)
     image = axes.imshow(shown, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
-    _outline(axes, selected)
-    _label_cells(axes, axes_names)
+    _outline(axes, plane.of_features(selected).filled(False))
+    _label_cells(axes, plane)
     figure.colorbar(image, ax=axes, label="score of the final model", aspect=28, pad=0.02)
     return figure
 
 
 @small
 def count_map_figure(
-    counts: IntArray, n_folds: int, selected: BoolArray, background: FloatArray | None, axes_names: Sequence[str]
+    plane: Plane, counts: IntArray, n_folds: int, selected: BoolArray, background: FloatArray | None
 ) -> Figure:
-    """Draw the number of outer folds that select each cell of a matrix over an image.
+    """Draw the number of outer folds that select each cell over an image.
 
     Parameters
     ----------
-    counts : ndarray of int, shape (height, width)
+    plane : Plane
+        Arrangement of the cells.
+    counts : ndarray of int, shape (n_features,)
         Number of outer folds; cells that none selects show the image.
     n_folds : int
         Number of outer folds.
-    selected : ndarray of bool, shape (height, width)
+    selected : ndarray of bool, shape (n_features,)
         Cells that are outlined.
-    background : ndarray of shape (height, width), optional
+    background : ndarray of shape (n_cells,), optional
         Image below the cells; a light grey by default.
-    axes_names : sequence of str
-        Names of the rows' and the columns' axis.
 
     Returns
     -------
     Figure
         The figure.
     """
-    figure, axes = small_figure(*_map_size(counts.shape))
-    draw_background(background, axes)
+    figure, axes = small_figure(*_map_size(plane.shape))
+    _draw_below(background, plane, axes)
     colours, norm = fold_colours(n_folds)
-    shown = np.ma.array(counts, mask=counts == 0)
+    shown = np.ma.masked_equal(plane.of_features(counts), 0)
     alpha = None if background is None else COUNTS_ALPHA
     image = axes.imshow(
         shown, cmap=colours.with_extremes(bad="none"), norm=norm, alpha=alpha, aspect="auto", interpolation="nearest"
     )
-    if background is None:
-        axes.set_facecolor(EMPTY)
-    _outline(axes, selected)
-    _label_cells(axes, axes_names)
+    _outline(axes, plane.of_features(selected).filled(False))
+    _label_cells(axes, plane)
     bar = figure.colorbar(image, ax=axes, aspect=28, pad=0.02)
     label_folds(bar, n_folds)
     bar.ax.set_ylim(0.5, n_folds + 0.5)  # cells that none selects show the image
@@ -123,11 +117,12 @@ def _map_size(shape: tuple[int, ...]) -> tuple[float, float]:
     return max(scale * rows, 1.1) + 0.55, max(scale * columns, 1.1) + 1.3
 
 
-def _label_cells(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_ylabel(names[0])
-    axes.set_xlabel(names[1])
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(7, integer=True))
+def _draw_below(background: FloatArray | None, plane: Plane, axes: Axes) -> None:
+    draw_background(None if background is None else plane.of_cells(background), plane, axes)
+
+
+def _label_cells(axes: Axes, plane: Plane) -> None:
+    label_plane(axes, plane, 7)
     axes.spines[:].set_visible(False)
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from raysel.arrays import FloatArray
-from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
+from raysel.data.layouts import Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.display.figures.preview_parts import Ranges
 from raysel.display.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
+from raysel.display.planes import make_plane
 from raysel.display.style import short
 from raysel.results import words
 from raysel.results.pictures.preview import read_preview_parts
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
-from raysel.study.mean_sample import read_mean_sample
+from raysel.study.mean_sample import has_images, in_cells, read_mean_sample
 
 _MOST_TASKS = 6
 
@@ -45,47 +44,27 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
     return Section("asked", "What was asked", blocks)
 
 
-def mean_images(result: StudyResult) -> dict[str, FloatArray]:
-    """Return the mean image of the samples by task, under an empty name if there is one task.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a study.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (height, width)
-        Empty if the samples are no matrices or the study's directory has no mean sample.
-    """
-    mean = read_mean_sample(result.directory.mean_sample, len(result.feature_names))
-    if mean is None:
-        return {}
-    return {name: mean[columns].reshape(shape) for name, columns, shape in matrices(result.layout)}
-
-
-def matrices(layout: Layout) -> Iterator[tuple[str, slice, tuple[int, int]]]:
-    """Yield the name, the columns and the shape of each task whose samples are matrices.
+def drawn_parts(layout: Layout) -> list[tuple[str, slice, Tensor | MaskedVolume]]:
+    """Return the name, the columns and the layout of each task whose samples are images or volumes.
 
     Parameters
     ----------
     layout : Layout
         Layout of the features.
 
-    Yields
-    ------
-    (str, slice, (int, int))
+    Returns
+    -------
+    list of (str, slice, Tensor or MaskedVolume)
         The name is empty if there is one task.
     """
-    if isinstance(layout, Tensor):
-        parts: list[tuple[str, slice, Any]] = [("", slice(0, layout.n_features), layout.shape)]
-    elif isinstance(layout, Tasks):
-        parts = [(name, columns, layout.tasks[name]) for name, columns in layout.slices().items()]
-    else:
-        parts = []
-    for name, columns, shape in parts:
-        if isinstance(shape, tuple) and len(shape) == 2 and min(shape) > 1:
-            yield name, columns, shape
+    whole = slice(0, layout.n_features)
+    if isinstance(layout, Tensor | MaskedVolume):
+        return [("", whole, layout)] if has_images(layout) else []
+    if not isinstance(layout, Tasks):
+        return []
+    parts = [(name, columns, layout.tasks[name]) for name, columns in layout.slices().items()]
+    own = [(name, columns, Tensor(shape)) for name, columns, shape in parts if isinstance(shape, tuple)]
+    return [(name, columns, task) for name, columns, task in own if has_images(task)]
 
 
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
@@ -124,12 +103,16 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
     n = result.stored.study.n_samples
-    for i, (name, image) in enumerate(list(mean_images(result).items())[:_MOST_TASKS]):
+    mean = read_mean_sample(result.directory.mean_sample, len(result.feature_names))
+    for i, (name, columns, layout) in enumerate(drawn_parts(result.layout)[:_MOST_TASKS] if mean is not None else ()):
+        plane = make_plane(layout)
+        if mean is None or plane is None:
+            continue
         what = f"Mean of the samples of {short(name, 40)}" if name else f"Mean of all {n} samples"
-        caption = f"{what}, before scaling."
-        rows = ((*place, value) for place, value in np.ndenumerate(image))
-        data = csv_download(f"mean-{i}.csv" if name else "mean.csv", ["row", "column", "mean"], rows)
-        figure = map_figures.image_figure(image, ("row", "column"))
+        caption = f"{what}, before scaling.{f' {plane.about}.' if plane.about else ''}"
+        rows = zip(*layout.coordinates().values(), mean[columns], strict=True)
+        data = csv_download(f"mean-{i}.csv" if name else "mean.csv", [*layout.axes(), "mean"], rows)
+        figure = map_figures.image_figure(plane, in_cells(layout, mean[columns]))
         yield Picture(inline_svg(figure, f"mean{i}", caption), caption, data, on_white=True)
     if preview and preview.ranges:
         names, *ranges = zip(*preview.ranges, strict=True)

@@ -9,11 +9,13 @@ import numpy as np
 from raysel.arrays import FloatArray
 from raysel.data.layouts import Modalities
 from raysel.display.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
+from raysel.display.planes import make_plane
 from raysel.display.style import short
 from raysel.errors import DataError
 from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.results.page.data import matrices, mean_images
+from raysel.results.page.data import drawn_parts
 from raysel.results.pictures import data as picture_data
+from raysel.results.pictures.drawing import picture_background
 from raysel.results.pictures.score_meaning import score_meaning
 from raysel.results.result import StudyResult
 from raysel.results.words import modalities_in_words, redundancy_in_words
@@ -95,32 +97,36 @@ def _profile(result: StudyResult) -> Iterator[Picture]:
 
 
 def _maps(result: StudyResult, ranking: FeatureRanking) -> Iterator[Picture]:
-    """Yield the map of the scores and that of the folds' selections, for each task whose samples are matrices."""
+    """Yield the map of the scores and that of the folds' selections, for each task whose samples have a plane."""
     from raysel.display.page import map_figures  # noqa: PLC0415 - loads matplotlib
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
-    images, axes = mean_images(result), ("row", "column")
-    usable = np.where(ranking.constant, 0.0, ranking.scores)
-    for i, (name, columns, shape) in enumerate(list(matrices(result.layout))[:_MOST_TASKS]):
-        of, over = (f" of {short(name, 40)}" if name else ""), " over the mean image" if images else ""
-        selected = ranking.selected[columns].reshape(shape)
-        scores, counts = usable[columns].reshape(shape), ranking.selection_count[columns].reshape(shape)
+    images, what = picture_background(result)
+    usable = ranking.usable_scores
+    for i, (name, columns, layout) in enumerate(drawn_parts(result.layout)[:_MOST_TASKS]):
+        plane = make_plane(layout, usable[columns])
+        if plane is None:
+            continue
+        of, over = (f" of {short(name, 40)}" if name else ""), f" over the {what}" if images is not None else ""
+        selected = ranking.selected[columns]
+        scores, counts = usable[columns], ranking.selection_count[columns]
         n_own, n_all = int(selected.sum()), int(ranking.selected.sum())
         best = f"outlined: {f'{n_own} of ' if name else ''}the {n_all} best features of the final model"
         first = f"Scores of the features{of} in the final model{over}; {best}. Cells without colour have no score."
+        first += f" {plane.about}." if plane.about else ""
         second = f"Number of the {ranking.n_folds} outer folds that select each feature{of} among their best "
         second += f"{ranking.n_selected}{over}; {best}."
-        places = np.ndindex(shape)
-        rows = zip(places, scores.ravel(), counts.ravel(), selected.ravel(), strict=True)
+        rows = zip(*layout.coordinates().values(), scores, counts, selected, strict=True)
         data = csv_download(
             f"map-{i}.csv" if name else "map.csv",
-            ["row", "column", "score", "outer_folds", "selected"],
-            ((*cell, *values) for cell, *values in rows),
+            [*layout.axes(), "score", "outer_folds", "selected"],
+            rows,
             rest="ranking/ranking.csv",
         )
-        figure = map_figures.score_map_figure(scores, selected, images.get(name), axes)
+        image = images[columns] if images is not None and name else images
+        figure = map_figures.score_map_figure(plane, scores, selected, image)
         yield Picture(inline_svg(figure, f"scores{i}", first), first, data, on_white=True)
-        figure = map_figures.count_map_figure(counts, ranking.n_folds, selected, images.get(name), axes)
+        figure = map_figures.count_map_figure(plane, counts, ranking.n_folds, selected, image)
         yield Picture(inline_svg(figure, f"counts{i}", second), second, on_white=True)
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raysel.data.layouts import Tasks
+from raysel.arrays import FloatArray
+from raysel.data.layouts import MaskedVolume, Tasks
 from raysel.errors import StudyError
 from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.pictures.score_meaning import score_meaning
-from raysel.study.mean_sample import read_mean_sample
+from raysel.study.mean_sample import in_cells, read_mean_sample
 
 #: Suffixes of the files of a picture.
 KINDS = ("png", "svg", "pdf")
+#: What `picture_background` calls the mean sample.
+MEAN = "mean image"
 
 if TYPE_CHECKING:
     from raysel.ranking.feature_ranking import FeatureRanking
@@ -65,6 +69,7 @@ def draw_pictures(result: StudyResult, ranking: FeatureRanking | None) -> dict[s
 def _draw_ranking(result: StudyResult, ranking: FeatureRanking) -> Any:
     from raysel.display.ranking_figure import ranking_figure  # noqa: PLC0415 - loads matplotlib
 
+    background, what = picture_background(result)
     return ranking_figure(
         ranking,
         result.layout,
@@ -74,9 +79,33 @@ def _draw_ranking(result: StudyResult, ranking: FeatureRanking) -> Any:
         task_scores=result.task_scores,
         answer=[words.headline(result), words.references_line(result)],
         remarks=result.remarks(ranking.n_selected),
-        background=read_mean_sample(result.directory.mean_sample, len(result.feature_names)),
+        background=background,
+        below="mean of all samples" if what == MEAN else what,
         meaning=score_meaning(result.config["solver"]["name"]),
     )
+
+
+def picture_background(result: StudyResult) -> tuple[FloatArray | None, str]:
+    """Return the image that is shown below the maps of a study, and what it is.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a finished study.
+
+    Returns
+    -------
+    (ndarray of shape (n_cells,) or None, str)
+        The image that the configuration names, or else the mean sample: the value of each cell of a sample's array,
+        NaN outside a mask. None if there is neither.
+    """
+    layout, directory = result.layout, result.directory
+    n_cells = math.prod(layout.shape) if isinstance(layout, MaskedVolume) else layout.n_features
+    chosen = read_mean_sample(directory.background, n_cells)
+    if chosen is not None:
+        return chosen, f"image {Path(result.config['dataset'].get('background') or directory.background).name}"
+    mean = read_mean_sample(directory.mean_sample, layout.n_features)
+    return None if mean is None else in_cells(layout, mean), MEAN
 
 
 def write_pictures(

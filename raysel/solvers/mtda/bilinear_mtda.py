@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from raysel.base.capabilities import VOLUME, Capabilities
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.data.layouts import Layout, Tasks, Tensor
 from raysel.errors import ConfigError
@@ -80,6 +82,11 @@ embedded_labels_, task_names_, classes_
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
+    capabilities: ClassVar[Capabilities] = replace(
+        SharedRatioProjector.capabilities,
+        layouts=SharedRatioProjector.capabilities.layouts - {VOLUME},
+        max_axes=2,
+    )
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"tasks", "shape"})
     n_components = None  # the number of components is k l, set by `bilinear`
 

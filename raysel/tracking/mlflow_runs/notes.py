@@ -157,7 +157,7 @@ def dataset_name(study: StudyRecord) -> str:
     if data.get("tasks"):
         return " + ".join(str(task["name"]) for task in data["tasks"])
     path = str(data.get("path") or "")
-    return str(data.get("source") or path.replace("\\", "/").rpartition("/")[2] or "data")
+    return str(path.replace("\\", "/").rpartition("/")[2] or data.get("source") or "data")
 
 
 def _here(page: str) -> str:

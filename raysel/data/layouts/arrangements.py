@@ -1,4 +1,4 @@
-"""Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods use."""
+"""Arrangements of the columns: cells of arrays, and the parts of several tasks or modalities."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raysel.arrays import LabelArray
 from raysel.errors import DataError
@@ -116,6 +117,21 @@ class Tensor(Layout):
         letters = ["r", "c"] if len(self.shape) == 2 else [f"a{i}_" for i in range(len(self.shape))]
         columns = list(self.coordinates().values())
         return ["".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True)) for cell in zip(*columns, strict=True)]
+
+    def arranged(self, values: ArrayLike) -> LabelArray:
+        """Give one value for each cell the shape of a sample.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_features,)
+            Values of the cells.
+
+        Returns
+        -------
+        ndarray of shape ``shape``
+            The values.
+        """
+        return np.asarray(values).reshape(self.shape)
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind and shape."""
@@ -248,30 +264,3 @@ class Modalities(PartedLayout):
     def to_json(self) -> dict[str, Any]:
         """Describe kind, names and widths."""
         return {"kind": "modalities", "modalities": [[name, width] for name, width in self.modalities.items()]}
-
-
-def layout_from_json(description: Mapping[str, Any]) -> Layout:
-    """Make a layout from its description.
-
-    Parameters
-    ----------
-    description : mapping
-        Description of a layout, as ``to_json`` returns it.
-
-    Returns
-    -------
-    Layout
-        The described layout.
-
-    Raises
-    ------
-    DataError
-        If ``description["kind"]`` is unknown.
-    """
-    if description.get("kind") == "tensor":
-        return Tensor(tuple(description["shape"]))
-    if description.get("kind") == "tasks":
-        return Tasks(dict(description["tasks"]))
-    if description.get("kind") == "modalities":
-        return Modalities(description["modalities"])
-    raise DataError(f"the layout {dict(description)!r} has an unknown kind; known: tensor, tasks, modalities.")

@@ -1,0 +1,195 @@
+"""Reader of tables of NIfTI files, of which the voxels of a mask are the features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.files import RawData, ReadOptions, missing
+from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.tables.columns import labels
+from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
+from raysel.data.formats.volumes import Volume, is_nifti, read_volume
+from raysel.data.layouts import MaskedVolume
+from raysel.errors import DataError
+
+#: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-3
+
+
+def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
+    """Read a table with a NIfTI file and a label in each row, and the voxels of a mask in each file.
+
+    The column of the files is the text column whose values all end in .nii or .nii.gz; a relative path is looked up
+    from the folder of the table. Columns other than files, labels and groups are left out, which a note says. One
+    volume at a time is held in memory besides the features.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the table: .csv, .tsv, .txt, .parquet, .arrow or .feather.
+    options : ReadOptions
+        Path of the mask, whose voxels above 0 are the features, and the names of the columns.
+
+    Returns
+    -------
+    RawData
+        Voxels, labels and groups, with the layout `MaskedVolume`.
+
+    Raises
+    ------
+    DataError
+        If nibabel is not installed, the table lacks a column, or the mask or a volume is damaged, does not fit the
+        others, or holds NaN.
+    """
+    if options.mask is None:
+        raise DataError(f"{path} is a table of NIfTI files, which needs a mask; give mask=, a NIfTI file.")
+    layout = read_mask(options.mask)
+    if path.suffix.lower() not in TABLE_SUFFIXES:
+        raise DataError(f"{path} is no table of NIfTI files; with a mask, give one of {', '.join(TABLE_SUFFIXES)}.")
+    table, recognised = open_table(path, options)
+    names: list[str] = table.column_names
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"{path}: two columns are called '{twice[0]}'; give each column a different name.")
+    for key, wanted in (("for the labels", options.label), ("for the groups", options.groups)):
+        if wanted is not None and wanted not in names:
+            raise missing(path, f"column {wanted} {key}", names)
+    if unknown := [name for name in options.drop if name not in names]:
+        raise missing(path, f"column {unknown[0]} to drop", names)
+    files = _file_column(path, table, {options.label, options.groups, *options.drop})
+    label = options.label or _label(path, table, {files, options.groups, *options.drop})
+    y = labels(table, label, str(path))
+    groups = None if options.groups is None else labels(table, options.groups, str(path), "groups")
+    others = [name for name in names if name not in {files, label, options.groups, *options.drop}]
+    notes = [*recognised, f"the samples are the files in column {files}"]
+    if others:
+        notes.append(f"columns that are not used: {', '.join(others)}")
+    return RawData(
+        X=_voxels(path, labels(table, files, str(path)), layout, options.mask),
+        y=y,
+        groups=groups,
+        layout=layout,
+        label=label,
+        notes=tuple(notes),
+    )
+
+
+def read_mask(path: Path) -> MaskedVolume:
+    """Read the mask of a data set: a NIfTI file whose voxels above 0 are the features.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Returns
+    -------
+    MaskedVolume
+        Layout of the voxels.
+
+    Raises
+    ------
+    DataError
+        If nibabel is not installed, or the file is damaged, holds NaN, or has no voxel above 0.
+    """
+    volume = read_volume(path)
+    if n := int(np.isnan(volume.values).sum()):
+        raise DataError(f"the mask {path} holds NaN in {n} voxels; set them to 0, or to 1 where they are features.")
+    inside = volume.values > 0
+    if not inside.any():
+        raise DataError(f"the mask {path} has no voxel above 0; set the voxels that are features to 1.")
+    return MaskedVolume(inside, volume.affine)
+
+
+def check_grid(path: Path, volume: Volume, layout: MaskedVolume, of: str) -> None:
+    """Check that a volume has the shape and the affine of a mask.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the volume, for messages.
+    volume : Volume
+        Volume to check.
+    layout : MaskedVolume
+        Layout of the mask.
+    of : str
+        What the layout comes from, for messages, e.g. ``"the mask mask.nii.gz"``.
+
+    Raises
+    ------
+    DataError
+        If they differ; the message has both.
+    """
+    if volume.values.shape != layout.shape:
+        raise DataError(
+            f"{path} has the shape {volume.values.shape}, but {of} has {layout.shape}; resample one to the other."
+        )
+    affine = np.asarray(layout.affine)
+    if not np.allclose(volume.affine, affine, rtol=_RELATIVE, atol=_ABSOLUTE):
+        raise DataError(
+            f"{path} has the affine {_in_words(volume.affine)}, but {of} has {_in_words(affine)}: their voxels lie at "
+            "different positions; resample one to the other."
+        )
+
+
+def _in_words(affine: LabelArray) -> str:
+    return "[" + ", ".join("[" + " ".join(f"{value:.6g}" for value in row) + "]" for row in affine[:3]) + "]"
+
+
+def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> LabelArray:
+    """Values of the mask's voxels in each file, shape (n_files, n_features)."""
+    try:
+        X = np.empty((len(files), layout.n_features))
+    except MemoryError as error:
+        raise DataError(f"{path}: {len(files)} volumes of {layout.n_features} voxels need too much memory.") from error
+    for row, (name, values) in enumerate(zip(files.tolist(), X, strict=True)):
+        file = path.parent / Path(name).expanduser()
+        if not file.is_file():
+            raise DataError(
+                f"{path}: row {row} (counted from 0, without the header) names {name}, but there is no file {file}; "
+                "give paths relative to the table's folder, or absolute ones."
+            )
+        volume = read_volume(file)
+        check_grid(file, volume, layout, f"the mask {mask}")
+        values[:] = volume.values[layout.mask]
+        if n := int((~np.isfinite(values)).sum()):
+            raise DataError(
+                f"{file} holds NaN or infinity in {n} of the {layout.n_features} voxels of the mask {mask}; leave "
+                "these voxels out of the mask, or leave the file out of the table."
+            )
+    return X
+
+
+def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
+    """Name of the column whose values all end as names of NIfTI files."""
+    found = []
+    for name in table.column_names:
+        kind = table.schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if name in others or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            continue
+        values = [value for value in table.column(name).to_pylist() if value is not None]
+        if values and all(is_nifti(value.strip()) for value in values):
+            found.append(name)
+    if len(found) > 1:
+        raise DataError(f"{path}: the columns {' and '.join(found)} name NIfTI files; keep one, and drop the others.")
+    if not found:
+        raise DataError(
+            f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it has the columns "
+            f"{', '.join(table.column_names[:12])}."
+        )
+    return found[0]
+
+
+def _label(path: Path, table: Any, others: set[str | None]) -> str:
+    """Name of the labels' column: a usual name, or the only column that is left."""
+    left = [name for name in table.column_names if name not in others]
+    found = taken_names(left) or left
+    if len(found) != 1:
+        likely = ", ".join(likely_labels(table.select(left))) or ", ".join(left[:12]) or "no column besides the files"
+        raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {likely}.")
+    return found[0]

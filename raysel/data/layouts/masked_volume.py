@@ -1,0 +1,157 @@
+"""Layout of volumes of which a mask's voxels are the features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.data.layouts.arrangements import Layout, Tensor
+from raysel.errors import DataError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskedVolume(Layout):
+    """Layout of samples that are volumes; the columns are the voxels of a mask in C order.
+
+    Parameters
+    ----------
+    mask : array of bool, shape (a, b, c)
+        True for the voxels that are features. Stored read-only.
+    affine : array of shape (4, 4), default=None
+        Map from the indices of a voxel to a position in space, usually in mm, as in the header of a NIfTI file: the
+        position is ``affine @ [i, j, k, 1]``. None: the identity. Stored in single precision, as NIfTI stores it, so
+        that a layout is equal to the one read from its file.
+
+    Raises
+    ------
+    DataError
+        If ``mask`` is not a boolean array of three axes with at least one True, or ``affine`` is not a finite matrix
+        of shape (4, 4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.zeros((2, 3, 4), bool)
+    >>> mask[1, 2, :2] = True
+    >>> layout = MaskedVolume(mask)
+    >>> layout, layout.default_names()
+    (MaskedVolume(2 voxels of 2 x 3 x 4), ['a0_1a1_2a2_0', 'a0_1a1_2a2_1'])
+    """
+
+    mask: BoolArray
+    affine: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        mask = np.array(self.mask)
+        if mask.dtype != bool or mask.ndim != 3 or not mask.any():
+            what = f"{mask.dtype} of shape {mask.shape}" + ("" if mask.any() else " without a voxel above 0")
+            raise DataError(f"the mask is an array of {what}; give a boolean array of three axes, True somewhere.")
+        affine = np.eye(4) if self.affine is None else np.asarray(self.affine)
+        if affine.shape != (4, 4) or affine.dtype.kind not in "biuf" or not np.isfinite(affine).all():
+            raise DataError("the affine of the mask is not a finite matrix of shape (4, 4).")
+        affine = affine.astype(np.float32).astype(np.float64) + 0.0  # no -0.0, which is written differently
+        for name, array in (("mask", mask), ("affine", affine)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)  # the dataclass is frozen
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MaskedVolume) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.n_features))
+
+    def __repr__(self) -> str:
+        return f"MaskedVolume({self.n_features} voxels of {' x '.join(map(str, self.shape))})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the volume."""
+        return self.mask.shape
+
+    @cached_property
+    def n_features(self) -> int:
+        """Number of voxels of the mask."""
+        return int(self.mask.sum())
+
+    def axes(self) -> list[str]:
+        """Names of the axes: axis0, axis1 and axis2, as those of a tensor of three axes."""
+        return Tensor(self.shape).axes()
+
+    def coordinates(self) -> dict[str, LabelArray]:
+        """Index along each axis of the volume, for each voxel."""
+        return {axis: index.astype(np.int64) for axis, index in zip(self.axes(), np.nonzero(self.mask), strict=True)}
+
+    def default_names(self) -> list[str]:
+        """Name the voxels ``a0_<i>a1_<j>a2_<k>`` by their indices, as the cells of a tensor of three axes."""
+        return [f"a0_{i}a1_{j}a2_{k}" for i, j, k in np.argwhere(self.mask).tolist()]
+
+    def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
+        """Put one value for each voxel of the mask into a volume.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_features,)
+            Values of the voxels.
+        outside : float or bool, default=0
+            Value of the voxels outside the mask.
+
+        Returns
+        -------
+        ndarray of shape (a, b, c)
+            Volume of the values' type.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> MaskedVolume(np.array([[[True, False, True]]])).arranged([1.5, 2.5]).tolist()
+        [[[1.5, 0.0, 2.5]]]
+        """
+        given = np.asarray(values)
+        volume: LabelArray = np.full(self.shape, outside, dtype=given.dtype)
+        volume[self.mask] = given
+        return volume
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe kind, shape, affine, and the lengths of the runs outside and inside the mask, by turns."""
+        flat = self.mask.ravel()
+        edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+        runs = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
+        affine = np.asarray(self.affine).tolist()
+        return {
+            "kind": "volume",
+            "shape": list(self.shape),
+            "runs": [0, *runs] if flat[0] else runs,
+            "affine": affine,
+        }
+
+    @classmethod
+    def from_json(cls, description: Mapping[str, Any]) -> MaskedVolume:
+        """Make a layout from its description by `to_json`.
+
+        Parameters
+        ----------
+        description : mapping
+            Description with ``shape``, ``runs`` and ``affine``.
+
+        Returns
+        -------
+        MaskedVolume
+            The described layout.
+
+        Raises
+        ------
+        DataError
+            If the runs do not fill the shape.
+        """
+        shape: Sequence[int] = Tensor(tuple(description["shape"])).shape
+        runs = np.array(description["runs"], dtype=np.int64)
+        if runs.ndim != 1 or (runs < 0).any() or runs.sum() != np.prod(shape, dtype=object):
+            raise DataError(f"the runs of the mask do not fill its shape {list(shape)}; write the file again.")
+        mask = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(shape)
+        return cls(mask, np.array(description["affine"], dtype=np.float64))

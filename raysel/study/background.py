@@ -1,0 +1,87 @@
+"""Image that pictures show below the maps of a study, read from the file of the key ``dataset.background``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.data.formats.files import find_data_file, reading
+from raysel.data.formats.nifti import check_grid
+from raysel.data.formats.volumes import is_nifti, read_volume
+from raysel.data.layouts import Layout, MaskedVolume, Tensor
+from raysel.errors import ConfigError, DataError
+from raysel.study.mean_sample import has_images
+
+_KINDS = "The background is a .npy array, a .png image, or a NIfTI volume (.nii, .nii.gz) for volumes."
+
+
+def read_background(path: str | Path, layout: Layout) -> FloatArray:
+    """Read the image that pictures show below a map.
+
+    Parameters
+    ----------
+    path : str or Path
+        Path of the file, relative to the working directory or else to ``$RAYSEL_DATA``: ``.npy`` with an array of a
+        sample's shape; ``.png`` of the height and width of a sample, converted to grey; for masked volumes ``.nii`` or
+        ``.nii.gz`` with the mask's shape and affine. An image of two axes is repeated along the third axis of samples
+        of three axes, e.g. the channels of colour images.
+    layout : Layout
+        Layout of the features.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+        Values of the cells of a sample's array in C order; NaN and infinity are replaced by the smallest value.
+
+    Raises
+    ------
+    ConfigError
+        If samples are neither matrices nor volumes, or the file is missing, damaged, or of another shape.
+    """
+    if not isinstance(layout, Tensor | MaskedVolume) or not has_images(layout):
+        raise ConfigError(
+            f"dataset.background: {path} would be shown below a map, and the samples are neither matrices nor volumes; "
+            "leave it out, or set dataset.shape."
+        )
+    try:
+        values = _values(find_data_file(path, _KINDS), layout)
+    except DataError as error:
+        raise ConfigError(f"dataset.background: {error}") from error
+    if values.ndim == 2 and len(layout.shape) == 3 and values.shape == layout.shape[:2]:
+        values = np.repeat(values[:, :, None], layout.shape[2], axis=2)
+    if values.shape != layout.shape:
+        raise ConfigError(f"dataset.background: {path} has the shape {values.shape}, but a sample has {layout.shape}.")
+    image = values.astype(np.float64).ravel()
+    finite = np.isfinite(image)
+    if not finite.any():
+        raise ConfigError(f"dataset.background: {path} holds no finite value.")
+    image[~finite] = image[finite].min()
+    return image
+
+
+def _values(path: Path, layout: Tensor | MaskedVolume) -> LabelArray:
+    if is_nifti(path):
+        volume = read_volume(path)
+        if isinstance(layout, MaskedVolume):
+            check_grid(path, volume, layout, "the mask of the data")
+        return volume.values
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        with reading(path, "an array of NumPy (.npy)"):
+            values = np.load(path, allow_pickle=False)
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "biuf":
+            raise DataError(f"{path} is no array of real numbers.")
+        return values
+    if suffix != ".png":
+        raise DataError(f"{path} has an unknown suffix. {_KINDS}")
+    from PIL import Image  # noqa: PLC0415 - only for this kind of background
+
+    with reading(path, "an image (.png)"), Image.open(path, formats=["PNG"]) as image:
+        width, height = image.size
+        if width * height > 4 * math.prod(layout.shape):  # a small file may claim any size
+            raise DataError(f"{path} has the shape ({height}, {width}), but a sample has {layout.shape}.")
+        grey = image if image.mode in ("1", "L", "I", "I;16", "F") else image.convert("L")
+        return np.asarray(grey)

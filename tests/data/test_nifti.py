@@ -1,0 +1,183 @@
+"""Tables of NIfTI files: the voxels of a mask are read, and what does not fit is refused by name."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_volumes import SHAPE, write_volumes
+
+from raysel.data.loading import load_dataset
+from raysel.errors import DataError
+
+nibabel = pytest.importorskip("nibabel")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    return write_volumes(tmp_path_factory.mktemp("volumes"), n=6)
+
+
+@pytest.fixture
+def own(written, tmp_path):
+    """A copy of the files that a test may change."""
+    shutil.copytree(written.table.parent, tmp_path / "own")
+    return tmp_path / "own"
+
+
+def load(folder: Path, **options):
+    options = {"mask": folder / "mask.nii.gz", "label": "diagnosis"} | options
+    return load_dataset(folder / "scans.csv", **options)
+
+
+def refused(folder: Path, *culprits: str, **options) -> None:
+    with pytest.raises(DataError) as caught:
+        load(folder, **options)
+    for culprit in culprits:
+        assert culprit in str(caught.value)
+
+
+def save(values, path, affine, kind=nibabel.Nifti1Image, **header):
+    image = kind(values, affine)
+    if header:
+        image.header.set_slope_inter(**header)
+    nibabel.save(image, path)
+
+
+def test_the_features_are_the_voxels_of_the_mask(written):
+    data = load(written.table.parent, groups="site")
+    np.testing.assert_array_equal(data.X, written.values[:, written.mask])
+    assert data.y.tolist() == written.y.tolist()
+    assert data.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    np.testing.assert_array_equal(data.layout.mask, written.mask)
+    np.testing.assert_allclose(data.layout.affine, written.affine, rtol=1e-6)
+    assert (data.name, data.label) == ("scans", "diagnosis")
+    assert any("age" in note and "site" not in note for note in data.notes)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "semicolons", "tabs", "absolute paths"])
+def test_other_tables_say_the_same(written, own, kind):
+    table, path = pd.read_csv(own / "scans.csv"), own / "other.csv"
+    if kind in ("parquet", "feather"):
+        path = own / f"other.{kind}"
+        (table.to_parquet if kind == "parquet" else table.to_feather)(path)
+    elif kind == "absolute paths":
+        table.assign(scan=[str(own / name) for name in table["scan"]]).to_csv(path, index=False)
+    else:
+        table.to_csv(path, index=False, sep={"semicolons": ";", "tabs": "\t"}[kind])
+    data = load_dataset(path, mask=own / "mask.nii.gz", label="diagnosis")
+    assert data.content_hash == load(written.table.parent).content_hash
+
+
+def test_slope_and_intercept_a_fourth_axis_nifti_2_and_plain_files(own, written):
+    scans, values = own / "scans", (np.arange(np.prod(SHAPE)) % 100).astype(np.int16).reshape(SHAPE)
+    slope, intercept = 0.5, -3.0
+    nibabel.save(nibabel.Nifti1Image(written.values[1][..., None], written.affine), scans / "1.nii.gz")
+    save(written.values[2], scans / "2.nii.gz", written.affine, nibabel.Nifti2Image)
+    save(written.values[3], scans / "3.nii", written.affine)
+    header = nibabel.Nifti1Image(values, written.affine).header
+    header.set_slope_inter(slope, intercept)
+    raw = nibabel.Nifti1Image(values, written.affine).to_bytes()
+    stored = bytearray(raw)
+    stored[112:120] = np.array([slope, intercept], "<f4").tobytes()  # scl_slope and scl_inter
+    (scans / "0.nii.gz").write_bytes(gzip.compress(bytes(stored)))
+    text = (own / "scans.csv").read_text().replace("scans/3.nii.gz", "scans/3.nii")
+    (own / "scans.csv").write_text(text)
+    data = load(own)
+    np.testing.assert_array_equal(data.X[1:], written.values[1:, written.mask])
+    np.testing.assert_array_equal(data.X[0], slope * values[written.mask] + intercept)
+
+
+def test_volumes_that_do_not_fit_are_refused(own, written):
+    scan, affine = own / "scans" / "4.nii.gz", written.affine
+    volume = written.values[4]
+    save(volume[:-1], scan, affine)
+    refused(own, "4.nii.gz", "mask.nii.gz", "(7, 9, 7)", "(8, 9, 7)")
+    moved = affine.copy()
+    moved[0, 3] += 1
+    save(volume, scan, moved)
+    refused(own, "4.nii.gz", "mask.nii.gz", f"{moved[0, 3]:.6g}", f"{affine[0, 3]:.6g}", "resample")
+    save(np.stack([volume, volume], -1), scan, affine)
+    refused(own, "4.nii.gz", "8 x 9 x 7 x 2")
+    broken = volume.copy()
+    broken[tuple(np.argwhere(written.mask)[:3].T)] = np.nan
+    broken[tuple(np.argwhere(~written.mask)[:5].T)] = np.nan
+    save(broken, scan, affine)
+    refused(own, "4.nii.gz", f"in 3 of the {written.mask.sum()} voxels")
+    save(volume.astype(np.complex64), scan, affine)
+    refused(own, "4.nii.gz", "complex64")
+    scan.unlink()
+    refused(own, "row 4", "scans/4.nii.gz", "no file")
+
+
+def test_masks_that_cannot_be_used_are_refused(own, written):
+    mask = own / "mask.nii.gz"
+    for values, culprit in (
+        (np.zeros(SHAPE, np.uint8), "no voxel above 0"),
+        (np.where(written.mask, 1.0, np.nan).astype(np.float32), f"NaN in {(~written.mask).sum()} voxels"),
+        (np.ones((8, 9), np.uint8), "8 x 9"),
+    ):
+        save(values, mask, written.affine)
+        refused(own, "mask.nii.gz", culprit)
+    refused(own, "no data file", "other.nii.gz", mask=own / "other.nii.gz")
+    refused(own, "scans.csv", "no NIfTI file by its name", mask=own / "scans.csv")
+
+
+def test_tables_that_do_not_name_files_and_labels_are_refused(own):
+    table = pd.read_csv(own / "scans.csv")
+
+    def write(**columns):
+        table.assign(**columns).to_csv(own / "scans.csv", index=False)
+
+    refused(own, "column group", groups="group")
+    refused(own, "column sex", label="sex")
+    refused(own, "holds the labels", "diagnosis, site", label=None)
+    assert load(own, label=None, drop=["age", "site"]).label == "diagnosis"
+    refused(own, "leave shape", shape=[8, 9, 7])
+    write(again=table["scan"])
+    refused(own, "scan and again")
+    assert load(own, drop=["again"]).n_samples == 6
+    write(scan=["a.img"] * 6)
+    refused(own, "no column of NIfTI files")
+    write(diagnosis=["a", None] * 3)
+    refused(own, "'diagnosis' has no value in row 1")
+
+
+def test_damaged_files_are_refused(own):
+    scan = own / "scans" / "2.nii.gz"
+    whole = scan.read_bytes()
+    plain = gzip.decompress(whole)
+
+    def head(**fields):
+        header = nibabel.Nifti1Header(plain[:348])
+        for name, value in fields.items():
+            header[name] = value
+        return gzip.compress(header.binaryblock + plain[348:])
+
+    for content, culprit in (
+        (b"", "empty"),
+        (whole[:200], "cannot be read"),
+        (gzip.compress(plain[:-100]), "truncated"),
+        (whole[:-6] + bytes(2) + whole[-4:], "CRC"),
+        (b"no volume", "cannot be read"),
+        (gzip.compress(b"no volume" * 99), "no valid header"),
+        (gzip.compress(plain[:344] + b"ni1" + plain[347:]), "no valid header"),
+        (gzip.compress(plain + bytes(2**25)), "more bytes"),
+        (head(dim=[3, 30000, 9, 7, 1, 1, 1, 1]), "truncated"),
+        (head(dim=[3, 30000, 30000, 30000, 1, 1, 1, 1]), "claims"),
+        (head(dim=[3, -8, 9, 7, 1, 1, 1, 1]), "2.nii.gz"),
+        (head(vox_offset=1e12), "begin at byte"),
+        (head(srow_x=[np.nan] * 4), "affine"),
+    ):
+        scan.write_bytes(content)
+        refused(own, "2.nii.gz", culprit)
+
+
+def test_without_nibabel_the_command_that_installs_it_is_said(own, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nibabel", None)  # as if it were not installed
+    refused(own, "pip install 'raysel[neuro]'")

@@ -1,0 +1,95 @@
+"""The background of pictures is an image of a sample's shape, whatever kind of file holds it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_studies import raw_config, run_offline, write_digits
+from small_volumes import write_volumes
+
+from raysel.config import config_from_dict
+from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
+from raysel.errors import ConfigError
+from raysel.results.pictures.drawing import picture_background
+from raysel.study.background import read_background
+from raysel.study.mean_sample import read_mean_sample
+
+GREY = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+
+
+def test_arrays_and_images_of_a_samples_shape_are_read(tmp_path):
+    np.save(tmp_path / "a.npy", GREY)
+    Image.fromarray(GREY).save(tmp_path / "a.png")
+    Image.fromarray(np.stack([GREY] * 3, -1)).save(tmp_path / "rgb.png")
+    Image.fromarray(GREY.astype(np.uint16) * 256).save(tmp_path / "deep.png")
+    for name, factor in (("a.npy", 1), ("a.png", 1), ("rgb.png", 1), ("deep.png", 256)):
+        found = read_background(tmp_path / name, Matrix(3, 4))
+        np.testing.assert_array_equal(found, factor * GREY.ravel().astype(float))
+        of_colours = read_background(tmp_path / name, Tensor((3, 4, 3))).reshape(3, 4, 3)
+        np.testing.assert_array_equal(of_colours, np.repeat(found.reshape(3, 4, 1), 3, axis=2))
+
+
+def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[np.nan, 2.0], [np.inf, -1.0]]))
+    np.testing.assert_array_equal(read_background(tmp_path / "a.npy", Matrix(2, 2)), [-1, 2, -1, -1])
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "message"),
+    [
+        ("none.npy", Matrix(3, 4), "no data file"),
+        ("a.npy", Matrix(4, 3), r"\(3, 4\), but a sample has \(4, 3\)"),
+        ("a.png", Matrix(2, 4), r"\(3, 4\), but a sample has \(2, 4\)"),
+        ("large.png", Matrix(3, 4), r"\(100, 100\), but a sample"),
+        ("broken.png", Matrix(3, 4), "broken.png cannot be read"),
+        ("empty.npy", Matrix(3, 4), "empty.npy is empty"),
+        ("object.npy", Matrix(3, 4), "object.npy cannot be read"),
+        ("text.npy", Matrix(3, 4), "no array of real numbers"),
+        ("nan.npy", Matrix(3, 4), "no finite value"),
+        ("a.jpg", Matrix(3, 4), "unknown suffix"),
+        ("a.npy", Tensor((12,)), "neither matrices nor volumes"),
+        ("a.npy", Modalities({"a": 6, "b": 6}), "neither matrices nor volumes"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, name, layout, message):
+    Image.fromarray(GREY).save(tmp_path / "a.png")
+    Image.fromarray(np.zeros((100, 100), np.uint8)).save(tmp_path / "large.png")
+    for key, values in (
+        ("a", GREY),
+        ("object", np.array([[{}] * 4] * 3)),
+        ("text", np.full((3, 4), "a")),
+        ("nan", np.full((3, 4), np.nan)),
+    ):
+        np.save(tmp_path / f"{key}.npy", values, allow_pickle=True)
+    (tmp_path / "broken.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])
+    (tmp_path / "empty.npy").touch()
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    with pytest.raises(ConfigError, match=rf"dataset.background: .*{message}"):
+        read_background(tmp_path / name, layout)
+
+
+def test_a_volume_must_lie_where_the_mask_lies(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    volumes = write_volumes(tmp_path / "v", n=2)
+    layout = MaskedVolume(volumes.mask, volumes.affine)
+    found = read_background(tmp_path / "v" / "scans" / "1.nii.gz", layout)
+    np.testing.assert_array_equal(found, volumes.values[1].ravel())
+    nibabel.save(nibabel.Nifti1Image(volumes.values[1], np.eye(4)), tmp_path / "moved.nii.gz")
+    with pytest.raises(ConfigError, match=r"moved\.nii\.gz has the affine"):
+        read_background(tmp_path / "moved.nii.gz", layout)
+
+
+def test_a_study_keeps_its_background_and_the_numbers_do_not_depend_on_it(tmp_path):
+    write_digits(tmp_path / "few.npz", each=8)
+    np.save(tmp_path / "bg.npy", np.arange(64.0).reshape(8, 8))
+    raw = raw_config(tmp_path / "few.npz", dataset__background=str(tmp_path / "bg.npy"))
+    raw["solver"] = {"name": "variance"}
+    result = run_offline(raw, tmp_path / "study")
+    (tmp_path / "bg.npy").unlink()
+    image, what = picture_background(result)
+    np.testing.assert_array_equal(image, np.arange(64.0))
+    assert what == "image bg.npy"
+    assert read_mean_sample(result.directory.mean_sample, 64) is not None
+    plain = {**raw, "dataset": {"path": str(tmp_path / "few.npz")}}
+    assert config_from_dict(raw).hash == config_from_dict(plain).hash
