@@ -20,7 +20,6 @@ from raysel.draft.text import study_text
 from raysel.draft.words import dataset_entries, findings_of
 from raysel.errors import ConfigError
 from raysel.files import atomic_write
-from raysel.inspection.remarks import data_remarks
 from raysel.study.definition import Study
 
 #: Suffixes of the files of studies.
@@ -111,7 +110,7 @@ def _prepared(looked: Looked, target: Path | None) -> tuple[Study, str, dict[str
     """Choose the keys, write the text, and prepare the study that it describes."""
     entries = _entries(looked, target)
     study = Study.prepare(_config(_text(looked, entries, target)))
-    looked.doubts += data_remarks(study.dataset, study.plan)
+    looked.doubts += study.data_remarks
     named = {entry.key: entry.value for entry in entries}
     folds = f"{study.config.cv.outer} outer x {study.config.cv.inner} inner"
     method = f"{named['solver.name']}, {study.n_configurations} configurations; scaling {named['dataset.scaling']}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,8 @@ from raysel.draft.naming import listed
 from raysel.draft.roles import Roles, table_roles
 from raysel.errors import DataError
 from raysel.inspection.arrangement import find_arrangement
-from raysel.inspection.label_columns import label_columns
-from raysel.inspection.parts import parts
-from raysel.inspection.row_columns import row_columns
-
-#: What a column of a table is that the checks of a study refuse, or that is no feature.
-_NO_FEATURE = {
-    "unnamed": "it has no name, as an index",
-    "index": "an index: it numbers the rows",
-    "identifier": "an identifier: unique in each row",
-    "copy": "a copy of the label",
-    "recoding": "the label in other values",
-    "one_hot": "the label, one class a column",
-}
+from raysel.inspection.findings import inspect
+from raysel.inspection.leaks import leaking_columns
 
 
 @dataclass
@@ -129,18 +117,21 @@ def _options_of(roles: Roles) -> dict[str, Any]:
 
 
 def _leave_out_columns(found: Looked) -> None:
-    """Leave out further columns that number the rows or hold the label."""
+    """Leave out further columns that a study refuses, or that are identifiers."""
     dataset = found.dataset
-    part = parts(dataset)[0]
-    kinds: Mapping[int, str] = row_columns(part) | {i: column.kind for i, column in label_columns(part).items()}
-    names = {dataset.feature_names[i]: _NO_FEATURE[kind] for i, kind in kinds.items() if kind in _NO_FEATURE}
+    (inspected,) = inspect(dataset)
+    leaking = leaking_columns(inspected, dataset)
+    names = {dataset.feature_names[column]: f"it {words}" for column, words in leaking.items()}
+    for column, kind in inspected.by_row.items():
+        if kind == "identifier":
+            names.setdefault(dataset.feature_names[column], "an identifier: unique in each row")
     if not names:
         return
     if len(names) == dataset.n_features:
         raise DataError(f"{found.path}: no feature is left: each column numbers the rows or holds the label.")
-    for name, why in names.items():
-        if "label" in why:
-            found.doubts.append(f"drop: {name} is {why}; if it is a measurement, name it in dataset.keep instead.")
+    for column in sorted(set(leaking) & set(inspected.by_label)):
+        name = dataset.feature_names[column]
+        found.doubts.append(f"drop: {name} {leaking[column]}; if it is a measurement, list it in dataset.keep instead.")
     found.reasons |= names
     found.choose("", drop=list(found.reasons))
 

@@ -98,7 +98,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
         reason, doubt = _why_no_feature(name, column, values)
         if values is not None and _speaks_of_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
-            reason = "it tells which samples are of one origin"
+            reason, doubt = "it tells which samples are of one origin", ""
         if reason:
             drop[name] = reason
             if doubt:

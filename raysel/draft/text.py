@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from raysel.config.yaml_text import dump_yaml
+from raysel.config.yaml_text import dump_key
 from raysel.draft.entry import Entry
 
 _WIDTH = 120
@@ -58,7 +58,7 @@ def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable
 
 def _entry_lines(entry: Entry, indent: str) -> list[str]:
     """Key and value, with the explanation behind them if it fits the line, else above them."""
-    written = dump_yaml({entry.name: entry.value}).splitlines()
+    written = dump_key(entry.name, entry.value)
     comment = _UNPRINTABLE.sub(" ", entry.comment)
     line = f"{indent}{written[0]}   # {comment}"
     if len(written) == 1 and len(line) <= _WIDTH:

@@ -89,5 +89,5 @@ def findings_of(found: Looked) -> dict[str, str]:
         if name in found.options:
             findings[name] = f"{listed(found.options[name])} ({found.comments[name]})"
     if dataset.notes:
-        findings["notes"] = " ".join(dataset.notes)
+        findings["notes"] = "; ".join(dataset.notes)
     return findings
