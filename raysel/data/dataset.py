@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
@@ -107,6 +109,76 @@ class Dataset:
         parts = {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
         for field, value in parts.items():
             object.__setattr__(self, field, value)  # the dataclass is frozen
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        label: str | None = None,
+        *,
+        y: ArrayLike | None = None,
+        groups: str | ArrayLike | None = None,
+        drop: Collection[str] = (),
+        name: str = "data",
+        shape: Sequence[int] | None = None,
+        order: Literal["C", "F"] = "C",
+        modalities: Mapping[str, int] | None = None,
+        only: Collection[str] | None = None,
+        classes: Collection[str | int] | None = None,
+        exclude_classes: Collection[str | int] = (),
+        exclude_labels: Collection[str] = (),
+    ) -> Dataset:
+        """Make a data set of a data frame; the names of its columns become the names of the features.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or any object with ``__arrow_c_stream__``
+            One row for each sample. The index of a pandas data frame is no feature.
+        label : str, default=None
+            Column of the labels. None: the column y, label, target or class, in any case.
+        y : array-like of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels), default=None
+            Labels, if they are not in the frame.
+        groups : str or array-like of shape (n_samples,), default=None
+            Column of the groups (or a level of the index of a pandas data frame), or the groups themselves.
+        drop : collection of str, default=()
+            Columns that are neither features nor labels.
+        name : str, default="data"
+            Name of the data set.
+        shape, order, modalities, only, classes, exclude_classes, exclude_labels
+            As for `load_dataset`.
+
+        Returns
+        -------
+        Dataset
+
+        Raises
+        ------
+        DataError
+            If a name is unknown, no column is that of the labels, or a feature is no number or has missing values.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [61, 45, 70], "weight": [71.5, 80, 64], "diagnosis": ["ad", "cn", "ad"]})
+        >>> data = Dataset.from_frame(frame, label="diagnosis")
+        >>> data.feature_names, data.classes.tolist()
+        (('age', 'weight'), ['ad', 'cn'])
+        """
+        # Both modules make data sets.
+        from raysel.data.assembling import assemble  # noqa: PLC0415
+        from raysel.data.formats.tables.frames import SOURCE, frame_data  # noqa: PLC0415
+
+        return assemble(
+            frame_data(frame, label, y, groups, drop, name),
+            SOURCE,
+            shape=shape,
+            order=order,
+            modalities=modalities,
+            only=only,
+            classes=classes,
+            exclude_classes=exclude_classes,
+            exclude_labels=exclude_labels,
+        )
 
     def __repr__(self) -> str:
         kind = "labels" if self.is_multilabel else "classes"

@@ -12,7 +12,7 @@ from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.named_arrays import read_mat, read_npz
-from raysel.data.formats.tables import read_arrow, read_csv, read_parquet
+from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
 
@@ -25,10 +25,7 @@ GROUP = "raysel.readers"
 _READERS: dict[str, Reader] = {
     ".npz": read_npz,
     ".mat": read_mat,
-    ".csv": read_csv,
-    ".parquet": read_parquet,
-    ".arrow": read_arrow,
-    ".feather": read_arrow,
+    **dict.fromkeys(TABLE_SUFFIXES, read_table),
 }
 
 
@@ -61,9 +58,11 @@ def load_dataset(
           ``view_1``, ..., (n, width), with ``view_names``; and ``y``, (n,), or an indicator ``Y``,
           (n, labels), with ``label_names``; ``fea`` and ``gnd`` are accepted for ``X`` and ``y``. Pickled objects
           are never loaded.
-        - .csv, .parquet, .arrow or .feather: a column ``y``, ``label`` or ``target``, or a column
-          ``y.<label>`` for each label; every other column is a feature, of a modality if all are called
-          ``<modality>.<feature>``; or a file written by `save_dataset`.
+        - .csv, .tsv, .txt, .data, .parquet, .arrow or .feather: a column ``y``, ``label``, ``target`` or
+          ``class`` (in any case), or the one that ``label`` names, or a column ``y.<label>`` for each label; every
+          other column is a feature, of a modality if all are called ``<modality>.<feature>``; or a file written by
+          `save_dataset`. Delimiter, decimal comma, and whether there is a header are recognised; columns without
+          one are called ``column0``, ``column1``, ...
         - a suffix that another package registers under the entry point ``raysel.readers``.
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
@@ -103,13 +102,21 @@ def load_dataset(
     Raises
     ------
     DataError
-        If the file does not exist, cannot be read, lacks an array or column, or holds invalid values.
+        If the file does not exist, cannot be read, lacks an array or column, or holds invalid values, or if
+        ``path_or_name`` is no path.
 
     Examples
     --------
     >>> load_dataset("digits")
     Dataset('digits', 1797 samples x 64 features, 10 classes, Tensor(shape=(8, 8)))
     """
+    if not isinstance(path_or_name, (str, Path)):
+        is_frame = hasattr(path_or_name, "__arrow_c_stream__")  # of pandas, polars and PyArrow
+        instead = "Dataset.from_frame(frame, label=...)" if is_frame else "Dataset(X, y, layout)"
+        raise DataError(
+            f"load_dataset takes a path or the name of a built-in data set, not {type(path_or_name).__name__}; call "
+            f"{instead} instead."
+        )
     if path_or_name in BUILTIN_NAMES:
         source = str(path_or_name)
         if groups is not None:

@@ -87,11 +87,11 @@ def test_another_package_s_metric_is_used_by_name():
 @pytest.mark.usefixtures("installed")
 def test_another_package_s_reader_is_used_by_suffix(tmp_path):
     X, y = load_digits(return_X_y=True)
-    np.savetxt(tmp_path / "digits.tsv", np.column_stack([X, y]), delimiter="\t")
-    data = load_dataset(tmp_path / "digits.tsv", shape=[8, 8])
+    np.savetxt(tmp_path / "digits.tab", np.column_stack([X, y]), delimiter="\t")
+    data = load_dataset(tmp_path / "digits.tab", shape=[8, 8])
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
-    with pytest.raises(DataError, match=r"nor a file of a known format \(\.npz, .*\.tsv\)"):
+    with pytest.raises(DataError, match=r"nor a file of a known format \(\.npz, .*\.tab\)"):
         load_dataset("digits.xls")
 
 
@@ -110,9 +110,9 @@ def command(folder, site, *arguments):
 @pytest.mark.slow
 def test_an_installed_method_is_searched_exported_and_loaded_again(site, tmp_path):
     X, y = load_digits(return_X_y=True)
-    np.savetxt(tmp_path / "few.tsv", np.column_stack([X, y])[:150], delimiter="\t")
+    np.savetxt(tmp_path / "few.tab", np.column_stack([X, y])[:150], delimiter="\t")
     config = raw_config(
-        "few.tsv",
+        "few.tab",
         dataset__shape=[8, 8],
         solver={"name": "class_spread", "space": {"floor": [0.1, 1.0]}},
         evaluation__metric="worst_recall",

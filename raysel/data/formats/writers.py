@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.data.dataset import Dataset
-from raysel.data.formats.tables import METADATA_KEY
+from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.layouts import Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError

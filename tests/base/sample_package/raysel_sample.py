@@ -59,9 +59,9 @@ def worst_recall(y_true, y_pred):
     return float(min(np.mean(y_pred[y_true == label] == label) for label in np.unique(y_true)))
 
 
-def read_tsv(path, options):
+def read_tab(path, options):
     """Columns of numbers, the last of them the class."""
     if options.groups is not None:
-        raise ValueError("a .tsv has no groups")
+        raise ValueError("a .tab has no groups")
     table = np.loadtxt(path, delimiter="\t")
     return RawData(X=table[:, :-1].copy(), y=table[:, -1].astype(int))

@@ -1,0 +1,125 @@
+"""Names of the column that holds the labels: those that are taken, and the columns that are proposed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: Names, in any case, of the column that is taken for the labels where none is named.
+TAKEN = ("y", "label", "target", "class")
+
+#: Names that are proposed only: a column of this name may as well be a feature.
+_PROPOSED = (
+    *("labels", "targets", "classes", "diagnosis", "species", "outcome", "class_label", "class_name", "category"),
+    *("disease", "phenotype", "cultivar", "variety", "cell_type", "tumor_type", "cancer_type", "subtype", "response"),
+    *("group", "condition", "status", "type", "kind", "result", "quality", "survived", "emotion", "activity", "digit"),
+    *("grade", "stage", "treatment", "arm", "cohort"),
+)
+#: Words in the names of columns that tell one sample, or the samples that belong together, from the others.
+_IDENTIFIERS = re.compile(
+    r"(^|[^a-z])(id|ids|idx|index|subject|patient|participant|person|session|site|scanner|batch|fold|split|row|name)"
+    r"($|[^a-z])"
+)
+#: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
+_MOST_NUMBERS = 20
+#: A column whose first values are this many different fractions is a measurement.
+_FIRST_ROWS = 256
+
+
+def taken_names(names: Collection[str]) -> list[str]:
+    """Columns that may be the labels by their name alone: y, label, target or class, in any case.
+
+    Parameters
+    ----------
+    names : collection of str
+        Names of the columns.
+
+    Returns
+    -------
+    list of str
+        In the order of the table. With one name the labels are known; with several they are not.
+
+    Examples
+    --------
+    >>> taken_names(["a", "Class", "diagnosis"])
+    ['Class']
+    """
+    return [name for name in names if name.strip().lower() in TAKEN]
+
+
+def likely_labels(table: Any) -> list[str]:
+    """Columns of a table that may hold the labels, the most likely first.
+
+    A column is proposed if it has at least two values and, on average, at least two rows of each; numbers must be
+    whole, and of at most 20 values unless the column's name is one of labels. First come usual names (y, label,
+    target, class; then diagnosis, species, outcome and others), then columns of text, then the last and the first
+    column, then other columns of few numbers; within these, columns of fewer values first. Columns whose names speak
+    of an identifier or of a subject come last.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+
+    Returns
+    -------
+    list of str
+        Empty if no column has values that could be classes.
+
+    Examples
+    --------
+    >>> table = pa.table({"age": [31.5, 40.0, 28.2, 55.1], "site": ["a", "b", "a", "b"], "diagnosis": [1, 1, 2, 2]})
+    >>> likely_labels(table)
+    ['diagnosis', 'site']
+    """
+    found = []
+    last = table.num_columns - 1
+    for position, name in enumerate(table.column_names):
+        plain = re.sub(r"[\s.-]+", "_", name.strip().lower())
+        usual = _rank_of_name(plain)
+        column = table.column(position)
+        text = _is_text(column.type)
+        n_values = _number_of_classes(column, named=usual is not None)
+        if n_values is None:
+            continue
+        place = (0, 0) if usual is not None else (1, 0) if text else (2, 0 if position in (0, last) else 1)
+        identifier = usual is None and _IDENTIFIERS.search(plain) is not None
+        found.append(((identifier, *place, usual or 0, n_values, last - position), name))
+    return [name for _, name in sorted(found)]
+
+
+def _rank_of_name(plain: str) -> int | None:
+    names = (*TAKEN, *_PROPOSED)
+    return names.index(plain) if plain in names else None
+
+
+def _is_text(kind: Any) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _number_of_classes(column: Any, *, named: bool) -> int | None:
+    """Number of distinct values of a column that could hold classes, else None."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) or pa.types.is_string_view(kind):
+        kind = kind.value_type if pa.types.is_dictionary(kind) else pa.large_string()
+        column = column.cast(kind)
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not (numeric or _is_text(kind) or pa.types.is_boolean(kind)):
+        return None
+    most = len(column) // 2
+    if numeric and not named:
+        most = min(most, _MOST_NUMBERS)
+        if pc.count_distinct(column.slice(0, _FIRST_ROWS)).as_py() > most:
+            return None
+    n_values: int = pc.count_distinct(column).as_py()
+    if not 2 <= n_values <= most:
+        return None
+    if pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py():
+        return None
+    return n_values

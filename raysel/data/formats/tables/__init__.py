@@ -1,0 +1,1 @@
+"""Readers of tables: text tables, Parquet, Arrow IPC files and data frames."""

@@ -1,0 +1,201 @@
+"""Columns of an Arrow table as arrays of numbers or labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.errors import DataError
+
+#: Start of the name of a column without one, followed by its position: that of pandas.
+UNNAMED = "Unnamed: "
+
+_COUNTED = "(counted from 0, without the header)"
+
+
+def named(table: Any) -> tuple[Any, tuple[str, ...]]:
+    """Name the columns without a name as pandas does: ``Unnamed: <position>``.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+
+    Returns
+    -------
+    table : pyarrow.Table
+    notes : tuple of str
+        A sentence for each such column.
+
+    Examples
+    --------
+    >>> named(pa.table([[0, 1], [2, 3]], names=["", "a"]))[0].column_names
+    ['Unnamed: 0', 'a']
+    """
+    names, notes = list(table.column_names), []
+    if "" not in names:
+        return table, ()
+    known = set(names)
+    for i, name in enumerate(names):
+        if not name:
+            names[i] = f"{UNNAMED}{i}"
+            while names[i] in known:
+                names[i] += ".1"
+            notes.append(f"column {i} has no name and is called {names[i]!r}")
+    return table.rename_columns(names), tuple(notes)
+
+
+def tensor(column: Any) -> LabelArray:
+    """Column of fixed-shape tensors as an array.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+
+    Returns
+    -------
+    ndarray of shape (n_rows, ...)
+    """
+    # `save_dataset` writes one chunk, which combine_chunks would copy.
+    array: LabelArray = (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy_ndarray()
+    return array
+
+
+def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
+    """Columns of numbers as one array.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    positions : sequence of int
+        Positions of the columns.
+    source : str
+        Name of the table, for error messages.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+
+    Raises
+    ------
+    DataError
+        If a column holds no numbers or a missing value, or two have the same name.
+    """
+    names = [table.schema.names[i] for i in positions]
+    for name, times in Counter(names).most_common(1):
+        if times > 1:
+            raise DataError(
+                f"{source}: {'two' if times == 2 else times} columns are called '{name}'; give each column a "
+                "different name."
+            )
+    texts = [i for i in positions if not _is_numeric(table.schema.types[i])]
+    if texts:
+        raise _not_numeric(table, texts, source)
+    X = np.empty((table.num_rows, len(names)))
+    for i, position in enumerate(positions):
+        X[:, i] = table.column(position).cast(pa.float64(), safe=False).to_numpy()
+    if np.isnan(X).any():
+        raise _without_values(X, names, source)
+    return X
+
+
+def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArray:
+    """Column of labels or groups as an array of numbers or text.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    name : str
+        Name of the column.
+    source : str
+        Name of the table, for error messages.
+    role : {"label", "groups"}, default="label"
+        Argument that names the column, for error messages.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or (n_rows, n_labels) for a column of tensors
+
+    Raises
+    ------
+    DataError
+        If a value is missing, or is neither text nor a whole number.
+    """
+    if isinstance(table.schema.field(name).type, pa.FixedShapeTensorType):
+        return tensor(table.column(name))
+    column = table.column(name).combine_chunks()
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if column.null_count:
+        row = pc.index(column.is_null(), True).as_py()
+        raise DataError(
+            f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample."
+        )
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    if not _is_numeric(kind):
+        raise DataError(
+            f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s}; {role} takes a "
+            "column of whole numbers or text."
+        )
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.float64(), safe=False)
+    values: LabelArray = column.to_numpy(zero_copy_only=False)
+    if values.dtype.kind == "f" and (broken := np.flatnonzero(~(values == np.floor(values)))).size:
+        raise DataError(
+            f"{source}: column '{name}' holds {values[broken[0]]} in row {broken[0]} {_COUNTED}; {role} takes a column "
+            "of whole numbers or text: name another column."
+        )
+    return values
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = pa.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _not_numeric(table: Any, positions: Sequence[int], source: str) -> DataError:
+    """Error for columns that hold no numbers, with a value of the first that is none."""
+    names = [table.schema.names[i] for i in positions]
+    values = table.column(positions[0]).to_pylist()
+    present = [i for i, value in enumerate(values) if value is not None]
+    if not present:
+        return DataError(f"{source}: column '{names[0]}' holds no values; leave it out by drop.")
+    row = next((i for i in present if not _is_number(values[i])), present[0])  # all may be numbers stored as text
+    n_others = len(names) - 1
+    listed = ", ".join(f"'{name}'" for name in names[1:6]) + (", ..." if n_others > 5 else "")
+    others = f" So do {n_others} others: {listed}." if n_others else ""
+    return DataError(
+        f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "
+        f"name the column by label if it holds the classes, leave it out by drop, or encode it as numbers.{others}"
+    )
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataError:
+    missing = np.isnan(X)
+    counts = missing.sum(axis=0)
+    columns = np.flatnonzero(counts)
+    row, column = np.argwhere(missing)[0].tolist()
+    n_rows = int(missing.any(axis=1).sum())
+    worst = sorted(columns.tolist(), key=lambda i: -counts[i])[:3]
+    most = ", ".join(f"'{names[i]}' ({counts[i]} of {len(X)})" for i in worst)
+    return DataError(
+        f"{source}: {counts.sum()} values are missing (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column "
+        f"'{names[column]}'; {n_rows} rows and {len(columns)} columns have some, most in {most}. Leave such columns "
+        "out by drop, remove the rows, or fill the values in without looking at the labels."
+    )

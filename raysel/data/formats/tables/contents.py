@@ -1,0 +1,254 @@
+"""Choice of the labels, groups and features of an Arrow table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.files import RawData, ReadOptions, as_labels
+from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor
+from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
+from raysel.data.task_blocks import TaskBlocks
+from raysel.errors import DataError
+
+#: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
+METADATA_KEY = b"raysel"
+
+#: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
+_LABEL_PREFIX = "y."
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """Names of the columns that are no features.
+
+    Parameters
+    ----------
+    label : str or None
+        Column of the labels; None for an indicator, or if the labels are not in the table.
+    indicator : tuple of str
+        Columns of an indicator.
+    groups : str or None
+        Column of the groups.
+    drop : frozenset of str
+        Columns that the caller leaves out.
+    index : tuple of str
+        Columns that are the index of a pandas data frame.
+    """
+
+    label: str | None
+    indicator: tuple[str, ...]
+    groups: str | None
+    drop: frozenset[str]
+    index: tuple[str, ...]
+
+    def features(self, names: Sequence[str]) -> list[int]:
+        """Positions of the features among the columns."""
+        others = {self.label, self.groups, *self.indicator, *self.drop, *self.index}
+        return [i for i, name in enumerate(names) if name not in others]
+
+
+def raw_data(
+    table: Any, options: ReadOptions, source: str, notes: tuple[str, ...] = (), y: LabelArray | None = None
+) -> RawData:
+    """Content of a table: the column of the labels, that of the groups, and the others as features.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Table, plain or written by `save_dataset`.
+    options : ReadOptions
+        Names of the labels, of the groups and of columns to leave out.
+    source : str
+        Name of the table, for error messages.
+    notes : tuple of str, default=()
+        What was recognised when the table was read.
+    y : array of shape (n_rows,) or (n_rows, n_labels), default=None
+        Labels, if they are not in the table.
+
+    Returns
+    -------
+    RawData
+
+    Raises
+    ------
+    DataError
+        If a name is unknown, the labels are not, or a feature is no number.
+    """
+    metadata = table.schema.metadata or {}
+    stored = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
+    table, called = named(table)
+    notes += called
+    roles = _roles(table, options, source, own_groups=bool(stored), own_labels=y is None)
+    if y is None:
+        of_indicator = (labels(table, name, source) for name in roles.indicator)
+        y = (
+            np.stack(list(of_indicator), axis=1)
+            if roles.label is None
+            else as_labels(labels(table, roles.label, source))
+        )
+    groups = None if roles.groups is None else labels(table, roles.groups, source, "groups")
+    layout = layout_from_json(stored["layout"]) if stored else None
+    if isinstance(layout, Tasks) or _has_tensor(table):
+        return RawData(
+            X=_blocks(table, layout) if isinstance(layout, Tasks) else tensor(table.column("X")),
+            y=y,
+            groups=groups,
+            layout=layout,
+            feature_names=tuple(stored.get("feature_names", ())),
+            name=stored.get("name"),
+            label_names=tuple(stored.get("label_names", ())),
+            label=None if stored else roles.label,
+            notes=notes,
+        )
+    features = roles.features(table.column_names)
+    names = [table.column_names[i] for i in features]
+    layout = _modalities(names)
+    if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
+        notes += (f"the index of the pandas data frame ({', '.join(unused)}) is left out",)
+    if isinstance(layout, Modalities):
+        widths = ", ".join(f"{name} ({width})" for name, width in layout.modalities.items())
+        notes += (f"the columns are named as those of {len(layout.modalities)} modalities: {widths}",)
+    return RawData(
+        X=numbers(table, features, source),
+        y=y,
+        groups=groups,
+        layout=layout,
+        feature_names=tuple(names),
+        label_names=tuple(name.removeprefix(_LABEL_PREFIX) for name in roles.indicator),
+        label=roles.label,
+        notes=notes,
+    )
+
+
+def _has_tensor(table: Any) -> bool:
+    return "X" in table.column_names and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)
+
+
+def _roles(table: Any, options: ReadOptions, source: str, *, own_groups: bool, own_labels: bool) -> _Roles:
+    names = Counter(table.column_names)
+    groups = options.groups
+    if groups is None and own_groups and "groups" in names:
+        groups = "groups"
+    label = _known(options.label, names, "label", source)
+    indicator: tuple[str, ...] = ()
+    groups = _known(groups, names, "groups", source)
+    drop = {name for wanted in options.drop for name in _dropped(wanted, names, source)}
+    for role, name in (("labels", label), ("groups", groups)):
+        if name in drop:
+            raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
+    index = _pandas_index(table)
+    if label is None and own_labels:
+        unnamed = {name for name in index if _PANDAS_INDEX.fullmatch(name)}
+        label, indicator = _labels_of(table, {groups, *drop, *unnamed}, source)
+    return _Roles(label, indicator, groups, frozenset(drop), index)
+
+
+def _labels_of(table: Any, others: Collection[str | None], source: str) -> tuple[str | None, tuple[str, ...]]:
+    """Column of the labels, or else the columns of an indicator."""
+    names = [name for name in table.column_names if name not in others]
+    indicator = [name for name in names if name.startswith(_LABEL_PREFIX)]
+    taken = [*taken_names(names), *indicator[:1]]
+    if len(taken) > 1:
+        raise DataError(
+            f"{source}: the columns {' and '.join(taken)} may all be the labels; name one by label, and leave the "
+            "others out by drop unless they are features."
+        )
+    if not taken:
+        raise _without_labels(table.select(_unique(names)), source)
+    return (None, tuple(indicator)) if len(indicator) > 1 else (taken[0], ())
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times == 1]
+
+
+def _without_labels(table: Any, source: str) -> DataError:
+    proposed = likely_labels(table)[:4]
+    if proposed:
+        mend = f"set label to the column that holds the classes, e.g. {_alternatives(proposed)}"
+    else:
+        mend = "set label to the column that holds the classes"
+    return DataError(
+        f"{source} has no column y, label, target or class; {mend}. It holds {_listed(table.column_names)}."
+    )
+
+
+def _alternatives(names: Sequence[str]) -> str:
+    quoted = [repr(name) for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    text = ", ".join(names[:12]) or "nothing"
+    return text if len(names) <= 12 else f"{text}, ... ({len(names)} in all)"
+
+
+def _dropped(wanted: str, names: Counter[str], source: str) -> list[str]:
+    """Columns that an entry of drop names; the empty text names those without a name."""
+    if wanted == "" and (unnamed := [name for name in names if not name or name.startswith(UNNAMED)]):
+        return unnamed
+    found = _known(wanted, names, "drop", source)
+    return [] if found is None else [found]
+
+
+def _known(wanted: str | None, names: Counter[str], key: str, source: str) -> str | None:
+    """Check that a table has a column, by the number of columns of each name."""
+    if wanted is None or wanted in names:
+        if wanted is not None and names[wanted] > 1 and key != "drop":
+            raise DataError(f"{source}: two columns are called '{wanted}'; give each column a different name.")
+        return wanted
+    purpose = {"label": " for the labels", "groups": " for the groups", "drop": " to drop"}[key]
+    lower = {name.lower(): name for name in names}
+    close = get_close_matches(wanted.lower(), lower, n=1)
+    hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {_listed(list(names))}."
+    raise DataError(f"{key}: {source} has no column {wanted}{purpose}; {hint}")
+
+
+def _pandas_index(table: Any) -> tuple[str, ...]:
+    """Columns in which pandas stores the index of a data frame."""
+    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    named = {name for name in stored if isinstance(name, str)}
+    return tuple(name for name in table.column_names if name in named or _PANDAS_INDEX.fullmatch(name))
+
+
+def _modalities(features: Sequence[str]) -> Layout | None:
+    """Layout of several modalities if all columns are named ``modality.feature`` or ``modality[index]``, else None."""
+    prefixes = [match[1] for name in features if (match := re.match(r"([^.\[]*[^\W\d][^.\[]*)[.\[]", name))]
+    widths = Counter(prefixes)
+    n_runs = sum(1 for _ in groupby(prefixes))
+    if len(prefixes) < len(features) or len(widths) < 2 or n_runs > len(widths) or len(widths) == len(features):
+        return None
+    return Modalities(dict(widths))
+
+
+def _blocks(table: Any, layout: Tasks) -> TaskBlocks:
+    """Read samples of several tasks, stored as a list of values of its own task for each sample."""
+    own = table.column("X").combine_chunks()
+    values, offsets = own.values.to_numpy(), own.offsets.to_numpy()
+    tasks = table.column("task").to_numpy()
+    if not np.isin(tasks, np.arange(len(layout.tasks))).all():
+        raise ValueError(f"a sample belongs to none of the {len(layout.tasks)} tasks")
+    blocks = []
+    for i, width in enumerate(layout.widths().values()):
+        starts, stops = offsets[:-1][tasks == i], offsets[1:][tasks == i]
+        if not (stops - starts == width).all():
+            raise ValueError(f"a sample of task {i} does not have {width} values")
+        block = np.empty((len(starts), width))
+        for row, start in zip(block, starts, strict=True):
+            row[:] = values[start : start + width]
+        block.flags.writeable = False  # TaskBlocks would copy a writable array
+        blocks.append(block)
+    return TaskBlocks(tuple(blocks), tasks)

@@ -1,0 +1,204 @@
+"""What can be recognised of a text table: encoding, character between the cells, header."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+from raysel.data.formats.label_names import taken_names
+
+#: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of the UCI files.
+MISSING = (
+    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+    *("None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+#: Stands for runs of blanks and tabs between the cells.
+BLANKS = " "
+
+#: Where several fit equally well, the first is taken.
+_DELIMITERS = ("\t", ";", ",", BLANKS)
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+#: Rows that are looked at, and bytes that are read for them at first.
+_ROWS, _SAMPLE, _LEAST_ROWS = 40, 2**20, 4
+#: Least number of increasing numbers that are taken for a header of wavelengths or positions, and of 0, 1, 2, ...
+_LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text table is written.
+
+    Parameters
+    ----------
+    delimiter : str
+        Character between the cells; a blank stands for runs of blanks and tabs.
+    names : tuple of str
+        Names of the columns; empty if the table has no header.
+    start : int
+        Position in bytes of the first row below the header.
+    n_columns : int
+        Number of columns.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    start: int
+    n_columns: int
+
+
+def as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """Text of a file in UTF-8 without byte-order mark.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file: UTF-8, UTF-16 with a byte-order mark, or else Windows-1252, which holds Latin-1.
+
+    Returns
+    -------
+    data : bytes
+    notes : tuple of str
+        What was converted, if anything.
+
+    Raises
+    ------
+    ValueError
+        If the content is no text.
+
+    Examples
+    --------
+    >>> as_utf8("größe,y".encode("latin-1"))[0].decode()
+    'größe,y'
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16").encode(), ("the text is converted from UTF-16",)
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\0" in data:
+        raise ValueError("it holds zero bytes, which no text has")
+    if data.isascii():
+        return data, ()
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("cp1252").encode(), ("the text is no UTF-8 and is read as Windows-1252 (Latin-1)",)
+    return data, ()
+
+
+def recognise(data: bytes, delimiter: str | None = None, known: Collection[str] = ()) -> Dialect:
+    r"""Recognise how a text table is written, from its first rows.
+
+    The delimiter is the one of tab, semicolon, comma and blanks that gives most rows the same number of cells and most
+    cells that are numbers. The first row is a header unless it holds a number; numbers are a header too if a column
+    below a text holds only numbers, if a text is one of the usual names of labels or of ``known``, or if the numbers
+    are 0, 1, 2, ..., or at least eight that increase or decrease strictly (wavelengths, positions).
+
+    Parameters
+    ----------
+    data : bytes
+        Text of the table in UTF-8.
+    delimiter : str, default=None
+        Character between the cells, if it is known.
+    known : collection of str, default=()
+        Names that only a header can hold, e.g. that of the label.
+
+    Returns
+    -------
+    Dialect
+
+    Examples
+    --------
+    >>> recognise(b"a;b;y\n1,5;2;0\n0,5;3;1\n")
+    Dialect(delimiter=';', names=('a', 'b', 'y'), start=6, n_columns=3)
+    >>> recognise(b"5.1,3.5,setosa\n4.9,3.0,setosa\n").names
+    ()
+    """
+    start = 0
+    if stated := re.match(rb"sep=(.)\r?\n", data):  # a line that Excel reads and writes
+        delimiter, start = delimiter or stated[1].decode(), stated.end()
+    lines = _first_lines(data, start)
+    if delimiter is None:
+        delimiter = max(_DELIMITERS, key=lambda candidate: _fit(_rows(lines, candidate)))
+    rows = _rows(lines, delimiter)
+    if not rows:
+        return Dialect(delimiter, (), start, 0)
+    (first, n_lines), rest = rows[0], [cells for cells, _ in rows[1:]]
+    if not _is_header(first, rest, known):
+        return Dialect(delimiter, (), start, _usual_width(rest or [first]))
+    if len(first) == _usual_width(rest) - 1:
+        # R writes no name above the names of the rows; other programs end every row but the header by a delimiter.
+        first = [*first, ""] if all(row[-1] == "" for row in rest) else ["", *first]
+    start += sum(len(line) for line in lines[:n_lines])
+    return Dialect(delimiter, tuple(cell.strip() for cell in first), start, len(first))
+
+
+def _first_lines(data: bytes, start: int) -> list[bytes]:
+    size = _SAMPLE
+    while True:
+        lines = data[start : start + size].splitlines(keepends=True)
+        if start + size >= len(data):
+            return lines
+        if len(lines) > _LEAST_ROWS:
+            return lines[:-1]  # the last is cut
+        size *= 8
+
+
+def _rows(lines: list[bytes], delimiter: str) -> list[tuple[list[str], int]]:
+    """Cells of the first rows that are not blank, and the number of lines up to their end."""
+    text: Iterable[str] = (line.decode("utf-8", "replace") for line in lines)
+    if delimiter == BLANKS:
+        text = (line.replace("\t", " ").strip(" \r\n") for line in text)
+    reader = csv.reader(text, delimiter=delimiter, skipinitialspace=delimiter == BLANKS)
+    try:
+        return list(islice(((cells, reader.line_num) for cells in reader if any(cells)), _ROWS))
+    except csv.Error:  # a cell of more than 128 KiB
+        return []
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> int:
+    return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+
+
+def _fit(rows: list[tuple[list[str], int]]) -> float:
+    """Share of the rows with the most usual number of cells, more if cells are numbers; 0 for one cell a row."""
+    cells = [row for row, _ in rows]
+    width = _usual_width(cells)
+    if width < 2:
+        return 0.0
+    n_numbers = sum(_is_number(cell) for row in cells for cell in row)
+    return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / sum(map(len, cells)))
+
+
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) -> bool:
+    texts = [i for i, cell in enumerate(first) if cell.strip() not in MISSING and not _is_number(cell)]
+    numbers = [float(cell.replace(",", ".")) for cell in first if _is_number(cell)]
+    below = {i: [row[i] for row in rest if i < len(row) and row[i].strip() not in MISSING] for i in texts}
+    n_again = sum(first[i] in below[i] for i in texts)
+    if n_again and (numbers or 2 * n_again > len(texts)):
+        return False
+    above_numbers = any(below[i] and all(map(_is_number, below[i])) for i in texts)
+    called = any(cell.strip() in known for cell in first) or taken_names(first)
+    return not numbers or above_numbers or bool(called) or _are_positions(numbers, rest)
+
+
+def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
+    """Whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the like."""
+    counted = [numbers[0] + i for i in range(len(numbers))]
+    if len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted:
+        return True
+    if len(numbers) < _LEAST_POSITIONS or not _is_monotone(numbers):
+        return False
+    values = ([float(cell.replace(",", ".")) for cell in row if _is_number(cell)] for row in rest)
+    return not rest or sum(map(_is_monotone, values)) <= len(rest) / 2
+
+
+def _is_monotone(values: list[float]) -> bool:
+    return all(a < b for a, b in pairwise(values)) or all(a > b for a, b in pairwise(values))

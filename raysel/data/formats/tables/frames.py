@@ -1,0 +1,119 @@
+"""Data frames of pandas, polars and other libraries as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.files import RawData, ReadOptions
+from raysel.data.formats.tables.contents import raw_data
+from raysel.errors import DataError
+
+#: Name of a data frame in error messages.
+SOURCE = "the data frame"
+
+
+def frame_table(frame: Any) -> Any:
+    """Data frame as an Arrow table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or any object with ``__arrow_c_stream__``
+
+    Returns
+    -------
+    pyarrow.Table
+        The index of a pandas data frame is kept as columns, unless it counts the rows.
+
+    Raises
+    ------
+    DataError
+        If the object is no data frame, or a column has no type of Arrow.
+
+    Examples
+    --------
+    >>> frame_table(pd.DataFrame({"a": [1, 2]})).column_names
+    ['a']
+    """
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise DataError(
+            f"a data frame is needed (pandas, polars, or an Arrow table), not {type(frame).__name__}; arrays are for "
+            "Dataset(X, y, layout)."
+        )
+    try:
+        if isinstance(frame, pd.DataFrame):
+            if not isinstance(frame.columns, pd.MultiIndex):
+                frame = frame.rename(columns=str)
+            return pa.Table.from_pandas(frame)
+        table = pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        # PyArrow's message names the column and its type.
+        raise DataError(f"{SOURCE} cannot be used: {' '.join(map(str, error.args))}") from error
+    if not isinstance(table, pa.Table):
+        raise DataError(f"{SOURCE} of type {type(frame).__name__} holds no columns; give a data frame.")
+    return table
+
+
+def frame_data(
+    frame: Any,
+    label: str | None,
+    y: Any,
+    groups: Any,
+    drop: Collection[str],
+    name: str,
+) -> RawData:
+    """Content of a data frame.
+
+    Parameters
+    ----------
+    frame, label, y, groups, drop, name
+        As for `Dataset.from_frame`.
+
+    Returns
+    -------
+    RawData
+
+    Raises
+    ------
+    DataError
+        If a name is unknown, the labels are not, or a feature is no number.
+    """
+    if y is not None and label is not None:
+        raise DataError(f"label={label!r} and y are both given; give the labels once.")
+    if isinstance(drop, str):
+        drop = [drop]
+    table = frame_table(frame)
+    own_groups = groups is not None and not isinstance(groups, str)
+    options = ReadOptions(label=label, groups=None if own_groups else groups, drop=tuple(drop))
+    raw = raw_data(table, options, SOURCE, y=None if y is None else _aligned(y, frame, "y"))
+    if own_groups:
+        raw = replace(raw, groups=_aligned(groups, frame, "groups"))
+    if y is not None:
+        columns = getattr(y, "columns", None)
+        names = () if columns is None else tuple(map(str, columns))
+        raw = replace(raw, label=getattr(y, "name", None), label_names=names)
+    return replace(raw, name=name)
+
+
+def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
+    """Values of each row as an array; refuse those of pandas whose index is another than the frame's."""
+    index, rows = getattr(values, "index", None), getattr(frame, "index", None)
+    if isinstance(index, pd.Index) and isinstance(rows, pd.Index) and not index.equals(rows):
+        raise DataError(
+            f"{role} and {SOURCE} have different indices, so their rows may not belong together; give "
+            f"{role}.loc[frame.index], or {role}.to_numpy() if the rows are in the same order."
+        )
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        column = pa.array(array.ravel(), from_pandas=True)
+        if column.null_count:
+            raise DataError(f"{role} has no value in row {column.is_null().to_pylist().index(True)} (counted from 0).")
+        if array.ndim == 1 and all(isinstance(value, str) for value in array):
+            return array.astype(np.str_)
+    return array

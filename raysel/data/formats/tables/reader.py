@@ -1,0 +1,85 @@
+"""The reader of all files that hold a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from raysel.data.formats.files import RawData, ReadOptions, reading
+from raysel.data.formats.tables.columnar import arrow_table, parquet_table
+from raysel.data.formats.tables.contents import raw_data
+from raysel.data.formats.tables.text import text_table
+
+_OpenTable: TypeAlias = Callable[[Path, ReadOptions], tuple[Any, tuple[str, ...]]]
+
+_TEXT: tuple[str, _OpenTable] = ("a text table", text_table)
+_ARROW: tuple[str, _OpenTable] = ("an Arrow IPC file", arrow_table)
+
+#: Kind of the file, for messages, and the function that opens it, by suffix.
+_KINDS: dict[str, tuple[str, _OpenTable]] = {
+    ".csv": _TEXT,
+    ".tsv": _TEXT,
+    ".txt": _TEXT,
+    ".data": _TEXT,
+    ".parquet": ("a Parquet file", parquet_table),
+    ".arrow": _ARROW,
+    ".feather": _ARROW,
+}
+
+#: Suffixes of the files that hold a table.
+TABLE_SUFFIXES = tuple(_KINDS)
+
+
+def open_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tuple[str, ...]]:
+    """Open a file as an Arrow table, without a choice of labels and features.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file, with one of the suffixes in `TABLE_SUFFIXES`.
+    options : ReadOptions, default=None
+        Delimiter of a text table, and names that its header holds, as far as they are known.
+
+    Returns
+    -------
+    table : pyarrow.Table
+    notes : tuple of str
+        Sentences on what was recognised by itself, e.g. the delimiter.
+
+    Raises
+    ------
+    DataError
+        If the file is empty or damaged.
+    """
+    kind, opened = _KINDS[path.suffix.lower()]
+    with reading(path, kind):
+        return opened(path, options or ReadOptions())
+
+
+def read_table(path: Path, options: ReadOptions) -> RawData:
+    """Read a file that holds a table, or that `save_dataset` wrote.
+
+    The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file, with one of the suffixes in `TABLE_SUFFIXES`.
+    options : ReadOptions
+        Names of the labels, of the groups and of columns to leave out, and the delimiter of a text table.
+
+    Returns
+    -------
+    RawData
+        Content of the file.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, lacks a column, or holds text instead of numbers.
+    """
+    kind, opened = _KINDS[path.suffix.lower()]
+    with reading(path, kind):
+        table, notes = opened(path, options)
+        return raw_data(table, options, str(path), notes)

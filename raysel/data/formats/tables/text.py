@@ -1,0 +1,122 @@
+"""Text tables (.csv, .tsv, .txt, .data) as Arrow tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from raysel.data.formats.files import ReadOptions
+from raysel.data.formats.tables.columns import named
+from raysel.data.formats.tables.dialect import BLANKS, MISSING, Dialect, as_utf8, recognise
+from raysel.errors import DataError
+
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
+#: Most bytes that PyArrow parses at once: columns of many pieces are slow.
+_BLOCK = 2**30
+
+
+def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
+    """Read a text table.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    options : ReadOptions
+        The delimiter, if it is known; its other names are those that only a header can hold.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        Without a header the columns are called ``column0``, ``column1``, ...; a column without a name is called
+        ``Unnamed: <position>``, as by pandas.
+    notes : tuple of str
+        What was recognised and is not the rule.
+
+    Raises
+    ------
+    DataError
+        If the delimiter does not occur, or there are no rows.
+    ValueError
+        If the file is damaged or no text.
+    """
+    data, notes = as_utf8(path.read_bytes())
+    known = {name for name in (options.label, options.groups, *options.drop) if name}
+    dialect = recognise(data, options.delimiter, known)
+    if dialect.n_columns < 2:
+        given = "no comma, semicolon, tab or blank separates its cells"
+        if options.delimiter is not None:
+            given = f"delimiter={options.delimiter!r} does not occur in its first rows"
+        raise DataError(f"{path} has one column only: {given}; set delimiter to the character that does.")
+    body = _single_blanks(data[dialect.start :]) if dialect.delimiter == BLANKS else data[dialect.start :]
+    if not body.strip():
+        raise DataError(f"{path} is empty: it has a header but no rows.")
+    table, decimal = _parsed(body, dialect)
+    if options.delimiter is None and dialect.delimiter != ",":
+        notes += (f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",)
+    if decimal == ",":
+        notes += ("its numbers have a decimal comma",)
+    table, empty = _with_header(table, dialect)
+    table, unnamed = named(table)
+    return table, (*notes, *empty, *unnamed)
+
+
+def _single_blanks(body: bytes) -> bytes:
+    """Make runs of blanks and tabs outside quotes one blank, and remove those at the ends of lines."""
+    if b'"' in body:
+        body = re.sub(rb'("[^"]*")|[ \t]+', lambda match: match[1] or b" ", body)
+    else:
+        body = re.sub(rb"[ \t]+", b" ", body)
+    return re.sub(rb"(?m)^ | (?=\r?$)", b"", body)
+
+
+def _parsed(body: bytes, dialect: Dialect) -> tuple[Any, str]:
+    """Read the rows with the decimal mark under which more columns hold numbers; a point if both do."""
+    table = _parse(body, dialect, ".")
+    n_texts = _number_of_texts(table)
+    if dialect.delimiter != "," and n_texts and b"," in body:
+        other = _parse(body, dialect, ",")
+        if _number_of_texts(other) < n_texts:
+            return other, ","
+    return table, "."
+
+
+def _number_of_texts(table: Any) -> int:
+    return sum(pa.types.is_string(kind) for kind in table.schema.types)
+
+
+def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
+    convert = pa.csv.ConvertOptions(
+        strings_can_be_null=True,
+        decimal_point=decimal,
+        null_values=[*MISSING, " ", *(f" {text}" for text in MISSING)],
+    )
+    parse = pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=b'"' in body)
+
+    def read(*, use_threads: bool) -> Any:
+        columns = [str(i) for i in range(dialect.n_columns)]
+        how = pa.csv.ReadOptions(column_names=columns, block_size=min(len(body) + 1, _BLOCK), use_threads=use_threads)
+        return pa.csv.read_csv(pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert)
+
+    try:
+        return read(use_threads=True)
+    except pa.ArrowInvalid:
+        return read(use_threads=False)  # names the row
+
+
+def _with_header(table: Any, dialect: Dialect) -> tuple[Any, tuple[str, ...]]:
+    """Give the columns their names, and leave out a last column without name and values."""
+    columns = [pc.utf8_trim_whitespace(own) if pa.types.is_string(own.type) else own for own in table.columns]
+    table = pa.table(columns, names=table.column_names)
+    if not dialect.names:
+        names = [f"column{i}" for i in range(table.num_columns)]
+        return table.rename_columns(names), (f"it has no header: its columns are called column0 to {names[-1]}",)
+    if not dialect.names[-1] and table.column(-1).null_count == table.num_rows:
+        table = table.remove_column(table.num_columns - 1).rename_columns(list(dialect.names[:-1]))
+        return table, ("its last column is empty and left out",)
+    return table.rename_columns(list(dialect.names)), ()
