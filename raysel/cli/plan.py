@@ -182,6 +182,7 @@ def warnings(study: Study) -> Iterator[str]:
     str
         One line for each note.
     """
+    yield from (f"note      {remark}" for remark in study.data_remarks)
     layout = study.dataset.layout
     table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
     X = study.dataset.X

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from raysel.tracking.records import EndRecord, StudyRecord
 from raysel.tracking.uri import absolute_uri
 
 
-def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRecord:
+def study_record(
+    study: Study, *, id_: str, uri: str, started: float, data_remarks: Sequence[str] | None = None
+) -> StudyRecord:
     """Return the record of a study, which the journal gets first and again whenever the study is resumed.
 
     Parameters
@@ -34,6 +36,8 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         Tracking URI of MLflow.
     started : float
         Time of the first start, in seconds since the epoch.
+    data_remarks : sequence of str, optional
+        Remarks on the data that were made when the study was started; they are made now by default.
 
     Returns
     -------
@@ -65,6 +69,7 @@ def study_record(study: Study, *, id_: str, uri: str, started: float) -> StudyRe
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
+        data_remarks=list(study.data_remarks if data_remarks is None else data_remarks),
     )
 
 
@@ -85,7 +90,11 @@ def resumed_record(study: Study, before: StudyRecord) -> StudyRecord:
     """
     same = study.config.tracking.uri == before.config.get("tracking", {}).get("uri")
     return study_record(
-        study, id_=before.id, uri=before.uri if same else mlflow_uri(study.config), started=before.started
+        study,
+        id_=before.id,
+        uri=before.uri if same else mlflow_uri(study.config),
+        started=before.started,
+        data_remarks=before.data_remarks,
     )
 
 

@@ -541,6 +541,7 @@ class StudyResult:
             One sentence for each limitation.
         """
         return [
+            *self.stored.study.data_remarks,
             *search_remarks(self.records, self.stored.search),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
             *(

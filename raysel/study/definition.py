@@ -20,11 +20,13 @@ from raysel.cv.prepared import FoldData, make_fold_data
 from raysel.cv.records import TrialRecord
 from raysel.cv.scoring import Evaluation
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tasks
+from raysel.data.layouts import SEPARATOR, Tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DataError, DirectoryError
+from raysel.inspection.leaks import refuse_leaks
+from raysel.inspection.remarks import data_remarks
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
@@ -79,8 +81,8 @@ class Study:
         ConfigError
             If a value of the configuration is invalid; names the value and how to fix it.
         DataError
-            If the data cannot be read or used, or have other labels than those of ``like``; names the defect and how
-            to fix it.
+            If the data cannot be read or used, hold an index or the label among the features, or have other labels
+            than those of ``like``; names the defect and how to fix it.
         DirectoryError
             If the folds of a resumed study cannot be used.
         """
@@ -88,6 +90,8 @@ class Study:
         check_settings(config, dataset)
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
+        if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
+            refuse_leaks(dataset, _kept(config))
         folds = like.plan if like else _draw_folds(config, dataset, plan)
         study = cls(config, dataset, folds, _list_configurations(config))
         smallest = min((train for train, _ in folds.training_sets()), key=len)
@@ -104,6 +108,11 @@ class Study:
         """Return whether a configuration reads the same data as this study, whatever their scaling."""
         scaled_alike = config.dataset.model_copy(update={"scaling": self.config.dataset.scaling})
         return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
+
+    @cached_property
+    def data_remarks(self) -> list[str]:
+        """Remarks on what in the data may make scores say less than they seem to."""
+        return data_remarks(self.dataset, self.plan)
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
@@ -238,6 +247,12 @@ def _load_data(config: StudyConfig) -> Dataset:
         )
     tasks = {task.name: load_dataset(task.path or task.source or "", **_of_file(task, groups)) for task in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
+
+
+def _kept(config: StudyConfig) -> list[str]:
+    """Return the names of the columns that are accepted as features whatever they look like."""
+    tasks = config.dataset.tasks or ()
+    return [*config.dataset.keep, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
 
 
 def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:

@@ -95,6 +95,8 @@ class StudyRecord(_PlainRecord):
         Types in the fitted method that a model file must not name, so that none holds it.
     classes : sequence of str, default=[]
         Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
+    data_remarks : sequence of str, default=[]
+        Remarks on the data, as `raysel.inspection.remarks.data_remarks` made them at the study's start.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class StudyRecord(_PlainRecord):
     constant: Sequence[int]
     untrusted: Sequence[str] = field(default_factory=list)
     classes: Sequence[str] = field(default_factory=list)
+    data_remarks: Sequence[str] = field(default_factory=list)
 
     @property
     def choose_n(self) -> ChooseN:

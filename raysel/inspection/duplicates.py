@@ -1,0 +1,152 @@
+"""Equal and nearly equal samples."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from raysel.arrays import FloatArray, IntArray
+
+#: Largest number of samples whose neighbours are searched; of more, as many are drawn.
+MOST_QUERIES = 5000
+#: Number of neighbours of a sample that are found; fewer copies of one sample are told from a dense place.
+_NEIGHBORS = 5
+#: Number of random directions onto which wider samples are projected for the search.
+_DIRECTIONS = 128
+#: Number of columns that are scaled at once.
+_COLUMNS = 512
+#: Largest share of the typical distance to a nearest neighbour at which samples are nearly equal.
+_NEAR = 0.05
+#: Expected number of samples that are as near by chance.
+_BY_CHANCE = 0.01
+
+
+def equal_rows(X: FloatArray) -> IntArray:
+    """Number the distinct rows of an array.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Rows, finite; 0 and -0 are equal.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_rows,)
+        Number of each row, the same for equal rows, counted from 0 in the order of their first appearance.
+
+    Examples
+    --------
+    >>> equal_rows(np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
+    """
+    known: dict[bytes, int] = {}
+    return np.array(
+        [known.setdefault(hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest(), len(known)) for row in X],
+        dtype=np.int64,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Pairs of samples that are not equal but much nearer than others.
+
+    Parameters
+    ----------
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Positions of the samples of each pair, the smaller first; each pair once.
+    share : float
+        Largest distance of a pair, as a share of the median distance of a sample to its nearest neighbour.
+    n_searched : int
+        Number of samples whose nearest neighbour was searched.
+    """
+
+    pairs: IntArray
+    share: float
+    n_searched: int
+
+
+def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | None:
+    """Find samples whose nearest neighbour is far nearer than the density of the samples explains.
+
+    With distances :math:`r_1 < r_2 < \\dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
+    distribution whose exponent m is the intrinsic dimension of the data [1]_. A share of about
+    :math:`(k - 1) t^m` of all samples has :math:`r_1 < t r_k`. Samples are near if that holds for k = 5 and if
+    :math:`r_1` is below t times its median over the samples; t is so small that 0.01 samples are expected there, and
+    at most 0.05.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples.
+    row_ids : ndarray of int64, shape (n_samples,)
+        Result of `equal_rows`: equal samples are one.
+    scale : bool
+        Whether each column is divided by its standard deviation before distances are measured.
+
+    Returns
+    -------
+    NearPairs or None
+        The pairs; None if there are fewer than 20 distinct samples.
+
+    References
+    ----------
+    .. [1] E. Facco, M. d'Errico, A. Rodriguez and A. Laio, "Estimating the intrinsic dimension of datasets by a
+       minimal neighborhood information", Scientific Reports 7, 2017.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(60, 10))
+    >>> X[7] = X[3] + 1e-6
+    >>> near_rows(X, equal_rows(X), scale=True).pairs.tolist()
+    [[3, 7]]
+    """
+    first = np.unique(row_ids, return_index=True)[1]
+    if len(first) < 20:
+        return None
+    rng = np.random.default_rng(0)
+    Z = _projected(X, first, scale, rng)
+    queries = np.arange(len(Z))
+    if len(Z) > MOST_QUERIES:
+        queries = np.sort(rng.choice(len(Z), MOST_QUERIES, replace=False))
+    distances, neighbors = NearestNeighbors(n_neighbors=_NEIGHBORS + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
+    itself = neighbors[:, 0] == queries
+    near = np.where(itself, neighbors[:, 1], neighbors[:, 0])
+    r1, beyond = distances[:, 1], distances[:, -1]
+    typical = float(np.median(r1))
+    if typical == 0:
+        return None
+    exponent = _exponent(distances[:, 2] / np.maximum(r1, np.finfo(float).tiny))
+    limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
+    chosen = r1 <= limit * np.minimum(typical, beyond)  # the density may differ from place to place
+    pairs = np.sort(np.stack([first[queries[chosen]], first[near[chosen]]], axis=1), axis=1)
+    share = float(r1[chosen].max() / typical) if chosen.any() else 0.0
+    return NearPairs(np.unique(pairs, axis=0), share, len(queries))
+
+
+def _exponent(ratios: FloatArray) -> float:
+    """Maximum-likelihood exponent of a Pareto distribution; of the largest tenth only the number is used."""
+    logs = np.sort(np.log(ratios))
+    n_used = max(1, int(0.9 * len(logs)))
+    total = logs[:n_used].sum() + (len(logs) - n_used) * logs[n_used - 1]
+    return n_used / max(float(total), np.finfo(float).tiny)
+
+
+def _projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:
+    """Scaled rows, on random directions if they are wider, which keep distances to about a tenth."""
+    n_features = X.shape[1]
+    project = n_features > _DIRECTIONS
+    Z = np.zeros((len(rows), _DIRECTIONS if project else n_features))
+    for start in range(0, n_features, _COLUMNS):
+        part = X[rows, start : start + _COLUMNS]
+        part = part - part.mean(axis=0)
+        if scale:
+            spread = part.std(axis=0)
+            part /= np.where(spread > 0, spread, 1.0)
+        if project:
+            Z += part @ rng.normal(size=(part.shape[1], _DIRECTIONS))
+        else:
+            Z[:, start : start + _COLUMNS] = part
+    return Z

@@ -1,0 +1,65 @@
+"""What inspection finds in a data set, remembered while the data set exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from raysel.data.dataset import Dataset
+from raysel.inspection.duplicates import NearPairs, near_rows
+from raysel.inspection.label_columns import LabelColumn, label_columns
+from raysel.inspection.parts import Part, parts
+from raysel.inspection.row_columns import Kind, row_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What inspection finds in one part of a data set.
+
+    Parameters
+    ----------
+    part : Part
+        Samples of one task, or all samples.
+    by_row : mapping of int to str
+        Columns that follow the order of the rows or number them; see `row_columns`.
+    by_label : mapping of int to LabelColumn
+        Columns that determine the label or that it determines; see `label_columns`.
+    """
+
+    part: Part
+    by_row: Mapping[int, Kind]
+    by_label: Mapping[int, LabelColumn]
+
+    @cached_property
+    def near(self) -> NearPairs | None:
+        """Pairs of samples that are nearly equal; None if there are too few samples to tell."""
+        return near_rows(self.part.X, self.part.row_ids, scale=not self.part.image)
+
+
+_KNOWN: WeakKeyDictionary[Dataset, tuple[Findings, ...]] = WeakKeyDictionary()
+
+
+def inspect(dataset: Dataset) -> tuple[Findings, ...]:
+    """Inspect a data set, each task alone.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set, its samples in the order of their file.
+
+    Returns
+    -------
+    tuple of Findings
+        What was found in each task; one for a data set of one task. The same object for the same data set.
+
+    Examples
+    --------
+    >>> from raysel.data.loading import load_dataset
+    >>> [found.by_row for found in inspect(load_dataset("iris"))]
+    [{}]
+    """
+    if dataset not in _KNOWN:
+        _KNOWN[dataset] = tuple(Findings(part, row_columns(part), label_columns(part)) for part in parts(dataset))
+    return _KNOWN[dataset]

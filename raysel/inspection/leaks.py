@@ -1,0 +1,134 @@
+"""Refusal of columns that tell the label and cannot be features: an index, or the label itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+import numpy as np
+
+from raysel.data.dataset import Dataset
+from raysel.errors import DataError
+from raysel.inspection.findings import Findings, inspect
+from raysel.inspection.label_columns import LabelColumn
+from raysel.inspection.parts import Part
+
+#: Number of columns that a message describes, and of those that it names.
+_DESCRIBED, _NAMED = 3, 8
+
+
+def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
+    """Refuse a data set with a column that is an index or the label itself.
+
+    An index is a column without a name, one that counts the samples from 0 or 1 in their order, or one that did so
+    in a file whose samples stood class by class. The label itself is its copy, other values for the same classes, 0/1
+    columns that tell all classes apart, or few values each of which occurs in one class only; of 20 samples or fewer
+    these are not looked for. A measurement that separates the classes by thresholds is accepted.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set, its samples in the order of their file; each of several tasks is checked alone.
+    keep : collection of str, default=()
+        Names of columns that are accepted, ``task/name`` for those of a task.
+
+    Raises
+    ------
+    DataError
+        If there is such a column, or ``keep`` names an unknown one.
+
+    Examples
+    --------
+    >>> from raysel.data.layouts import Tensor
+    >>> y = np.arange(30) % 3
+    >>> X = np.stack([np.random.default_rng(0).normal(size=30), y], axis=1)
+    >>> refuse_leaks(Dataset(X, y, Tensor((2,)), feature_names=("weight", "grade"), label="class"))
+    Traceback (most recent call last):
+        ...
+    raysel.errors.DataError: data: column 'grade' equals the label 'class'. ...
+    """
+    known = set(dataset.feature_names)
+    if unknown := [name for name in keep if name not in known]:
+        close = get_close_matches(unknown[0], dataset.feature_names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"it has {_listed(dataset.feature_names)}."
+        raise DataError(f"keep: {dataset.name} has no column {unknown[0]}; {hint}")
+    for found in inspect(dataset):
+        names = found.part.names
+        leaks = {
+            column: words for column, words in leaking_columns(found, dataset).items() if names[column] not in keep
+        }
+        if leaks:
+            raise DataError(_message(found, dataset, leaks))
+
+
+def leaking_columns(found: Findings, dataset: Dataset) -> dict[int, str]:
+    """Describe the columns that are an index or the label itself.
+
+    Parameters
+    ----------
+    found : Findings
+        What was found in a part of the data set.
+    dataset : Dataset
+        The data set.
+
+    Returns
+    -------
+    dict of int to str
+        What a column is, by its position, e.g. ``"equals the label"``.
+    """
+    part = found.part
+    leaks = {}
+    for column, kind in found.by_row.items():
+        if kind == "unnamed":
+            leaks[column] = "has no name, as the index of a table that was saved with it"
+        elif kind == "index":
+            values = part.X[:, column]
+            leaks[column] = f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
+    for column, relation in found.by_label.items():
+        if words := _of_label(relation, part, dataset):
+            leaks[column] = words
+    return dict(sorted(leaks.items()))
+
+
+def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:
+    """Return what a column that holds the label is; None for any other."""
+    named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
+    if relation.kind == "copy":
+        return (
+            f"equals {named}" if relation.label is None else f"tells the label '{dataset.label_names[relation.label]}'"
+        )
+    if relation.kind == "one_hot":
+        rows = np.flatnonzero(part.codes == relation.owner)
+        return f"marks the samples of class {part.y[rows[0]]}, as further columns do for the other classes"
+    if relation.kind != "recoding":
+        return None
+    if relation.n_values == part.codes.max() + 1:
+        return f"is {named} in other values, one for each of {relation.n_values} classes"
+    return f"determines {named}: each of its {relation.n_values} values occurs in one class only"
+
+
+def _message(found: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
+    """Describe the first columns, and name all of them with both remedies."""
+    part = found.part
+    names = [part.own_name(column) for column in leaks]
+    words = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)][:_DESCRIBED]
+    more = f"; {len(leaks) - _DESCRIBED} further columns too" if len(leaks) > _DESCRIBED else ""
+    where, key = dataset.name, "dataset"
+    if part.task is not None:
+        where, key = f"{where}, task {part.task}", "dataset.tasks"
+    listed = f"[{_listed([name or repr(name) for name in names])}]"
+    one = len(leaks) == 1
+    drop = f"list {'it' if one else 'them'} in {key}.drop: {listed}"
+    if not part.named:
+        drop = f"remove {'it' if one else 'them'} from the file"
+    many = any(relation.n_values > part.codes.max() + 1 for c, relation in found.by_label.items() if c in leaks)
+    groups = ", or in cv.groups the one that names the subject of each sample" if many else ""
+    return (
+        f"{where}: {'; '.join(words)}{more}. Scores with {'it' if one else 'them'} would say nothing about the other "
+        f"features: {drop}{groups}; if {'it is a feature' if one else 'they are features'} all the same, list "
+        f"{'it' if one else 'them'} in {key}.keep."
+    )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(list(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")

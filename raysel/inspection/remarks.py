@@ -1,0 +1,136 @@
+"""Remarks on a data set: what in it may make scores say less than they seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from raysel.cv.plan import NestedPlan
+from raysel.data.dataset import Dataset
+from raysel.inspection.copies import copy_remarks
+from raysel.inspection.findings import Findings, inspect
+from raysel.inspection.leaks import leaking_columns
+
+#: Number of columns that a remark names.
+_NAMED = 3
+
+
+def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
+    """Remark on what in a data set may make scores say less than they seem to.
+
+    Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that separate the classes
+    alone, are constant in each class, number the samples, or follow the order of the file while the classes do;
+    columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
+    samples.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set, its samples in the order of their file.
+    plan : NestedPlan, optional
+        Folds, of whose test samples those with a duplicate in the training set are counted.
+
+    Returns
+    -------
+    list of str
+        One sentence or two for each kind of finding, without a line break; empty if there is nothing to say.
+
+    Examples
+    --------
+    >>> from raysel.data.loading import load_dataset
+    >>> data_remarks(load_dataset("wine"))
+    []
+    >>> data_remarks(load_dataset("digits"))
+    ['3 of 64 columns are constant: r0c0, r4c0, r4c7.']
+    """
+    remarks = list(_group_remarks(dataset))
+    for found in inspect(dataset):
+        where = "" if found.part.task is None else f"Task {found.part.task}: "
+        told = [*_column_remarks(found, dataset), *copy_remarks(found, dataset, plan)]
+        remarks += [f"{where}{remark}" for remark in told]
+    return remarks
+
+
+def _group_remarks(dataset: Dataset) -> Iterator[str]:
+    """Remark on groups that keep nothing together."""
+    if dataset.groups is not None and len(np.unique(dataset.groups)) == dataset.n_samples:
+        yield "Each sample is a group of its own, so cv.groups keeps none together: it may name an identifier."
+
+
+def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
+    """Remark on single columns; on each column once."""
+    part = found.part
+    leaking = leaking_columns(found, dataset)
+    for column, words in list(leaking.items())[:_NAMED]:
+        yield f"Column '{part.own_name(column)}' {words}; a study refuses it unless dataset.keep names it."
+    left = {column: kind for column, kind in found.by_row.items() if column not in leaking}
+    kinds = {column: relation.kind for column, relation in found.by_label.items() if column not in leaking}
+    groups = [column for column, kind in left.items() if kind == "group"]
+    whole = [c for c, kind in kinds.items() if kind == "owned" and c not in groups and _may_name_groups(found, c)]
+    if (groups or whole) and dataset.groups is None:
+        names = _named(found, [*groups, *whole])
+        yield (
+            f"{names} {_has(groups + whole)} a few samples a value, as the subject of each sample has: if samples of "
+            "one value belong together, name the column in cv.groups; otherwise drop it or take no notice."
+        )
+    for kind, what in (
+        ("identifier", "another whole number in each row: drop what is an identifier (dataset.drop)."),
+        (
+            "in_file_order",
+            "values that never fall, or never rise, from row to row, while the classes stand one after the other: "
+            "drop what tells the order of the file (dataset.drop).",
+        ),
+    ):
+        columns = [column for column, found_kind in left.items() if found_kind == kind]
+        if columns:
+            yield f"{_named(found, columns)} {_has(columns)} {what}"
+    said = {*left, *leaking}
+    separating = [column for column, kind in kinds.items() if kind == "separates" and column not in said]
+    if separating:
+        yield (
+            f"{_named(found, separating)} {'separates' if len(separating) == 1 else 'separate'} the classes alone, "
+            "by thresholds and without an error: make sure that the values were known before the label was."
+        )
+    coarse = [column for column, kind in kinds.items() if kind == "constant_in_class" and column not in said]
+    if coarse:
+        yield (
+            f"{_named(found, coarse)} {_has(coarse)} one value in each class: make sure that the values were known "
+            "before the label was."
+        )
+    constant = np.flatnonzero(_constant(found, dataset)).tolist()
+    if constant:
+        yield f"{_of_all(found, constant)} constant{', e.g. ' if len(constant) > _NAMED else ': '}{_names(found, constant)}."
+
+
+def _may_name_groups(found: Findings, column: int) -> bool:
+    """Return whether a column whose values have one class each has whole numbers, two or more samples a value."""
+    values = found.part.X[:, column]
+    return bool((values == np.floor(values)).all()) and 2 * found.by_label[column].n_values <= len(values)
+
+
+def _constant(found: Findings, dataset: Dataset) -> np.ndarray:
+    """Mask of the constant columns of a part."""
+    if found.part.task is None:
+        return dataset.constant
+    start = dataset.feature_names.index(found.part.names[0])
+    return dataset.constant[start : start + len(found.part.names)]
+
+
+def _names(found: Findings, columns: Sequence[int]) -> str:
+    return ", ".join(found.part.own_name(column) for column in columns[:_NAMED])
+
+
+def _named(found: Findings, columns: Sequence[int]) -> str:
+    if len(columns) == 1:
+        return f"Column '{_names(found, columns)}'"
+    example = "e.g. " if len(columns) > _NAMED else ""
+    return f"{len(columns)} columns ({example}{_names(found, columns)})"
+
+
+def _has(columns: Sequence[int]) -> str:
+    return "has" if len(columns) == 1 else "have"
+
+
+def _of_all(found: Findings, columns: Sequence[int]) -> str:
+    return f"{len(columns)} of {len(found.part.names)} columns {'is' if len(columns) == 1 else 'are'}"

@@ -1,0 +1,156 @@
+"""Single columns that follow the order of the rows or number them: indices, identifiers, groups."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.special import gammaln
+
+from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.inspection.label_columns import FEWEST
+from raysel.inspection.parts import Part
+
+#: Smallest number of samples of which a column that counts them is no accident.
+_FEWEST_COUNTED = 5
+#: Smallest number of groups that are recognised without a name.
+_FEWEST_GROUPS = 5
+#: Smallest number of groups of a column that is called so.
+_FEWEST_NAMED = 3
+#: Smallest number of samples with a whole number each that are recognised as identifiers without a name.
+_FEWEST_NUMBERED = 100
+#: Number of rows that tell most columns that cannot be meant.
+_GLIMPSE = 64
+
+#: Names of the columns of an index: of pandas, and of no name at all.
+_UNNAMED = re.compile(r"\s*|Unnamed: \d+(\.\d+)?|__index_level_\d+__")
+_GROUPS = frozenset(
+    "subject subjects subj patient patients participant participants person individual donor animal session speaker "
+    "writer family household volunteer proband".split()
+)
+#: Words of a name such as patient_id or SubjectNr.
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_NUMBERS = frozenset("id ids nr no num number code idx index key name uid uuid".split())
+
+#: - unnamed: a column without a name, as an index is written.
+#: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
+#: - identifier: another whole number in each row, consecutive or called an id.
+#: - in_file_order: never falls or never rises from row to row, as the classes stand one after the other.
+#: - group: a few rows a value, by name, or consecutive numbers of consecutive rows.
+Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "group"]
+
+
+def row_columns(part: Part) -> dict[int, Kind]:
+    """Find the columns that follow the order of the rows or number them.
+
+    Parameters
+    ----------
+    part : Part
+        Samples of one task, in the order of their file.
+
+    Returns
+    -------
+    dict of int to {"unnamed", "index", "identifier", "in_file_order", "group"}
+        What a column is, by its position.
+
+    Examples
+    --------
+    >>> from raysel.data.dataset import Dataset
+    >>> from raysel.data.layouts import Tensor
+    >>> from raysel.inspection.parts import parts
+    >>> X = np.stack([np.arange(1, 9), np.random.default_rng(0).normal(size=8)], axis=1)
+    >>> row_columns(*parts(Dataset(X, [0, 1] * 4, Tensor((2,)))))
+    {0: 'index'}
+    """
+    found: dict[int, Kind] = {}
+    numbered: list[int] = []
+    sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1
+    for start, block in part.columns():
+        whole = _is_whole(block[:_GLIMPSE]) & _is_whole(block[:: max(1, len(block) // _GLIMPSE)])
+        for column in (start + np.flatnonzero(whole & _is_distinct(block[:_GLIMPSE]))).tolist():
+            if _is_whole(part.X[:, column]) and _is_distinct(part.X[:, column]):
+                numbered.append(column)
+        for column in (start + np.flatnonzero(whole & _may_be_grouped(block))).tolist():
+            values = part.X[:, column]
+            if _is_whole(values) and len(np.unique(values)) == np.ptp(values) + 1:
+                found[column] = "group"
+        if sorted_by_class:
+            found.update(dict.fromkeys((start + np.flatnonzero(_is_monotone(block))).tolist(), "in_file_order"))
+    found.update(_numbered_columns(part, numbered))
+    for column in range(len(part.names)):
+        if kind := _by_name(part, column, found.get(column)):
+            found[column] = kind
+    return found
+
+
+def _is_whole(block: FloatArray) -> BoolArray:
+    whole: BoolArray = (block == np.floor(block)).all(axis=0)
+    return whole
+
+
+def _is_distinct(block: FloatArray) -> BoolArray:
+    distinct: BoolArray = (np.diff(np.sort(block, axis=0), axis=0) > 0).all(axis=0)
+    return distinct
+
+
+def _may_be_grouped(block: FloatArray) -> BoolArray:
+    """Mask of the columns with as many runs of a value as whole numbers between their extremes."""
+    n_runs = 1 + (block[1:] != block[:-1]).sum(axis=0)
+    grouped: BoolArray = (n_runs == np.ptp(block, axis=0) + 1) & (n_runs >= _FEWEST_GROUPS)
+    return grouped & (2 * n_runs <= len(block))
+
+
+def _is_monotone(block: FloatArray) -> BoolArray:
+    rises, falls = (block[1:] >= block[:-1]).all(axis=0), (block[1:] <= block[:-1]).all(axis=0)
+    monotone: BoolArray = rises ^ falls  # both: constant
+    return monotone
+
+
+def _n_runs(codes: IntArray) -> int:
+    return 1 + int(np.count_nonzero(np.diff(codes)))
+
+
+def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
+    """Tell indices and identifiers from other columns with a whole number of its own in each row."""
+    n_samples, n_features = part.X.shape
+    ranks = len(numbered) > max(2, n_features // 2)  # of measurements: such data number the rows in every column
+    found: dict[int, Kind] = {}
+    for column in numbered:
+        values = part.X[:, column]
+        steps = np.diff(values)
+        consecutive = (steps == steps[:1]).all() and abs(steps[:1]).sum() == 1
+        if n_samples >= _FEWEST_COUNTED and consecutive and values.min() in (0, 1):
+            found[column] = "index"
+        elif n_samples >= FEWEST and not ranks:
+            order = np.argsort(values)
+            dense = np.mean(np.diff(values[order]) == 1) >= 0.5  # some rows of the file may have been left out
+            if dense and _is_by_class(part, order):
+                found[column] = "index"
+            elif dense or (len(numbered) == 1 and n_samples >= _FEWEST_NUMBERED):
+                found[column] = "identifier"
+    return found
+
+
+def _is_by_class(part: Part, order: IntArray) -> bool:
+    """Return whether the classes follow each other in an order of the rows, and rarely would by chance."""
+    sizes = np.bincount(part.codes)
+    by_chance = gammaln(len(sizes) + 1) - gammaln(sizes.sum() + 1) + gammaln(sizes + 1).sum()
+    return _n_runs(part.codes[order]) == len(sizes) and bool(by_chance + math.log(part.X.shape[1]) < math.log(1e-3))
+
+
+def _by_name(part: Part, column: int, kind: Kind | None) -> Kind | None:
+    """Tell what a column is by its name, if its values agree."""
+    name = part.own_name(column)
+    if _UNNAMED.fullmatch(name):
+        return "unnamed"
+    words = _WORDS.findall(name.rpartition(".")[2])
+    lower = {word.lower() for word in words}
+    if not lower or kind == "index" or not lower <= _GROUPS | _NUMBERS or not _is_whole(part.X[:, column]):
+        return None
+    n_values = len(np.unique(part.X[:, column]))
+    if n_values == len(part.X) >= _FEWEST_COUNTED:
+        return "identifier"
+    return "group" if lower & _GROUPS and _FEWEST_NAMED <= n_values < len(part.X) else None
