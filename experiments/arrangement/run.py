@@ -1,0 +1,164 @@
+"""Shape and order found for real images, as stored, on their side, wrongly declared and scrambled, and for tables."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from sklearn import datasets
+
+from raysel import Dataset
+from raysel.arrays import FloatArray, LabelArray
+from raysel.data.layouts import Matrix
+from raysel.inspection.arrangement import SHORTEST_SIDE, arrangement_remark, find_arrangement
+from raysel.inspection.upright import SURE, symmetry
+
+FACES = ("ORL", "UMIST", "PIE_68x42_32x32", "ORL_28x23", "AR100_32x32")
+
+
+def images(folder: Path) -> Iterator[tuple[str, FloatArray, LabelArray]]:
+    """Sets of upright images, (n, h, w), with their classes."""
+    for name in (*FACES, "USPS"):
+        stored = np.load(folder / f"{name}.npz")
+        yield name, stored["X"].astype(np.float64), stored["y"]
+    mfeat = np.load(folder / "Handwritten_mfeat.npz")
+    yield "mfeat pix", mfeat["view_0"].astype(np.float64).reshape(-1, 16, 15), mfeat["y"]
+    digits = datasets.load_digits()
+    yield "digits", digits.images, digits.target
+
+
+def tables(folder: Path) -> Iterator[tuple[str, FloatArray]]:
+    """Sets whose columns are not the cells of an image."""
+    lsp = np.load(folder / "LSP_sift_128x85.npz")["X"]
+    yield "LSP descriptors x patches", lsp.reshape(len(lsp), -1)
+    for name in ("Handwritten_mfeat", "MSRCv1_6v", "MSRCv2_6v_multilabel", "Scene_multilabel"):
+        stored = np.load(folder / f"{name}.npz")
+        views = [f"view_{i}" for i in range(len(stored["view_names"]))]
+        for view, called in zip(views, stored["view_names"], strict=True):
+            if called != "pix":
+                yield f"{name} {called}", stored[view]
+        yield f"{name} all", np.hstack([stored[view] for view in views])
+    for load in (datasets.load_wine, datasets.load_breast_cancer, datasets.load_diabetes, datasets.load_iris):
+        yield load.__name__.removeprefix("load_"), load().data
+
+
+def remark(X: FloatArray, shape: tuple[int, int], order: str = "C") -> str:
+    """The remark on rows that a study declares to have the shape and order."""
+    columns = np.arange(X.shape[1]).reshape(shape, order=order).ravel()
+    labels = np.arange(len(X)) % 2
+    return arrangement_remark(Dataset(X[:, columns], labels, Matrix(*shape))) or ""
+
+
+def on_images(folder: Path) -> None:
+    """Print what is found for each set and form, and which declared shapes are remarked on."""
+    print("| set | rows stored | usual order | found | right | known | symmetry | correlation | next best shape |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    rows, generator = [], np.random.default_rng(0)
+    for name, X, _ in images(folder):
+        n, h, w = X.shape
+        upright, turned = X.reshape(n, -1), X.transpose(0, 2, 1).reshape(n, -1)
+        for form, stored, order in (("upright", upright, "C"), ("on their side", turned, "F")):
+            for column_major in (False, True):
+                found = find_arrangement(stored, column_major=column_major)
+                if found is None:
+                    print(f"| {name} | {form} | {'FC'[not column_major]} | none | no | | | | |")
+                    continue
+                right = "yes" if (found.shape, found.order) == ((h, w), order) else "NO"
+                print(
+                    f"| {name} {h} x {w} | {form} | {'F' if column_major else 'C'} | {found.shape[0]} x "
+                    f"{found.shape[1]} {found.order} | {right} | {'yes' if found.order_known else 'no'} | "
+                    f"{found.symmetry:.1f} | {found.correlation:.3f} | {found.runner_up:.3f} |"
+                )
+        scrambled = upright[:, generator.permutation(h * w)]
+        wrong = [
+            (side, h * w // side, order)
+            for side in range(SHORTEST_SIDE, h * w // SHORTEST_SIDE + 1)
+            if h * w % side == 0 and side != h
+            for order in "CF"
+        ]
+        right_words = (f"[{h}, {w}]", f"[{w}, {h}]")
+        named = [any(words in remark(upright, (a, b), o)[40:] for words in right_words) for a, b, o in wrong]
+        rows.append(
+            (
+                f"{name} {h} x {w}",
+                remark(upright, (h, w)) or "-",
+                f"{sum(named)} of {len(wrong)}",
+                "named" if remark(turned, (h, w)) else "-",
+                "named" if remark(upright, (h, w), "F") else "-",
+                "found" if find_arrangement(scrambled) else "none",
+                "said" if "not in the order of an image" in remark(scrambled, (h, w)) else "-",
+            )
+        )
+    print(
+        "\n| set | declared rightly | other sides | F left out | F too much | scrambled: shape | scrambled: remark |\n"
+        "|---|---|---|---|---|---|---|"
+    )
+    for row in rows:
+        print("|", " | ".join(row), "|")
+
+
+def on_tables(folder: Path) -> None:
+    """Print the tables for which a shape is found, and the remarks on LSP."""
+    names = []
+    for name, X in tables(folder):
+        names.append(name)
+        if (found := find_arrangement(X)) is not None:
+            print(f"table {name}: {found.describe()}")
+        if name.startswith("LSP"):
+            print("LSP declared 128 x 85:", remark(X, (128, 85)) or "no remark")
+    print(f"{len(names)} tables looked at: {', '.join(names)}")
+
+
+def on_classes(folder: Path, draws: int) -> None:
+    """Print how often the symmetry of a few classes of a set is taken as known, rightly and wrongly."""
+    print("| set | subsets | known, right | known, WRONG | lowest ratio | highest |\n|---|---|---|---|---|---|")
+    generator = np.random.default_rng(0)
+    for name, X, y in images(folder):
+        classes = np.unique(y)
+        for size in (2, 3, 5):
+            if len(classes) <= 10:
+                chosen = list(combinations(classes, size))
+            else:
+                chosen = [tuple(generator.choice(classes, size, replace=False)) for _ in range(draws)]
+            ratios = []
+            for subset in chosen:
+                part = X[np.isin(y, subset)]
+                ratios.append(symmetry(part.reshape(len(part), -1), X.shape[1:]))
+            values = np.array(ratios)
+            print(
+                f"| {name} | {len(chosen)} of {size} classes | {(values >= SURE).mean():.2f} | "
+                f"{(values <= 1 / SURE).mean():.2f} | {values.min():.2f} | {values.max():.2f} |"
+            )
+
+
+def on_wide(generator: np.random.Generator) -> None:
+    """Print the CPU time for 1000 images of 250 x 400."""
+    steps = generator.standard_normal((1000, 250, 400), dtype=np.float32)
+    X = steps.cumsum(axis=1).cumsum(axis=2).reshape(1000, -1)
+    start = time.process_time()
+    found = find_arrangement(X)
+    print(f"1000 x {X.shape[1]}: {found and found.shape} in {time.process_time() - start:.1f} s of CPU")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=200, help="subsets of classes for each set and size")
+    arguments = parser.parse_args()
+    folder = Path(os.environ["RAYSEL_DATA"])
+    on_images(folder)
+    print()
+    on_tables(folder)
+    print()
+    on_classes(folder, arguments.draws)
+    print()
+    on_wide(np.random.default_rng(0))
+
+
+if __name__ == "__main__":
+    main()

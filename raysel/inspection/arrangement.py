@@ -1,0 +1,285 @@
+"""Shape and order of images that are stored as rows of a matrix, found from the correlations of neighbouring cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raysel.arrays import FloatArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tensor
+from raysel.inspection.neighbours import Neighbours, chosen_samples, neighbours, partners
+from raysel.inspection.upright import is_known, symmetry
+
+#: Sides below this, and samples fewer than this, are too few to recognise an image by.
+SHORTEST_SIDE = 5
+FEWEST_SAMPLES = 10
+#: How much more neighbouring cells must correlate, in each direction, than any two cells.
+_ABOVE_ANY_TWO = 0.2
+#: Correlations that exceed that of any two cells by less are as low as those of cells far apart.
+_NO_MORE = 0.05
+#: How much less the end of a row must correlate with the start of the next one than cells within a row.
+_ROW_END = 0.05
+#: How far the correlation must fall from lag w to w - 1 and w + 1, as a share of what it lacks to 1 at lag w.
+_PEAK = 0.2
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Shape and order of images found in the columns of a matrix.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Height and width.
+    order : {"C", "F"}
+        Order in which the columns run through the cells: C row by row, F column by column.
+    order_known : bool
+        Whether the values tell the order. If not, it is what the caller took for usual, and the images may lie on
+        their side: a matrix and its transpose have the same neighbours.
+    symmetry : float
+        How many times the upright mean image is more symmetric left to right than top to bottom, see
+        `raysel.inspection.upright.symmetry`. Below one: it is more symmetric top to bottom. The order is known from
+        3 on.
+    correlation : float
+        Mean correlation, over the samples, of neighbouring cells.
+    n_pairs : int
+        Number of pairs of neighbouring cells of which neither is constant.
+    runner_up : float
+        Mean correlation of neighbouring cells in the second best factorisation; NaN if there is none.
+    any_two : float
+        Mean correlation of any two cells.
+    n_samples : int
+        Number of samples that were looked at.
+    """
+
+    shape: tuple[int, int]
+    order: Literal["C", "F"]
+    order_known: bool
+    symmetry: float
+    correlation: float
+    n_pairs: int
+    runner_up: float
+    any_two: float
+    n_samples: int
+
+    @property
+    def margin(self) -> float:
+        """By how much the correlation exceeds that of the second best shape; NaN if there is none."""
+        return self.correlation - self.runner_up
+
+    @property
+    def row_length(self) -> int:
+        """Number of consecutive columns that form one row (order C) or one column (order F) of the image."""
+        return self.shape[1] if self.order == "C" else self.shape[0]
+
+    def describe(self) -> str:
+        """Say in one sentence what was found, from which figures, and whether the order is known."""
+        height, width = self.shape
+        text = (
+            f"the columns are the cells of {height} x {width} images in order {self.order}: neighbouring cells "
+            f"correlate by {self.correlation:.2f} on average ({self.n_pairs} pairs, {self.n_samples} samples), any "
+            f"two cells by {self.any_two:.2f}"
+        )
+        if not math.isnan(self.runner_up):
+            text += f", those of the next best shape by {self.runner_up:.2f}"
+        if self.order_known:
+            return f"{text}; upright, because the mean image is symmetric left to right rather than top to bottom."
+        return (
+            f"{text}. C or F cannot be told from the values: look at the mean image, and if it lies on its side, set "
+            f"shape [{width}, {height}] and order {'F' if self.order == 'C' else 'C'}."
+        )
+
+
+def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangement | None:
+    r"""Find the shape and order of images from the correlations of neighbouring cells.
+
+    Cells side by side are one column of X apart, and cells below each other are a row's length w apart. The
+    correlation of columns j and j + k, averaged over j, therefore falls with k and rises to a peak at k = w. The
+    factorisation h x w of the number of columns is taken whose neighbouring cells correlate most on average, in both
+    directions, if they look like those of an image:
+
+    - side by side and below each other they correlate by 0.2 more than any two cells;
+    - the correlation has a peak at lag w and is nowhere higher between w / 2 and half the number of columns;
+    - it falls with the distance: cells of one row correlate less two and three apart than one, and rows farther apart
+      correlate less than those two apart;
+    - it is lower from the end of a row to the start of the next one than within a row.
+
+    A table of features, a spectrum (smooth in one direction), images whose columns were permuted, and images with
+    colour channels do not meet these conditions.
+
+    An image and its transpose have the same neighbours. Which of them is upright is told only by the mean image, if
+    it is at least 3 times as symmetric left to right as top to bottom, or the reverse. This holds for frontal faces,
+    not for digits or faces in profile; for objects that are symmetric top to bottom only it is wrong.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Samples; rows with NaN or infinity do not count. At most 500 rows are looked at, evenly over the rows.
+    column_major : bool, default=False
+        Whether the source usually stores images column by column, as MATLAB does; decides the order where the values
+        do not.
+
+    Returns
+    -------
+    Arrangement or None
+        What was found; None if the columns do not look like the cells of images of at least 5 x 5, in the order of
+        their rows or columns, or X has fewer than 10 samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits, load_wine
+    >>> found = find_arrangement(load_digits().data)
+    >>> found.shape, found.order, found.order_known
+    ((8, 8), 'C', False)
+    >>> find_arrangement(load_wine().data) is None
+    True
+    """
+    X = np.asarray(X)
+    widths = _widths(X.shape[1])
+    if not widths:
+        return None
+    samples = chosen_samples(X)
+    return _find(samples, widths, column_major) if len(samples) >= FEWEST_SAMPLES else None
+
+
+def arrangement_remark(dataset: Dataset) -> str | None:
+    """Say which shape and order fit images better than the ones they have.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set. Only layouts of order 2 with sides of at least 5 are looked at.
+
+    Returns
+    -------
+    str or None
+        One sentence if the cells of another shape or order correlate more with their neighbours, if the images lie
+        on their side (see `find_arrangement` on how far this can be told), or if neighbouring cells do not correlate
+        although the columns do, so that they are not in the order of an image. None otherwise.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from raysel import Dataset
+    >>> from raysel.data.layouts import Matrix
+    >>> X, y = load_digits(return_X_y=True)
+    >>> arrangement_remark(Dataset(X, y, Matrix(8, 8))) is None
+    True
+    """
+    if not isinstance(dataset.layout, Tensor) or len(dataset.layout.shape) != 2:
+        return None
+    height, width = dataset.layout.shape
+    if min(height, width) < SHORTEST_SIDE:
+        return None
+    samples = chosen_samples(np.asarray(dataset.X))
+    if len(samples) < FEWEST_SAMPLES:
+        return None
+    return _remark(samples, height, width)
+
+
+def _remark(samples: FloatArray, height: int, width: int) -> str | None:
+    declared = neighbours(samples.copy())
+    correlation, n_pairs = declared.score(width)
+    widths = _widths(height * width)
+    start = (
+        f"images of shape [{height}, {width}]: neighbouring cells correlate by {correlation:.2f} on average "
+        f"({n_pairs} pairs, {len(samples)} samples)"
+    )
+    found = _find(samples, widths, column_major=False)
+    if found is not None and found.row_length == width:
+        return _on_their_side(found) if found.order == "F" else None
+    if found is not None and found.correlation > correlation:
+        return f"{start}, but by {found.correlation:.2f} with {_choices(found)}."
+    # With order F the columns were rearranged: put them back as the file has them.
+    stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
+    found = _find(stored, widths, column_major=False)
+    if found is not None and found.row_length != height and found.correlation > correlation:
+        return f"{start}, but, if order is F now, by {found.correlation:.2f} with {_choices(found)}."
+    elsewhere = partners(samples)
+    if correlation < declared.any_two + _NO_MORE and elsewhere > declared.any_two + _ABOVE_ANY_TWO:
+        return (
+            f"{start}, no more than any two cells ({declared.any_two:.2f}), while each has another one elsewhere with "
+            f"which it correlates by {elsewhere:.2f}: the columns are not in the order of an image."
+        )
+    return None
+
+
+def _on_their_side(found: Arrangement) -> str:
+    height, width = found.shape
+    return (
+        f"images of shape [{width}, {height}] seem to lie on their side: their mean image is {found.symmetry:.0f} "
+        f"times as symmetric top to bottom as left to right ({found.n_samples} samples); shape [{height}, {width}] "
+        "with order F (or, if order is F now, C) turns them upright."
+    )
+
+
+def _choices(found: Arrangement) -> str:
+    height, width = found.shape
+    if found.order_known:
+        return f"shape [{height}, {width}] and order {found.order}"
+    return (
+        f"shape [{height}, {width}] and order {found.order}, or with shape [{width}, {height}] and order F, which is "
+        "the same turned over; look at the mean image to see which is upright"
+    )
+
+
+def _find(samples: FloatArray, widths: list[int], column_major: bool) -> Arrangement | None:
+    """Find the arrangement among factorisations of the given widths."""
+    n_features = samples.shape[1]
+    found = neighbours(samples.copy())
+    scores = {width: found.score(width) for width in widths}
+    width = max(widths, key=lambda width: _or_lowest(scores[width][0]))
+    if not _is_image(found, width):
+        return None
+
+    height = n_features // width
+    ratio = symmetry(samples, (height, width))
+    known = is_known(ratio)
+    row_by_row = ratio > 1 if known else not column_major
+    others = [scores[other][0] for other in widths if other != width and not math.isnan(scores[other][0])]
+    return Arrangement(
+        shape=(height, width) if row_by_row else (width, height),
+        order="C" if row_by_row else "F",
+        order_known=known,
+        symmetry=ratio if row_by_row else 1 / ratio,
+        correlation=scores[width][0],
+        n_pairs=scores[width][1],
+        runner_up=max(others, default=math.nan),
+        any_two=found.any_two,
+        n_samples=found.n_samples,
+    )
+
+
+def _widths(n_features: int) -> list[int]:
+    """Widths of the factorisations both sides of which are long enough."""
+    small = [side for side in range(1, math.isqrt(n_features) + 1) if n_features % side == 0]
+    sides = sorted({*small, *(n_features // side for side in small)})
+    return [width for width in sides if min(width, n_features // width) >= SHORTEST_SIDE]
+
+
+def _or_lowest(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _is_image(found: Neighbours, width: int) -> bool:
+    """Tell whether the correlations by distance are those of an image whose rows have the given length."""
+    below = float(found.at_lag[width])
+    beside, *farther = (found.within_rows(width, lag)[0] for lag in (1, 2, 3))
+    lags = np.arange(math.ceil(width / 2), len(found.at_lag))
+    highest = int(lags[np.nanargmax(found.at_lag[lags])]) if not np.isnan(found.at_lag[lags]).all() else 0
+    around = max(found.at_lag[width - 1], found.at_lag[width + 1])
+    rows_apart = found.at_lag[2 * width :: width]
+    across = found.across_row_ends(width)
+    return bool(
+        min(below, beside) >= found.any_two + _ABOVE_ANY_TWO
+        and highest == width
+        and below - around >= _PEAK * (1 - below)
+        and all(math.isnan(value) or value < beside for value in farther)
+        and not (rows_apart[1:] > max(rows_apart[:1].max(initial=-1.0), found.any_two + _NO_MORE)).any()
+        and (math.isnan(across) or beside - across >= _ROW_END)
+    )

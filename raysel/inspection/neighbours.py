@@ -1,0 +1,183 @@
+"""Correlations, over the samples, of columns a fixed distance apart: the trace that rows of an image leave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from raysel.arrays import BoolArray, FloatArray, IntArray
+
+#: Number of samples used at most; fewer for wide data, so that no more than ``_VALUES`` values are looked at.
+_SAMPLES = 500
+_VALUES = 20_000_000
+#: A column whose standard deviation is below this share of its largest absolute value is constant up to rounding.
+_CONSTANT = 1e-9
+
+
+def chosen_samples(X: NDArray[Any]) -> FloatArray:
+    """Choose samples evenly over the rows, without those that hold NaN or infinity.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Samples.
+
+    Returns
+    -------
+    array of shape (n_chosen, n_features)
+        At most 500 rows of X in their order, fewer from 40 000 columns on; the same rows at every call.
+    """
+    wanted = min(_SAMPLES, max(20, _VALUES // max(1, X.shape[1])))
+    rows = np.unique(np.linspace(0, len(X) - 1, min(wanted, len(X))).astype(np.int64))
+    chosen: FloatArray = X[rows].astype(np.float64)
+    return chosen[np.isfinite(chosen).all(axis=1)]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Mean correlations of columns by their distance.
+
+    Pairs with a constant column do not count.
+
+    Parameters
+    ----------
+    at_lag : array of shape (n_features // 2 + 2,)
+        Mean correlation of the columns j and j + k, for each lag k; NaN where there is no pair.
+    pairs_at_lag : array of shape (n_features // 2 + 2,)
+        Number of those pairs.
+    next_cells : array of shape (3, n_features)
+        Correlation of the columns j and j + k for k = 1, 2, 3; NaN where there is none.
+    any_two : float
+        Mean correlation of all pairs of columns.
+    n_samples : int
+        Number of samples over which the correlations are taken.
+    """
+
+    at_lag: FloatArray
+    pairs_at_lag: IntArray
+    next_cells: FloatArray
+    any_two: float
+    n_samples: int
+
+    def within_rows(self, width: int, lag: int = 1) -> tuple[float, int]:
+        """Mean correlation, and number, of the pairs of cells ``lag`` (1 to 3) apart in one row."""
+        values = self.next_cells[lag - 1]
+        return _mean(values[np.arange(len(values)) % width < width - lag])
+
+    def across_row_ends(self, width: int) -> float:
+        """Mean correlation of the last cell of a row and the first cell of the next one; NaN if there is none."""
+        return _mean(self.next_cells[0, width - 1 :: width])[0]
+
+    def score(self, width: int) -> tuple[float, int]:
+        """Mean correlation, and number, of all pairs of neighbouring cells, if rows have ``width`` cells."""
+        horizontal, n_horizontal = self.within_rows(width)
+        vertical, n_vertical = float(self.at_lag[width]), int(self.pairs_at_lag[width])
+        n_pairs = n_horizontal + n_vertical
+        total = (horizontal * n_horizontal if n_horizontal else 0.0) + (vertical * n_vertical if n_vertical else 0.0)
+        return (total / n_pairs if n_pairs else math.nan), n_pairs
+
+
+def _mean(values: FloatArray) -> tuple[float, int]:
+    known = values[~np.isnan(values)]
+    return (float(known.mean()) if len(known) else math.nan), len(known)
+
+
+def standardised(samples: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Shift and scale each column to mean zero and length one; constant columns become zero.
+
+    Parameters
+    ----------
+    samples : array of shape (n_samples, n_features)
+        Finite samples; modified.
+
+    Returns
+    -------
+    array of shape (n_samples, n_features)
+        Standardised samples: the inner product of two columns is their correlation.
+    array of shape (n_features,)
+        Mask of the columns that are not constant.
+    """
+    largest = np.abs(samples).max(axis=0)
+    samples /= np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+    samples -= samples.mean(axis=0)
+    lengths = np.sqrt((samples**2).sum(axis=0))
+    varies: BoolArray = lengths > _CONSTANT * math.sqrt(len(samples))
+    samples /= np.where(varies, lengths, 1.0)
+    samples[:, ~varies] = 0.0
+    return samples, varies
+
+
+def neighbours(samples: FloatArray) -> Neighbours:
+    r"""Compute the mean correlation of columns for every distance up to half the number of columns.
+
+    With the standardised columns :math:`z_j` the mean correlation at lag k is
+
+    .. math:: a(k) = \frac{1}{|P_k|} \sum_{j \in P_k} z_j^\top z_{j + k}
+
+    where :math:`P_k` holds the j for which neither column is constant. The sums of all lags are one autocorrelation
+    of each sample, added up, and follow from its power spectrum (Wiener-Khinchin) in O(n d log d).
+
+    Parameters
+    ----------
+    samples : array of shape (n_samples, n_features)
+        Finite samples with at least four columns; modified.
+
+    Returns
+    -------
+    Neighbours
+        Mean correlations.
+    """
+    n, d = samples.shape
+    Z, varies = standardised(samples)
+    length, kept = fft.next_fast_len(2 * d, real=True), d // 2 + 2
+    power = np.zeros(length // 2 + 1)
+    for row in Z:  # one at a time: the spectra of all samples would be four times as large as Z
+        power += np.abs(fft.rfft(row, length)) ** 2
+    sums = fft.irfft(power, length)[:kept]
+    known = np.abs(fft.rfft(varies.astype(np.float64), length)) ** 2
+    pairs = np.rint(fft.irfft(known, length)[:kept]).astype(np.int64)
+    at_lag = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
+
+    next_cells = np.full((3, d), np.nan)
+    for lag in (1, 2, 3):
+        both = varies[:-lag] & varies[lag:]
+        products = np.einsum("ij,ij->j", Z[:, :-lag], Z[:, lag:])
+        next_cells[lag - 1, :-lag] = np.where(both, products, np.nan)
+    m = int(varies.sum())
+    any_two = float((Z.sum(axis=1) ** 2).sum() - m) / (m * (m - 1)) if m > 1 else math.nan
+    return Neighbours(at_lag, pairs, next_cells, any_two, n)
+
+
+def partners(samples: FloatArray, n_columns: int = 200) -> float:
+    """Mean correlation of a column with the one that resembles it most, wherever that stands.
+
+    The partner is chosen on one half of the samples and the correlation is taken on the other, so that columns
+    without any relation have a mean of about zero however few samples there are.
+
+    Parameters
+    ----------
+    samples : array of shape (n_samples, n_features)
+        Finite samples, at least four.
+    n_columns : int, default=200
+        Number of columns for which a partner is sought, evenly over the columns.
+
+    Returns
+    -------
+    float
+        Mean correlation; NaN if fewer than two columns vary.
+    """
+    chosen, varies = standardised(samples[::2].copy())
+    judged, also = standardised(samples[1::2].copy())
+    columns = np.flatnonzero(varies & also)
+    if len(columns) < 2:
+        return math.nan
+    sought = np.unique(np.linspace(0, len(columns) - 1, min(n_columns, len(columns))).astype(np.int64))
+    correlations = chosen[:, columns[sought]].T @ chosen[:, columns]
+    correlations[np.arange(len(sought)), sought] = -np.inf
+    best = columns[correlations.argmax(axis=1)]
+    return float(np.einsum("ij,ij->j", judged[:, columns[sought]], judged[:, best]).mean())
