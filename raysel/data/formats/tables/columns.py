@@ -86,14 +86,15 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
     DataError
         If a column holds no numbers or a missing value, or two have the same name.
     """
-    names = [table.schema.names[i] for i in positions]
+    known, kinds = table.schema.names, table.schema.types  # which make lists at each access
+    names = [known[i] for i in positions]
     for name, times in Counter(names).most_common(1):
         if times > 1:
             raise DataError(
                 f"{source}: {'two' if times == 2 else times} columns are called '{name}'; give each column a "
                 "different name."
             )
-    texts = [i for i in positions if not _is_numeric(table.schema.types[i])]
+    texts = [i for i in positions if not _is_numeric(kinds[i])]
     if texts:
         raise _not_numeric(table, texts, source)
     X = np.empty((table.num_rows, len(names)))
@@ -163,7 +164,8 @@ def _is_numeric(kind: Any) -> bool:
 
 def _not_numeric(table: Any, positions: Sequence[int], source: str) -> DataError:
     """Error for columns that hold no numbers, with a value of the first that is none."""
-    names = [table.schema.names[i] for i in positions]
+    known = table.schema.names
+    names = [known[i] for i in positions]
     values = table.column(positions[0]).to_pylist()
     present = [i for i, value in enumerate(values) if value is not None]
     if not present:

@@ -113,8 +113,9 @@ def raw_data(
             label=None if stored else roles.label,
             notes=notes,
         )
-    features = roles.features(table.column_names)
-    names = [table.column_names[i] for i in features]
+    columns = table.column_names  # which makes a list at each access
+    features = roles.features(columns)
+    names = [columns[i] for i in features]
     layout = _modalities(names)
     if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
         notes += (f"the index of the pandas data frame ({', '.join(unused)}) is left out",)
