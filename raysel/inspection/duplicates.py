@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from raysel.arrays import FloatArray, IntArray
 MOST_QUERIES = 5000
 #: Number of neighbours of a sample that are found; fewer copies of one sample are told from a dense place.
 _NEIGHBORS = 5
+#: Number of times that the usual distances are taken from the samples without those found near.
+_ROUNDS = 5
 #: Number of random directions onto which wider samples are projected for the search.
 _DIRECTIONS = 128
 #: Number of columns that are scaled at once.
@@ -69,13 +72,13 @@ class NearPairs:
 
 
 def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | None:
-    """Find samples whose nearest neighbour is far nearer than the density of the samples explains.
+    r"""Find samples whose nearest neighbour is far nearer than the density of the samples explains.
 
-    With distances :math:`r_1 < r_2 < \\dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
+    With distances :math:`r_1 < r_2 < \dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
     distribution whose exponent m is the intrinsic dimension of the data [1]_. A share of about
     :math:`(k - 1) t^m` of all samples has :math:`r_1 < t r_k`. Samples are near if that holds for k = 5 and if
     :math:`r_1` is below t times its median over the samples; t is so small that 0.01 samples are expected there, and
-    at most 0.05.
+    at most 0.05. Exponent and median are those of all other samples.
 
     Parameters
     ----------
@@ -114,24 +117,22 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     distances, neighbors = NearestNeighbors(n_neighbors=_NEIGHBORS + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
     itself = neighbors[:, 0] == queries
     near = np.where(itself, neighbors[:, 1], neighbors[:, 0])
-    r1, beyond = distances[:, 1], distances[:, -1]
-    typical = float(np.median(r1))
-    if typical == 0:
-        return None
-    exponent = _exponent(distances[:, 2] / np.maximum(r1, np.finfo(float).tiny))
-    limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
-    chosen = r1 <= limit * np.minimum(typical, beyond)  # the density may differ from place to place
+    r1, r2, beyond = distances[:, 1], distances[:, 2], distances[:, -1]
+    chosen = np.zeros(len(r1), dtype=bool)
+    for _ in range(_ROUNDS):
+        others = ~chosen & (r1 > 0)
+        if 2 * others.sum() < len(r1):
+            break
+        # The median of a Pareto distribution of exponent m is the m-th root of 2.
+        exponent = math.log(2) / max(float(np.median(np.log(r2[others] / r1[others]))), 1e-9)
+        limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
+        typical = float(np.median(r1[others]))
+        before, chosen = chosen, r1 <= limit * np.minimum(typical, beyond)  # the density may vary
+        if (before == chosen).all():
+            break
     pairs = np.sort(np.stack([first[queries[chosen]], first[near[chosen]]], axis=1), axis=1)
     share = float(r1[chosen].max() / typical) if chosen.any() else 0.0
     return NearPairs(np.unique(pairs, axis=0), share, len(queries))
-
-
-def _exponent(ratios: FloatArray) -> float:
-    """Maximum-likelihood exponent of a Pareto distribution; of the largest tenth only the number is used."""
-    logs = np.sort(np.log(ratios))
-    n_used = max(1, int(0.9 * len(logs)))
-    total = logs[:n_used].sum() + (len(logs) - n_used) * logs[n_used - 1]
-    return n_used / max(float(total), np.finfo(float).tiny)
 
 
 def _projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:

@@ -54,11 +54,11 @@ class LabelColumn:
 
 
 def label_columns(part: Part) -> dict[int, LabelColumn]:
-    """Find the columns that determine the label, or that the label determines.
+    r"""Find the columns that determine the label, or that the label determines.
 
     A column of n distinct values determines every label, and so does a measurement that separates the classes by
     thresholds: such columns are no recoding. What determines the label is remarkable if a column with as many values
-    does so rarely by chance: of the :math:`n! / \\prod n_c!` arrangements of labels with class sizes :math:`n_c`, at
+    does so rarely by chance: of the :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at
     most :math:`c^k` give each of k values one of c classes.
 
     Parameters
@@ -127,35 +127,39 @@ def _is_constant_in_class(block: FloatArray, by_class: IntArray, starts: IntArra
 
 def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None:
     """Relation of one column to the label; None if there is none beyond chance."""
-    codes, y = part.codes, part.y
-    column_values = part.X[:, column]
-    values, first, inverse = np.unique(column_values, return_index=True, return_inverse=True)
-    n_values, sizes = len(values), np.bincount(codes)
-    n_classes = len(sizes)
-    if y.ndim == 2 and n_values == 2:
-        equal = (y == inverse[:, None]).all(axis=0) | (y != inverse[:, None]).all(axis=0)
+    codes, values = part.codes, part.X[:, column]
+    distinct, inverse = np.unique(values, return_inverse=True)
+    n_values, n_classes = len(distinct), int(codes.max()) + 1
+    if part.y.ndim == 2 and n_values == 2:
+        equal = (part.y == inverse[:, None]).all(axis=0) | (part.y != inverse[:, None]).all(axis=0)
         if equal.any():
             return LabelColumn("copy", 2, label=int(equal.argmax()))
     n_pairs = len(np.unique(inverse * n_classes + codes))
     limit = math.log(_BY_CHANCE) - log_columns
-    if n_pairs == n_values >= n_classes:  # each value has one class
-        if n_values == n_classes:
-            same = y.ndim == 1 and y.dtype.kind == "i" and np.array_equal(y, column_values)
-            return LabelColumn("copy" if same else "recoding", n_values)
-        arrangements = _log_arrangements(sizes)
-        n_runs = 1 + int(np.count_nonzero(np.diff(codes[first])))
-        remarkable = n_values * math.log(n_classes) - arrangements < limit
-        coded = n_runs > 2 * n_classes or n_values <= _PER_CLASS * n_classes
-        # Repeated samples repeat the values of every column.
-        if remarkable and coded and n_values * _PER_VALUE <= len(np.unique(part.row_ids)):
-            return LabelColumn("recoding", n_values)
-        if n_runs == n_classes:
-            return LabelColumn("separates", n_values) if gammaln(n_classes + 1) - arrangements < limit else None
-        return LabelColumn("owned", n_values) if remarkable else None
-    if n_pairs == n_classes:  # each class has one value
-        remarkable = n_classes * math.log(n_values) - _log_arrangements(np.bincount(inverse)) < limit
-        return LabelColumn("constant_in_class", n_values, owner=_owner(inverse, codes)) if remarkable else None
+    if n_pairs == n_values == n_classes:
+        same = part.y.dtype.kind == "i" and np.array_equal(part.y, values)
+        return LabelColumn("copy" if same else "recoding", n_values)
+    if n_pairs == n_values:
+        kind = _of_determining(part, inverse, n_values, limit)
+        return None if kind is None else LabelColumn(kind, n_values)
+    if n_pairs == n_classes and n_classes * math.log(n_values) - _log_arrangements(np.bincount(inverse)) < limit:
+        return LabelColumn("constant_in_class", n_values, owner=_owner(inverse, codes))
     return None
+
+
+def _of_determining(part: Part, inverse: IntArray, n_values: int, limit: float) -> Kind | None:
+    """Tell recodings from measurements among columns of which each value has one class; None for a column by chance."""
+    sizes = np.bincount(part.codes)
+    n_classes, arrangements = len(sizes), _log_arrangements(sizes)
+    n_runs = 1 + int(np.count_nonzero(np.diff(part.codes[np.argsort(inverse)])))
+    remarkable = n_values * math.log(n_classes) - arrangements < limit
+    coded = n_runs > 2 * n_classes or n_values <= _PER_CLASS * n_classes
+    # Repeated samples repeat the values of every column.
+    if remarkable and coded and n_values * _PER_VALUE <= len(np.unique(part.row_ids)):
+        return "recoding"
+    if n_runs == n_classes:
+        return "separates" if gammaln(n_classes + 1) - arrangements < limit else None
+    return "owned" if remarkable else None
 
 
 def _log_arrangements(sizes: IntArray) -> float:

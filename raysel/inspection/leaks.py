@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
@@ -116,12 +117,13 @@ def _message(found: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
     where, key = dataset.name, "dataset"
     if part.task is not None:
         where, key = f"{where}, task {part.task}", "dataset.tasks"
-    listed = f"[{_listed([name or repr(name) for name in names])}]"
+    listed = f"[{_listed([name if re.fullmatch(r'[A-Za-z][\w.-]*', name) else repr(name) for name in names])}]"
     one = len(leaks) == 1
     drop = f"list {'it' if one else 'them'} in {key}.drop: {listed}"
     if not part.named:
         drop = f"remove {'it' if one else 'them'} from the file"
-    many = any(relation.n_values > part.codes.max() + 1 for c, relation in found.by_label.items() if c in leaks)
+    relations = [found.by_label[column] for column in leaks if column in found.by_label]
+    many = any(r.kind == "recoding" and r.n_values > part.codes.max() + 1 for r in relations)
     groups = ", or in cv.groups the one that names the subject of each sample" if many else ""
     return (
         f"{where}: {'; '.join(words)}{more}. Scores with {'it' if one else 'them'} would say nothing about the other "

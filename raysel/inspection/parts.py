@@ -11,7 +11,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import SEPARATOR, Tensor
+from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.inspection.duplicates import equal_rows
 
@@ -95,10 +95,9 @@ def parts(dataset: Dataset) -> Iterator[Part]:
     [(150, 4)]
     """
     X, layout, names = dataset.X, dataset.layout, dataset.feature_names
-    if not isinstance(X, TaskBlocks):
+    if isinstance(X, TaskBlocks) and isinstance(layout, Tasks):
+        for (task, shape), (rows, columns, block) in zip(layout.tasks.items(), X.parts(), strict=True):
+            yield Part(block, dataset.y[rows], names[columns], rows, not isinstance(shape, int), task)
+    elif not isinstance(X, TaskBlocks):
         image = isinstance(layout, Tensor) and len(layout.shape) > 1
         yield Part(X, dataset.y, names, np.arange(len(X)), image, None)
-        return
-    shapes = layout.tasks  # type: ignore[union-attr]  # the data set checked that the layout is Tasks
-    for (task, shape), (rows, columns, block) in zip(shapes.items(), X.parts(), strict=True):
-        yield Part(block, dataset.y[rows], names[columns], rows, not isinstance(shape, int), task)

@@ -74,17 +74,16 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
             f"{names} {_has(groups + whole)} a few samples a value, as the subject of each sample has: if samples of "
             "one value belong together, name the column in cv.groups; otherwise drop it or take no notice."
         )
-    for kind, what in (
-        ("identifier", "another whole number in each row: drop what is an identifier (dataset.drop)."),
-        (
-            "in_file_order",
-            "values that never fall, or never rise, from row to row, while the classes stand one after the other: "
-            "drop what tells the order of the file (dataset.drop).",
-        ),
-    ):
-        columns = [column for column, found_kind in left.items() if found_kind == kind]
-        if columns:
-            yield f"{_named(found, columns)} {_has(columns)} {what}"
+    if numbers := [column for column, kind in left.items() if kind == "identifier"]:
+        yield (
+            f"{_named(found, numbers)} {_has(numbers)} another whole number in each row: drop what is an identifier "
+            "(dataset.drop)."
+        )
+    if ordered := [column for column, kind in left.items() if kind == "in_file_order"]:
+        yield (
+            f"{_named(found, ordered)} {_has(ordered)} values that never fall, or never rise, from row to row, while "
+            "the classes stand one after the other: drop what tells the order of the file (dataset.drop)."
+        )
     said = {*left, *leaking}
     separating = [column for column, kind in kinds.items() if kind == "separates" and column not in said]
     if separating:
@@ -100,7 +99,8 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
         )
     constant = np.flatnonzero(_constant(found, dataset)).tolist()
     if constant:
-        yield f"{_of_all(found, constant)} constant{', e.g. ' if len(constant) > _NAMED else ': '}{_names(found, constant)}."
+        some = ", e.g. " if len(constant) > _NAMED else ": "
+        yield f"{_of_all(found, constant)} constant{some}{_names(found, constant)}."
 
 
 def _may_name_groups(found: Findings, column: int) -> bool:

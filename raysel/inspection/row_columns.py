@@ -27,13 +27,14 @@ _GLIMPSE = 64
 
 #: Names of the columns of an index: of pandas, and of no name at all.
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+(\.\d+)?|__index_level_\d+__")
+#: Words of the names of columns of subjects, or of others from which several samples come.
 _GROUPS = frozenset(
-    "subject subjects subj patient patients participant participants person individual donor animal session speaker "
-    "writer family household volunteer proband".split()
-)
+    ["subject", "subjects", "subj", "patient", "patients", "participant", "participants", "person", "individual"]
+).union(["volunteer", "proband", "donor", "animal", "family", "household", "speaker", "writer", "session"])
 #: Words of a name such as patient_id or SubjectNr.
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_NUMBERS = frozenset("id ids nr no num number code idx index key name uid uuid".split())
+#: Words of the names of columns of identifiers.
+_NUMBERS = frozenset(("id", "ids", "nr", "no", "num", "number", "code", "idx", "index", "key", "name", "uid", "uuid"))
 
 #: - unnamed: a column without a name, as an index is written.
 #: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
@@ -70,15 +71,15 @@ def row_columns(part: Part) -> dict[int, Kind]:
     sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1
     for start, block in part.columns():
         whole = _is_whole(block[:_GLIMPSE]) & _is_whole(block[:: max(1, len(block) // _GLIMPSE)])
-        for column in (start + np.flatnonzero(whole & _is_distinct(block[:_GLIMPSE]))).tolist():
-            if _is_whole(part.X[:, column]) and _is_distinct(part.X[:, column]):
-                numbered.append(column)
+        possible = (start + np.flatnonzero(whole & _is_distinct(block[:_GLIMPSE]))).tolist()
+        numbered += [c for c in possible if _is_whole(part.X[:, c]) and _is_distinct(part.X[:, c])]
         for column in (start + np.flatnonzero(whole & _may_be_grouped(block))).tolist():
             values = part.X[:, column]
             if _is_whole(values) and len(np.unique(values)) == np.ptp(values) + 1:
                 found[column] = "group"
         if sorted_by_class:
-            found.update(dict.fromkeys((start + np.flatnonzero(_is_monotone(block))).tolist(), "in_file_order"))
+            for column in (start + np.flatnonzero(_is_monotone(block))).tolist():
+                found.setdefault(column, "in_file_order")
     found.update(_numbered_columns(part, numbered))
     for column in range(len(part.names)):
         if kind := _by_name(part, column, found.get(column)):
@@ -87,26 +88,23 @@ def row_columns(part: Part) -> dict[int, Kind]:
 
 
 def _is_whole(block: FloatArray) -> BoolArray:
-    whole: BoolArray = (block == np.floor(block)).all(axis=0)
-    return whole
+    return np.asarray((block == np.floor(block)).all(axis=0))
 
 
 def _is_distinct(block: FloatArray) -> BoolArray:
-    distinct: BoolArray = (np.diff(np.sort(block, axis=0), axis=0) > 0).all(axis=0)
-    return distinct
+    return np.asarray((np.diff(np.sort(block, axis=0), axis=0) > 0).all(axis=0))
 
 
 def _may_be_grouped(block: FloatArray) -> BoolArray:
     """Mask of the columns with as many runs of a value as whole numbers between their extremes."""
     n_runs = 1 + (block[1:] != block[:-1]).sum(axis=0)
-    grouped: BoolArray = (n_runs == np.ptp(block, axis=0) + 1) & (n_runs >= _FEWEST_GROUPS)
-    return grouped & (2 * n_runs <= len(block))
+    grouped = (n_runs == np.ptp(block, axis=0) + 1) & (n_runs >= _FEWEST_GROUPS)
+    return np.asarray(grouped & (2 * n_runs <= len(block)))
 
 
 def _is_monotone(block: FloatArray) -> BoolArray:
     rises, falls = (block[1:] >= block[:-1]).all(axis=0), (block[1:] <= block[:-1]).all(axis=0)
-    monotone: BoolArray = rises ^ falls  # both: constant
-    return monotone
+    return np.asarray(rises ^ falls)  # both: constant
 
 
 def _n_runs(codes: IntArray) -> int:

@@ -1,0 +1,127 @@
+"""Data sets with columns planted into them that tell the label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tensor
+
+
+def table(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] = (), **fields: object) -> Dataset:
+    """A table, its columns called c0, c1, ... where they have no names."""
+    d = X.shape[1]
+    return Dataset(X, y, Tensor((d,)), feature_names=names or tuple(f"c{i}" for i in range(d)), **fields)
+
+
+def with_columns(data: Dataset, columns: dict[str, np.ndarray], rows: np.ndarray | None = None) -> Dataset:
+    """The table with further columns in front, as a file has an index, and rows in another order."""
+    rows = np.arange(data.n_samples) if rows is None else rows
+    X = np.hstack([np.stack(list(columns.values()), axis=1).astype(float), data.X])[rows]
+    return table(X, data.y[rows], (*columns, *data.feature_names))
+
+
+def sorted_by_class(data: Dataset) -> Dataset:
+    """The table with its classes one after the other."""
+    order = np.argsort(data.y, kind="stable")
+    return table(data.X[order], data.y[order], data.feature_names)
+
+
+def subjects(y: np.ndarray, each: int) -> np.ndarray:
+    """A subject for each sample, numbered in the order of the classes; some samples of one class each."""
+    found = np.empty(len(y), dtype=int)
+    start = 0
+    for label in np.unique(y):
+        rows = np.flatnonzero(y == label)
+        found[rows] = start + np.arange(len(rows)) // each
+        start = found[rows].max() + 1
+    return found
+
+
+def _index(data: Dataset, _: np.random.Generator) -> Dataset:
+    return with_columns(data, {"row": np.arange(data.n_samples)})
+
+
+def _shuffled_index(data: Dataset, rng: np.random.Generator) -> Dataset:
+    rows = rng.permutation(data.n_samples)
+    return with_columns(sorted_by_class(data), {"row": np.arange(1, data.n_samples + 1)}, rows)
+
+
+def _unnamed(data: Dataset, rng: np.random.Generator) -> Dataset:
+    return with_columns(data, {"Unnamed: 0": rng.permutation(3 * data.n_samples)[: data.n_samples]})
+
+
+def _copy(data: Dataset, _: np.random.Generator) -> Dataset:
+    return with_columns(data, {"grade": data.y})
+
+
+def _recoded(data: Dataset, rng: np.random.Generator) -> Dataset:
+    codes = rng.normal(size=len(data.classes))
+    return with_columns(data, {"grade": codes[np.searchsorted(data.classes, data.y)]})
+
+
+def _one_hot(data: Dataset, _: np.random.Generator) -> Dataset:
+    return with_columns(data, {f"is_{label}": data.y == label for label in data.classes[1:]})
+
+
+def _sub_classes(data: Dataset, rng: np.random.Generator) -> Dataset:
+    return with_columns(data, {"grade": 10 * data.y + rng.integers(3, size=data.n_samples)})
+
+
+def _mixed_sub_classes(data: Dataset, rng: np.random.Generator) -> Dataset:
+    codes = rng.permutation(3 * len(data.classes))
+    return with_columns(data, {"grade": codes[3 * data.y + rng.integers(3, size=data.n_samples)]})
+
+
+def _shuffled(data: Dataset, columns: dict[str, np.ndarray], rng: np.random.Generator) -> Dataset:
+    return with_columns(data, columns, rng.permutation(data.n_samples))
+
+
+def _named_subject(data: Dataset, rng: np.random.Generator) -> Dataset:
+    return _shuffled(data, {"SubjectID": rng.integers(data.n_samples // 4, size=data.n_samples)}, rng)
+
+
+def _subject(data: Dataset, rng: np.random.Generator) -> Dataset:
+    codes = rng.permutation(data.n_samples)
+    return _shuffled(data, {"s": codes[subjects(data.y, 4)]}, rng)
+
+
+def _subject_in_file_order(data: Dataset, _: np.random.Generator) -> Dataset:
+    return with_columns(data, {"s": 1 + np.arange(data.n_samples) // 3})
+
+
+def _duplicates(data: Dataset, rng: np.random.Generator) -> Dataset:
+    rows = np.concatenate([np.arange(data.n_samples), rng.choice(data.n_samples, data.n_samples // 10, replace=False)])
+    return table(data.X[rows], data.y[rows], data.feature_names)
+
+
+def _near_duplicates(data: Dataset, rng: np.random.Generator) -> Dataset:
+    rows = rng.choice(data.n_samples, data.n_samples // 10, replace=False)
+    noise = rng.normal(scale=1e-4, size=(len(rows), data.n_features)) * data.X.std(axis=0)
+    return table(np.vstack([data.X, data.X[rows] + noise]), data.y[np.r_[: data.n_samples, rows]], data.feature_names)
+
+
+Planting = Callable[[Dataset, np.random.Generator], Dataset]
+
+#: What is planted, and what the refusal must say.
+REFUSED: dict[str, tuple[Planting, str]] = {
+    "an index": (_index, "numbers the samples"),
+    "an index of a file sorted by class, shuffled": (_shuffled_index, "numbers the samples"),
+    "an unnamed column": (_unnamed, "has no name"),
+    "a copy of the label": (_copy, "equals the label"),
+    "other numbers for the classes": (_recoded, "is the label in other values"),
+    "one-hot": (_one_hot, "marks the samples of class|is the label in other values|equals the label"),
+    "sub-classes in the order of the classes": (_sub_classes, "determines the label"),
+    "sub-classes in any order": (_mixed_sub_classes, "determines the label"),
+}
+
+#: What is planted, and what a remark must say.
+SAID: dict[str, tuple[Planting, str]] = {
+    "a subject by name": (_named_subject, "cv.groups"),
+    "a subject of one class": (_subject, "cv.groups"),
+    "a subject in the order of the file": (_subject_in_file_order, "cv.groups"),
+    "duplicates": (_duplicates, "equal to another"),
+    "near-duplicates": (_near_duplicates, "nearly equal"),
+}
