@@ -66,7 +66,7 @@ def on_images(folder: Path) -> None:
             for column_major in (False, True):
                 found = find_arrangement(stored, column_major=column_major)
                 if found is None:
-                    print(f"| {name} | {form} | {'FC'[not column_major]} | none | no | | | | |")
+                    print(f"| {name} {h} x {w} | {form} | {'CF'[column_major]} | none | NO | | | | |")
                     continue
                 right = "yes" if (found.shape, found.order) == ((h, w), order) else "NO"
                 print(
@@ -80,23 +80,24 @@ def on_images(folder: Path) -> None:
             for side in range(SHORTEST_SIDE, h * w // SHORTEST_SIDE + 1)
             if h * w % side == 0 and side != h
             for order in "CF"
+            if (side, order) != (w, "F")  # the image on its side, in another column of the table
         ]
-        right_words = (f"[{h}, {w}]", f"[{w}, {h}]")
-        named = [any(words in remark(upright, (a, b), o)[40:] for words in right_words) for a, b, o in wrong]
+        named = [f"[{h}, {w}] and order C" in remark(upright, (a, b), o) for a, b, o in wrong]
         rows.append(
             (
                 f"{name} {h} x {w}",
                 remark(upright, (h, w)) or "-",
                 f"{sum(named)} of {len(wrong)}",
-                "named" if remark(turned, (h, w)) else "-",
-                "named" if remark(upright, (h, w), "F") else "-",
+                "said" if remark(turned, (w, h)) else "-",
+                ("said" if remark(turned, (h, w)) else "-") if h != w else "as before",
+                ("said" if remark(upright, (h, w), "F") else "-") if h != w else "as before",
                 "found" if find_arrangement(scrambled) else "none",
                 "said" if "not in the order of an image" in remark(scrambled, (h, w)) else "-",
             )
         )
     print(
-        "\n| set | declared rightly | other sides | F left out | F too much | scrambled: shape | scrambled: remark |\n"
-        "|---|---|---|---|---|---|---|"
+        "\n| set | declared rightly | other sides | on their side | F left out | F too much | scrambled: shape | "
+        "scrambled: remark |\n|---|---|---|---|---|---|---|---|"
     )
     for row in rows:
         print("|", " | ".join(row), "|")

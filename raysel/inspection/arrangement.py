@@ -12,20 +12,15 @@ from numpy.typing import NDArray
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
-from raysel.inspection.neighbours import Neighbours, chosen_samples, neighbours, partners
+from raysel.inspection.image_check import ABOVE_ANY_TWO, NO_MORE, is_image
+from raysel.inspection.neighbours import chosen_samples, neighbours, partners
 from raysel.inspection.upright import is_known, symmetry
 
 #: Sides below this, and samples fewer than this, are too few to recognise an image by.
 SHORTEST_SIDE = 5
 FEWEST_SAMPLES = 10
-#: How much more neighbouring cells must correlate, in each direction, than any two cells.
-_ABOVE_ANY_TWO = 0.2
-#: Correlations that exceed that of any two cells by less are as low as those of cells far apart.
-_NO_MORE = 0.05
-#: How much less the end of a row must correlate with the start of the next one than cells within a row.
-_ROW_END = 0.05
-#: How far the correlation must fall from lag w to w - 1 and w + 1, as a share of what it lacks to 1 at lag w.
-_PEAK = 0.2
+#: Correlations that differ by less are equal.
+_SAME = 0.01
 
 
 @dataclass(frozen=True)
@@ -103,14 +98,16 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     factorisation h x w of the number of columns is taken whose neighbouring cells correlate most on average, in both
     directions, if they look like those of an image:
 
-    - side by side and below each other they correlate by 0.2 more than any two cells;
+    - side by side and below each other they correlate by c with (c - a) / (1 - a) at least 0.2, where a is the mean
+      correlation of any two cells;
     - the correlation has a peak at lag w and is nowhere higher between w / 2 and half the number of columns;
     - it falls with the distance: cells of one row correlate less two and three apart than one, and rows farther apart
       correlate less than those two apart;
-    - it is lower from the end of a row to the start of the next one than within a row.
+    - it is lower from the end of a row to the start of the next one than within a row;
+    - three colour channels, as the last or the first axis of the images, do not explain it.
 
-    A table of features, a spectrum (smooth in one direction), images whose columns were permuted, and images with
-    colour channels do not meet these conditions.
+    A table of features, a spectrum (smooth in one direction only) and images whose columns were permuted do not meet
+    these conditions.
 
     An image and its transpose have the same neighbours. Which of them is upright is told only by the mean image, if
     it is at least 3 times as symmetric left to right as top to bottom, or the reverse. This holds for frontal faces,
@@ -191,17 +188,19 @@ def _remark(samples: FloatArray, height: int, width: int) -> str | None:
         f"({n_pairs} pairs, {len(samples)} samples)"
     )
     found = _find(samples, widths, column_major=False)
-    if found is not None and found.row_length == width:
-        return _on_their_side(found) if found.order == "F" else None
-    if found is not None and found.correlation > correlation:
-        return f"{start}, but by {found.correlation:.2f} with {_choices(found)}."
     # With order F the columns were rearranged: put them back as the file has them.
     stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
-    found = _find(stored, widths, column_major=False)
-    if found is not None and found.row_length != height and found.correlation > correlation:
-        return f"{start}, but, if order is F now, by {found.correlation:.2f} with {_choices(found)}."
+    before = _find(stored, widths, column_major=False)
+    # An image read in the wrong order can look like one whose rows are shifted, so the better of the two counts.
+    if before is not None and (found is None or before.correlation > found.correlation + _SAME):
+        if before.row_length != height and before.correlation > correlation:
+            return f"{start}, but, if order is F now, by {before.correlation:.2f} with {_choices(before)}."
+    elif found is not None and found.row_length == width:
+        return _on_their_side(found) if found.order == "F" else None
+    elif found is not None and found.correlation > correlation:
+        return f"{start}, but by {found.correlation:.2f} with {_choices(found)}."
     elsewhere = partners(samples)
-    if correlation < declared.any_two + _NO_MORE and elsewhere > declared.any_two + _ABOVE_ANY_TWO:
+    if declared.excess(correlation) < NO_MORE and declared.excess(elsewhere) > ABOVE_ANY_TWO:
         return (
             f"{start}, no more than any two cells ({declared.any_two:.2f}), while each has another one elsewhere with "
             f"which it correlates by {elsewhere:.2f}: the columns are not in the order of an image."
@@ -234,7 +233,7 @@ def _find(samples: FloatArray, widths: list[int], column_major: bool) -> Arrange
     found = neighbours(samples.copy())
     scores = {width: found.score(width) for width in widths}
     width = max(widths, key=lambda width: _or_lowest(scores[width][0]))
-    if not _is_image(found, width):
+    if not is_image(found, width):
         return None
 
     height = n_features // width
@@ -264,22 +263,3 @@ def _widths(n_features: int) -> list[int]:
 
 def _or_lowest(value: float) -> float:
     return -math.inf if math.isnan(value) else value
-
-
-def _is_image(found: Neighbours, width: int) -> bool:
-    """Tell whether the correlations by distance are those of an image whose rows have the given length."""
-    below = float(found.at_lag[width])
-    beside, *farther = (found.within_rows(width, lag)[0] for lag in (1, 2, 3))
-    lags = np.arange(math.ceil(width / 2), len(found.at_lag))
-    highest = int(lags[np.nanargmax(found.at_lag[lags])]) if not np.isnan(found.at_lag[lags]).all() else 0
-    around = max(found.at_lag[width - 1], found.at_lag[width + 1])
-    rows_apart = found.at_lag[2 * width :: width]
-    across = found.across_row_ends(width)
-    return bool(
-        min(below, beside) >= found.any_two + _ABOVE_ANY_TWO
-        and highest == width
-        and below - around >= _PEAK * (1 - below)
-        and all(math.isnan(value) or value < beside for value in farther)
-        and not (rows_apart[1:] > max(rows_apart[:1].max(initial=-1.0), found.any_two + _NO_MORE)).any()
-        and (math.isnan(across) or beside - across >= _ROW_END)
-    )

@@ -73,6 +73,10 @@ class Neighbours:
         """Mean correlation of the last cell of a row and the first cell of the next one; NaN if there is none."""
         return _mean(self.next_cells[0, width - 1 :: width])[0]
 
+    def excess(self, correlation: Any) -> Any:
+        """Rescale correlations so that 0 is the mean of any two columns, and 1 remains 1."""
+        return (correlation - self.any_two) / (1 - self.any_two)
+
     def score(self, width: int) -> tuple[float, int]:
         """Mean correlation, and number, of all pairs of neighbouring cells, if rows have ``width`` cells."""
         horizontal, n_horizontal = self.within_rows(width)
