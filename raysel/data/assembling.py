@@ -52,6 +52,7 @@ def assemble(
     DataError
         If the arrangement does not fit the columns, a name is unknown, or values are invalid.
     """
+    raw = _as_classes(raw, exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
     X, names = raw.X, raw.feature_names
     if isinstance(X, TaskBlocks):
@@ -64,13 +65,16 @@ def assemble(
                 f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give a non-empty array of shape "
                 "(n, d), (n, h, w) or with more axes."
             )
-        sides = X.shape[1:] if order == "C" else X.shape[:0:-1]
-        layout = _layout(sides, raw.layout, shape, source)
+        sides, stored = X.shape[1:], raw.layout
+        if order == "F":
+            _check_order(sides, stored, shape, modalities, source)
+            sides, stored = sides[::-1], None
+        layout = _layout(sides, stored, shape, source)
         if modalities is not None:
             layout = _modalities(modalities, X.shape[1:], source)
         X = X.reshape(len(X), math.prod(X.shape[1:]))
-        if order == "F":
-            columns = _columns_in_c_order(layout, source)
+        if order == "F" and isinstance(layout, Tensor):
+            columns = _columns_in_c_order(layout)
             X, names = np.take(X, columns, axis=1), _taken(names, columns)
     if only is not None:
         columns, layout = _only(only, layout, source)
@@ -98,14 +102,64 @@ def _taken(names: tuple[str, ...], columns: IntArray) -> tuple[str, ...]:
     return tuple(names[i] for i in columns) if names else ()
 
 
-def _columns_in_c_order(layout: Layout, source: str) -> IntArray:
-    """Columns in column-major order that, taken in this order, run row by row."""
-    if not isinstance(layout, Tensor) or len(layout.shape) < 2:
+def _check_order(
+    sides: tuple[int, ...],
+    stored: Layout | None,
+    shape: Sequence[int] | None,
+    modalities: Mapping[str, int] | None,
+    source: str,
+) -> None:
+    """Check that samples that are to be read in column-major order have a shape."""
+    if modalities is not None or isinstance(stored, Modalities):
+        raise DataError(f"order=F: the columns of {source} are those of modalities, which have no rows; leave it out.")
+    if len(sides if shape is None else shape) < 2:
+        n_features = math.prod(sides)
         raise DataError(
-            f"order=F: {source} has columns without rows; give shape too, e.g. {layout.n_features} columns."
+            f"order=F: {source} has {n_features} columns, and how many rows a sample has is not known; give shape, "
+            f"height first: {_factorisations(n_features)}. Or leave order out."
         )
+
+
+def _factorisations(number: int) -> str:
+    """Every height and width that a number of columns can have, the closest to a square first, without one row."""
+    heights = [side for side in range(2, math.isqrt(number) + 1) if number % side == 0]
+    if not heights:
+        return f"{number} has no two factors, so that its only shapes are [1, {number}] and [{number}, 1]"
+    pairs = [str([side, number // side]) for side in heights[::-1]]
+    turned = ", also with height and width exchanged" if number // heights[-1] != heights[-1] or len(pairs) > 1 else ""
+    return f"{' or '.join(pairs)}{turned}"
+
+
+def _columns_in_c_order(layout: Tensor) -> IntArray:
+    """Columns in column-major order that, taken in this order, run row by row."""
     positions: IntArray = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
     return positions
+
+
+def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData:
+    """Replace an indicator that has exactly one label for each sample by the classes.
+
+    An indicator from a file by `save_dataset`, which stores the data set's name, remains as it is.
+    """
+    y = np.asarray(raw.y)
+    if raw.name is not None or y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf" or not y.size:
+        return raw
+    ones = y == 1
+    if not ((ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())):
+        return raw
+    if excluded:
+        raise DataError(
+            f"exclude_labels: y of {source} has exactly one label in each row, so that its {y.shape[1]} columns are "
+            "classes; use exclude_classes."
+        )
+    if raw.label_names and len(raw.label_names) != y.shape[1]:
+        raise DataError(
+            f"{source}: {y.shape[1]} labels have {len(raw.label_names)} names; give one name for each label."
+        )
+    columns = ones.argmax(axis=1)
+    classes = np.array(raw.label_names)[columns] if raw.label_names else columns
+    note = f"y of shape {y.shape} has exactly one 1 in each row and is used as classes, one for each column"
+    return replace(raw, y=classes, label_names=(), notes=(*raw.notes, note))
 
 
 def _choose_classes(

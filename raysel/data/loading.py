@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -10,8 +11,10 @@ from typing import Literal, TypeAlias
 from raysel.data.assembling import assemble
 from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
+from raysel.data.formats.array_files import ARRAY_SUFFIXES
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
-from raysel.data.formats.named_arrays import read_mat, read_npz
+from raysel.data.formats.image_folder import read_image_folder
+from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
@@ -23,8 +26,7 @@ Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
 GROUP = "raysel.readers"
 
 _READERS: dict[str, Reader] = {
-    ".npz": read_npz,
-    ".mat": read_mat,
+    **dict.fromkeys(ARRAY_SUFFIXES, read_arrays),
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
 }
 
@@ -54,10 +56,13 @@ def load_dataset(
         Name of one of scikit-learn's data sets (digits, iris, wine or breast_cancer), or path of a file, relative
         to the working directory or else to ``$RAYSEL_DATA``:
 
-        - .npz and .mat: arrays ``X``, (n, d) or (n, h, w), or an array for each modality, ``view_0``,
-          ``view_1``, ..., (n, width), with ``view_names``; and ``y``, (n,), or an indicator ``Y``,
-          (n, labels), with ``label_names``; ``fea`` and ``gnd`` are accepted for ``X`` and ``y``. Pickled objects
-          are never loaded.
+        - .npz, .mat, .h5 and .hdf5: arrays ``X``, (n, d) or (n, h, w), or an array for each modality, (n, width),
+          under any names, or as ``view_0``, ``view_1``, ... with ``view_names``; and ``y``, (n,), or an indicator
+          ``Y``, (n, labels), with ``label_names``; ``fea`` and ``gnd`` are accepted for ``X`` and ``y``. An ``X``
+          with the samples on its last axis only, (h, w, n), is turned. .h5, .hdf5 and the .mat of MATLAB 7.3 need
+          h5py, ``pip install 'raysel[hdf5]'``. Pickled objects are never loaded, links to other files not followed.
+        - .npy: the array ``X``, with its labels in the file ``labels``.
+        - a folder with one folder for each class, which holds the images of the class: .png, .jpg, .tif, .bmp, .pgm.
         - .csv, .tsv, .txt, .data, .parquet, .arrow or .feather: a column ``y``, ``label``, ``target`` or
           ``class`` (in any case), or the one that ``label`` names, or a column ``y.<label>`` for each label; every
           other column is a feature, of a modality if all are called ``<modality>.<feature>``; or a file written by
@@ -67,7 +72,9 @@ def load_dataset(
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
     labels : str or Path, default=None
-        File that holds the labels, where the data file holds the samples only.
+        File that holds the labels, where the data file, .npy, .npz, .mat, .h5 or .hdf5, holds the samples only: an
+        array in a file of these formats, or a text, .csv or .txt, of one column, or of several with a line of names,
+        of which ``label`` and ``groups`` name one. Refused if the data file has labels.
     groups : str, default=None
         Name of the array or column that holds the group of each sample. None: no groups, or those that
         `save_dataset` stored.
@@ -123,12 +130,17 @@ def load_dataset(
             raise DataError(f"the built-in data set {source} has no array '{groups}' for the groups.")
         raw = load_builtin(source)
     else:
-        path = _find(path_or_name)
+        path, reader = _find(path_or_name)
         source = str(path)
         beside = {
             name: None if file is None else find_data_file(file) for name, file in (("labels", labels), ("mask", mask))
         }
-        raw = _reader(path.suffix.lower())(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
+        if labels is not None and reader in (*_READERS.values(), read_image_folder) and reader is not read_arrays:
+            raise DataError(
+                f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
+                f"{', '.join(ARRAY_SUFFIXES)}."
+            )
+        raw = reader(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
     return assemble(
         raw,
         source,
@@ -142,16 +154,21 @@ def load_dataset(
     )
 
 
-def _find(path_or_name: str | Path) -> Path:
+def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
+    """Find a file or folder, and the reader for it."""
     suffix = Path(path_or_name).suffix.lower()
     if suffix in _READERS or suffix[1:] in plugin_names(GROUP):
-        return find_data_file(path_or_name)
+        return find_data_file(path_or_name), _reader(suffix)
+    with suppress(DataError):
+        path = find_data_file(path_or_name, folder=True)
+        if path.is_dir():
+            return path, read_image_folder
     close = get_close_matches(str(path_or_name), BUILTIN_NAMES, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     suffixes = [*_READERS, *(f".{name}" for name in plugin_names(GROUP))]
     raise DataError(
         f"{path_or_name} is neither a built-in data set ({', '.join(BUILTIN_NAMES)}) "
-        f"nor a file of a known format ({', '.join(suffixes)}).{hint}"
+        f"nor a file of a known format ({', '.join(suffixes)}) nor a folder of images.{hint}"
     )
 
 

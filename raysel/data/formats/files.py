@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,26 @@ USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixel
 
 _FORMATS = (
     "A data file is .npz with arrays X, (n, h, w) or (n, d), or view_0, view_1, ... with view_names, and y, (n,), "
-    "or Y, (n, labels) of 0 and 1; .mat with the same; .csv, .parquet or .arrow with a column y, or columns y.<label>."
+    "or Y, (n, labels) of 0 and 1; .mat or .h5 with the same; .npy with X, and a file of labels; .csv, .parquet or "
+    ".arrow with a column y, or columns y.<label>; or a folder with a folder of images for each class."
 )
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """An open file of named arrays.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the arrays, in the file's order.
+    get : callable
+        Reads the array of a name. It raises DataError for an array of a kind that is not read, and any other
+        exception if the file is damaged.
+    """
+
+    names: tuple[str, ...]
+    get: Callable[[str], Any]
 
 
 @dataclass(frozen=True)
@@ -105,7 +124,7 @@ class RawData:
     notes: tuple[str, ...] = ()
 
 
-def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
+def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:
     """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``.
 
     Parameters
@@ -114,11 +133,13 @@ def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
         Path of the file.
     expected : str
         Description of the expected file for the error message. By default the formats of data files.
+    folder : bool, default=False
+        Whether a folder is accepted, too.
 
     Returns
     -------
     Path
-        Absolute path of the existing file.
+        Absolute path of the existing file or folder.
 
     Raises
     ------
@@ -133,15 +154,15 @@ def find_data_file(path: str | Path, expected: str = _FORMATS) -> Path:
     raysel.errors.DataError: there is no data file no-such-file.npz. Looked at ...
     """
     relative = Path(path).expanduser()
-    folder = os.environ.get("RAYSEL_DATA")
+    store = os.environ.get("RAYSEL_DATA")
     candidates = [relative.absolute()]
-    if folder and not relative.is_absolute():
-        candidates.append((Path(folder).expanduser() / relative).absolute())
+    if store and not relative.is_absolute():
+        candidates.append((Path(store).expanduser() / relative).absolute())
     for candidate in candidates:
-        if candidate.is_file():
+        if candidate.is_file() or (folder and candidate.is_dir()):
             return candidate
     tried = " and ".join(map(str, candidates))
-    hint = "" if folder or relative.is_absolute() else "; $RAYSEL_DATA, the second folder to look in, is not set"
+    hint = "" if store or relative.is_absolute() else "; $RAYSEL_DATA, the second folder to look in, is not set"
     recipe = _RECIPES.get(relative.name, "")
     raise DataError(f"there is no data file {path}. Looked at {tried}{hint}. {expected}\n{recipe}".rstrip())
 
@@ -180,7 +201,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-def missing(path: Path, required: str, available: Collection[str]) -> DataError:
+def missing(path: Path, required: str, available: Collection[str], remedy: str = _FORMATS) -> DataError:
     """Make the error for a file that lacks a required array or column.
 
     Parameters
@@ -191,6 +212,8 @@ def missing(path: Path, required: str, available: Collection[str]) -> DataError:
         Name of the missing part, e.g. ``"array X"``.
     available : collection of str
         Names of the arrays or columns of the file.
+    remedy : str
+        What to do, as sentences. By default what a data file holds.
 
     Returns
     -------
@@ -200,7 +223,7 @@ def missing(path: Path, required: str, available: Collection[str]) -> DataError:
     names = ", ".join(list(available)[:12]) or "nothing"
     if len(available) > 12:
         names += f", ... ({len(available)} in all)"
-    return DataError(f"{path} has no {required}; it holds {names}. {_FORMATS}")
+    return DataError(f"{path} has no {required}; it holds {names}. {remedy}")
 
 
 def as_labels(values: LabelArray) -> LabelArray:

@@ -1,7 +1,7 @@
-"""Validation of a MATLAB 5 file before SciPy reads it.
+"""Arrays of MATLAB files of version 7 or older, which are validated before SciPy reads them.
 
 SciPy 1.17 uses type codes in the file as an index without checking them, so that a damaged file crashes the process.
-This module checks the assumptions of SciPy's reader (MAT-File Format, The MathWorks, 2025: level 5).
+`plain_variables` checks the assumptions of SciPy's reader (MAT-File Format, The MathWorks, 2025: level 5).
 """
 
 from __future__ import annotations
@@ -10,13 +10,54 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.io
+
+from raysel.data.formats.files import ArrayFile
+from raysel.errors import DataError
 
 _MATRIX, _COMPRESSED = 14, 15
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18}  # (u)int8 to 64, single, double, UTF-8 to 32
 _CHARACTERS, _SPARSE, _NUMERIC = 4, 5, range(6, 16)
 _COMPLEX, _DIMENSIONS = 1 << 11, (5, 6)  # type codes of dimensions: int32 and uint32
+
+
+@contextmanager
+def open_mat5(path: Path) -> Iterator[ArrayFile]:
+    """Read a MATLAB file of version 7 or older.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Yields
+    ------
+    ArrayFile
+        Names of the variables, and a function that returns one; sparse matrices as arrays.
+
+    Raises
+    ------
+    DataError
+        If a variable is a cell array or a struct.
+    ValueError
+        If the file is damaged.
+    """
+    plain = plain_variables(path) if scipy.io.matlab.matfile_version(path)[0] == 1 else None
+    matrices = None if plain is None else [name for name, is_matrix in plain.items() if is_matrix]
+    variables = scipy.io.loadmat(path, variable_names=matrices)
+
+    def get(name: str) -> Any:
+        if name not in variables:
+            raise DataError(f"{path}: {name} is a cell array or a struct; save it as a matrix of numbers.")
+        return _dense(variables[name])
+
+    names = variables if plain is None else plain
+    yield ArrayFile(tuple(name for name in names if name and not name.startswith("__")), get)
 
 
 def plain_variables(path: Path) -> dict[str, bool]:
@@ -113,3 +154,13 @@ def _read(file: BinaryIO, size: int) -> bytes:
     if len(content) < size:
         raise ValueError("the file ends within a variable")
     return content
+
+
+def _dense(values: Any) -> Any:
+    if getattr(values, "format", "") == "csc":
+        # SciPy would access memory outside the arrays by a damaged index. check_format checks nothing if the last
+        # of the column starts is 0, because the matrix then counts as empty.
+        values.check_format()
+        if np.any(np.diff(values.indptr) < 0):
+            raise ValueError("the column starts of a sparse matrix decrease")
+    return values.toarray() if hasattr(values, "toarray") else values

@@ -1,164 +1,233 @@
-"""Readers of files of named arrays, NumPy's .npz and MATLAB's .mat, without unpickling."""
+"""Samples and labels among the arrays of a file: .npz, .npy, .mat and HDF5."""
 
 from __future__ import annotations
 
 import re
-import zipfile
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.files import RawData, ReadOptions, as_labels, missing, reading
-from raysel.data.formats.mat5 import plain_variables
+from raysel.data.formats.array_files import open_arrays
+from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels, missing
+from raysel.data.formats.labels_file import FURTHER_LABEL_NAMES, LABEL_NAMES, Labels, read_labels
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
 
-# Common names of the features and of the labels; those of raysel first.
+#: Usual names of the samples; that of raysel first.
 _X_NAMES = ("X", "fea")
-_Y_NAMES = ("y", "Y", "gnd")
+#: Arrays that are neither samples nor labels.
+_NAMES_OF_PARTS = ("view_names", "label_names")
 
 
-def read_npz(path: Path, options: ReadOptions) -> RawData:
-    """Read the arrays X and y of a NumPy archive.
+def read_arrays(path: Path, options: ReadOptions) -> RawData:
+    """Read the samples and labels of a file of named arrays.
 
-    Parameters
-    ----------
-    path : Path
-        Path of an .npz file.
-    options : ReadOptions
-        Names of the labels and the groups, and whatever else the format needs.
-
-    Returns
-    -------
-    RawData
-        Content of the file.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, holds pickled objects, or lacks an array.
-    """
-    with reading(path, "a NumPy archive (.npz)"):
-        if not zipfile.is_zipfile(path):
-            raise DataError(
-                f"{path} is not a complete .npz archive: it is truncated or of another format; write it again."
-            )
-        with np.load(path, allow_pickle=False) as archive:
-
-            def get(name: str) -> Any:
-                try:
-                    return _checked_text(archive[name])
-                except ValueError as error:
-                    if "pickle" not in str(error):
-                        raise
-                    raise DataError(
-                        f"{path}: the array {name} holds pickled Python objects, which raysel does not load; "
-                        "save it as numbers or text, e.g. y.astype(str)."
-                    ) from error
-
-            return _contents(path, archive.files, get, options)
-
-
-def read_mat(path: Path, options: ReadOptions) -> RawData:
-    """Read X and y (also called fea, Y, gnd) of a MATLAB file of version 7 or older.
-
-    Images that MATLAB stored as rows of a matrix are in column-major order, so that they appear transposed if they
-    are reshaped in C order.
+    The samples are X (or fea); or view_0, view_1, ..., called as ``view_names`` says; or else the arrays of numbers
+    with as many rows as there are labels: one such array is X, several matrices are modalities. An X whose last axis
+    only is as long as the labels, as MATLAB has images, is turned.
 
     Parameters
     ----------
     path : Path
-        Path of a .mat file.
+        Path of an .npz, .npy, .mat, .h5 or .hdf5 file.
     options : ReadOptions
-        Names of the labels and the groups, and whatever else the format needs.
+        Names of the labels and the groups, and the file of labels.
 
     Returns
     -------
     RawData
-        Content of the file.
+        Content of the file, with notes on what was recognised.
 
     Raises
     ------
     DataError
-        If the file is damaged, of version 7.3, or lacks a variable.
+        If the file is damaged, lacks an array, holds pickled objects, or it is open which arrays are the samples and
+        the labels.
     """
-    with reading(path, "a MATLAB file (.mat)"):
-        with path.open("rb") as file:
-            start = file.read(520)
-        if start.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n\x1a\n" in start:
-            raise DataError(f"{path} is a MATLAB 7.3 (HDF5) file; save it again with save(..., '-v7').")
-        plain = plain_variables(path) if scipy.io.matlab.matfile_version(path)[0] == 1 else None
-        matrices = None if plain is None else [name for name, is_matrix in plain.items() if is_matrix]
-        variables = scipy.io.loadmat(path, variable_names=matrices)
-
-        def get(name: str) -> Any:
-            if name not in variables:
-                raise DataError(f"{path}: {name} is a cell array or a struct; save it as a matrix of numbers.")
-            return _dense(variables[name])
-
-        names = variables if plain is None else plain
-        return _contents(path, [name for name in names if name and not name.startswith("__")], get, options)
+    with open_arrays(path) as file:
+        return _contents(path, file, options)
 
 
-def _checked_text(values: Any) -> Any:
-    """Return the values; raise ValueError for text with invalid code points, which Python cannot write."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "U":
-        points = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("=")).view(np.uint32)
-        if np.any((points > 0x10FFFF) | (points >= 0xD800) & (points < 0xE000)):
-            raise ValueError("text with invalid Unicode code points")
-    return values
-
-
-def _dense(values: Any) -> Any:
-    if getattr(values, "format", "") == "csc":
-        # SciPy would access memory outside the arrays by a damaged index. check_format checks nothing if the last
-        # of the column starts is 0, because the matrix then counts as empty.
-        values.check_format()
-        if np.any(np.diff(values.indptr) < 0):
-            raise ValueError("the column starts of a sparse matrix decrease")
-    return values.toarray() if hasattr(values, "toarray") else values
-
-
-def _contents(path: Path, names: Collection[str], get: Callable[[str], Any], options: ReadOptions) -> RawData:
-    def find(candidates: tuple[str, ...], wanted: str) -> LabelArray:
-        name = next((name for name in candidates if name in names), None)
-        if name is None:
-            raise missing(path, wanted, names)
-        return np.asarray(get(name))
-
-    views = _views(path, names, get) if "X" not in names else {}
-    X = np.hstack(list(views.values())) if views else find(_X_NAMES, "array X")
-    y_names = _Y_NAMES if options.label is None else (options.label,)
-    y = as_labels(find(y_names, f"array {y_names[0]}"))
-    named = y.ndim == 2 and "label_names" in names
+def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
+    x_name = next((name for name in _X_NAMES if name in file.names), None)
+    X = None if x_name is None else np.asarray(file.get(x_name))
+    views = _views(path, file) if X is None else {}
+    others = _readable(file) if X is None and not views else {}
+    labels = _labels(path, file, options, _lengths(others or views or {x_name: X}))
+    notes: list[str] = []
+    if X is not None:
+        X, notes = _samples_first(path, str(x_name), X, len(labels.y))
+    elif others:
+        beside = {labels.label, options.groups} if options.labels is None else set()
+        views, notes = _parts(path, others, labels, beside)
+        if len(views) == 1:
+            X, views = next(iter(views.values())), {}
+    titled = labels.y.ndim == 2 and "label_names" in file.names
     return RawData(
-        X=X,
-        y=y,
-        groups=None
-        if options.groups is None
-        else as_labels(find((options.groups,), f"array {options.groups} for the groups")),
+        X=np.hstack(list(views.values())) if X is None else X,
+        y=labels.y,
+        groups=labels.groups,
         layout=Modalities({name: view.shape[1] for name, view in views.items()}) if views else None,
-        label_names=tuple(map(str, np.ravel(get("label_names")))) if named else (),
-        label=next(name for name in y_names if name in names),
+        label_names=tuple(str(name).strip() for name in np.ravel(file.get("label_names"))) if titled else (),
+        label=labels.label,
+        notes=tuple(notes),
     )
 
 
-def _views(path: Path, names: Collection[str], get: Callable[[str], Any]) -> dict[str, LabelArray]:
+def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> Labels:
+    """Labels and groups, of the file itself or of the file of labels."""
+    own = [name for name in LABEL_NAMES if name in file.names][:1]
+    own = own or [name for name in file.names if name.lower() in FURTHER_LABEL_NAMES]
+    if options.labels is not None:
+        if own:
+            raise DataError(
+                f"labels: {path} has labels of its own, the array {own[0]}; leave labels out, or remove that array."
+            )
+        return read_labels(options, n_rows)
+    if options.label is not None:
+        if options.label not in file.names:
+            raise missing(path, f"array {options.label} for the labels", file.names)
+        own = [options.label]
+    if len(own) != 1:
+        raise _unknown_labels(path, file, own, n_rows)
+    groups = options.groups
+    if groups is not None and groups not in file.names:
+        raise missing(path, f"array {groups} for the groups", file.names)
+    return Labels(
+        y=_text_stripped(as_labels(np.asarray(file.get(own[0])))),
+        groups=None if groups is None else _text_stripped(as_labels(np.asarray(file.get(groups)))),
+        label=own[0],
+    )
+
+
+def _unknown_labels(path: Path, file: ArrayFile, usual: list[str], n_rows: list[int]) -> DataError:
+    """Make the error for labels that no array, or several, may be."""
+    if usual:
+        return DataError(
+            f"{path}: the arrays {' and '.join(usual)} may all be the labels; name one of them by dataset.label."
+        )
+    candidates = [
+        name
+        for name, values in _readable(file).items()
+        if (flat := as_labels(values)).ndim == 1 and len(flat) in n_rows and _may_be_classes(flat)
+    ]
+    if candidates:
+        remedy = f"Name the array of the labels by dataset.label; it may be {' or '.join(candidates[:12])}."
+    else:
+        remedy = "Add it, or name a file of labels by dataset.labels, .npy or .csv, with one for each sample."
+    return missing(path, "array y for the labels", file.names, remedy)
+
+
+def _may_be_classes(values: LabelArray) -> bool:
+    """Whether values are text or whole numbers that repeat."""
+    kind = values.dtype.kind
+    if kind not in "biufUS" or (kind == "f" and not np.array_equal(values, np.round(values))):
+        return False
+    return 2 <= len(np.unique(values)) < len(values)
+
+
+def _readable(file: ArrayFile) -> dict[str, LabelArray]:
+    """The arrays of numbers and text, without those that cannot be read, e.g. cell arrays and pickled objects."""
+    found = {}
+    for name in file.names:
+        try:
+            values = np.asarray(file.get(name))
+        except DataError:
+            continue
+        if values.ndim and values.dtype.kind in "biufUS":
+            found[name] = values
+    return found
+
+
+def _lengths(arrays: Mapping[Any, Any]) -> list[int]:
+    """Lengths of the first and last axes of arrays with several, the most frequent first."""
+    sides = [side for values in arrays.values() if values.ndim > 1 for side in (len(values), values.shape[-1])]
+    firsts = Counter(len(values) for values in arrays.values() if values.ndim > 1)
+    return sorted(dict.fromkeys(sides), key=lambda side: -firsts[side])
+
+
+def _samples_first(path: Path, name: str, X: LabelArray, n_samples: int) -> tuple[LabelArray, list[str]]:
+    """Turn an array whose last axis, and no other, is that of the samples."""
+    if X.ndim < 2:
+        return X, []
+    if len(X) == n_samples:
+        if X.ndim > 2 and X.shape[-1] == n_samples:
+            return X, [f"{name} has {n_samples} entries on its first and last axis; the first is that of the samples"]
+        return X, []
+    if n_samples not in X.shape[1:]:
+        return X, []  # refused with both lengths by Dataset
+    if X.shape[1:].count(n_samples) > 1 or X.shape[-1] != n_samples:
+        raise DataError(
+            f"{path}: {name} has shape {X.shape}, and it is open which axis is that of the {n_samples} samples; save "
+            "it with the samples first, (n, h, w)."
+        )
+    turned = np.ascontiguousarray(np.moveaxis(X, -1, 0))
+    return turned, [f"{name} of shape {X.shape} has the samples on its last axis; it is used as {turned.shape}"]
+
+
+def _parts(
+    path: Path, arrays: dict[str, LabelArray], labels: Labels, beside: set[str | None]
+) -> tuple[dict[str, LabelArray], list[str]]:
+    """Arrays of numbers with a row for each label, and what is said of them and of those left out."""
+    n_samples = len(labels.y)
+    parts, copies = {}, []
+    for name, values in arrays.items():
+        wide = values.dtype.kind in "biuf" and len(values) == n_samples and values.size > n_samples
+        if not wide or name in beside:
+            continue
+        if name.lower() in (*LABEL_NAMES, *FURTHER_LABEL_NAMES) or _recodes(values, labels.y):
+            copies.append(name)
+        else:
+            parts[name] = values
+    if not parts:
+        raise missing(path, f"array X, nor another array of numbers with {n_samples} rows", arrays)
+    shapes = ", ".join(f"{name} {values.shape}" for name, values in parts.items())
+    if len(parts) > 1 and any(values.ndim > 2 for values in parts.values()):
+        raise DataError(f"{path} has no array X, and several may be the samples: {shapes}; call one of them X.")
+    notes = [f"{shapes} {'is taken as X' if len(parts) == 1 else 'are taken as modalities'}"]
+    if copies:
+        notes.append(f"{', '.join(copies)} repeats the labels and is left out")
+    used = {*parts, *copies, *beside, *_NAMES_OF_PARTS}
+    if others := [name for name in arrays if name not in used]:
+        notes.append(f"the arrays {', '.join(others)} are not used")
+    return parts, notes
+
+
+def _recodes(values: LabelArray, y: LabelArray) -> bool:
+    """Whether an array holds the labels as one column for each class, with one 1 in each row."""
+    if values.ndim != 2 or y.ndim != 1 or not np.isin(values[:1], (0, 1)).all():
+        return False
+    if not (np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all()):
+        return False
+    columns = values.argmax(axis=1)
+    classes, codes = np.unique(y, return_inverse=True)
+    return len(set(zip(columns.tolist(), codes.tolist(), strict=True))) == len(classes) == len(np.unique(columns))
+
+
+def _text_stripped(values: LabelArray) -> LabelArray:
+    """Decode text that is stored as bytes, and remove the spaces by which MATLAB makes all texts equally long."""
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8")
+    return np.char.rstrip(values) if values.dtype.kind == "U" else values
+
+
+def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:
     """Read the arrays view_0, view_1, ... as a dict by the names in view_names."""
-    keys = sorted((n for n in names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:]))
+    keys = sorted((n for n in file.names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:]))
     if not keys:
         return {}
-    titles = [str(title).strip() for title in np.ravel(get("view_names"))] if "view_names" in names else keys
+    named: Any = file.get("view_names") if "view_names" in file.names else keys
+    titles = [str(title).strip() for title in np.ravel(named)]
     if len(titles) != len(keys):
         raise DataError(
             f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1, ...; "
             "give one name for each array."
         )
-    views = {key: np.asarray(get(key)) for key in keys}
+    views = {key: np.asarray(file.get(key)) for key in keys}
     for key, view in views.items():
         if view.ndim != 2 or len(view) != len(views[keys[0]]):
             raise DataError(

@@ -1,0 +1,57 @@
+"""Opening of files of named arrays by their suffix: NumPy's, MATLAB's and HDF5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from raysel.data.formats.files import ArrayFile, reading
+from raysel.data.formats.hdf5.arrays import is_hdf5, open_hdf5
+from raysel.data.formats.mat5 import open_mat5
+from raysel.data.formats.numpy_files import open_npy, open_npz
+
+_KINDS = {
+    ".npz": "a NumPy archive (.npz)",
+    ".npy": "a NumPy array (.npy)",
+    ".mat": "a MATLAB file (.mat)",
+    ".h5": "an HDF5 file",
+    ".hdf5": "an HDF5 file",
+}
+
+#: Suffixes of the files that `open_arrays` opens.
+ARRAY_SUFFIXES = tuple(_KINDS)
+
+
+@contextmanager
+def open_arrays(path: Path, alone: str = "X") -> Iterator[ArrayFile]:
+    """Open a file of named arrays for reading.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file, with one of ``ARRAY_SUFFIXES``.
+    alone : str, default="X"
+        Name that the array of an .npy file is given.
+
+    Yields
+    ------
+    ArrayFile
+        Names of the arrays, and a function that reads one.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, or an array is of a kind that is not read, e.g. pickled objects; also for every other
+        exception in the context.
+    """
+    suffix = path.suffix.lower()
+    with reading(path, _KINDS[suffix]):
+        if suffix == ".npy":
+            opened = open_npy(path, alone)
+        elif suffix == ".npz":
+            opened = open_npz(path)
+        else:
+            opened = open_hdf5(path) if suffix != ".mat" or is_hdf5(path) else open_mat5(path)
+        with opened as file:
+            yield file

@@ -1,0 +1,179 @@
+"""Reader of a folder of images: one folder for each class."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.files import RawData, ReadOptions, reading
+from raysel.errors import DataError
+
+#: Suffixes of the files that are read, and Pillow's names of their formats: no other of its decoders is used.
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".pnm", ".pbm")
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
+#: Modes of Pillow of one channel whose numbers are grey values.
+_GREY = ("L", "I;16", "I;16B", "I;16L", "I;16N", "I", "F")
+_CONVERTED = {"1": "L", "P": "RGB", "PA": "RGBA", "La": "LA", "RGBa": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"}
+_SHOWN = 5
+
+
+class _Listing(NamedTuple):
+    images: list[Path]
+    classes: list[str]
+    ignored: list[str]
+
+
+def read_image_folder(path: Path, options: ReadOptions) -> RawData:
+    """Read a folder that holds one folder of images for each class.
+
+    The classes are the names of the folders, as numbers if all are. Samples are in the order of the folders' names,
+    then of the files'. An image is turned upright as its EXIF data say. Grey images give X of shape (n, h, w), also
+    if they are stored in colour; colour images (n, h, w, 3), with 8 bits for each colour.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the folder.
+    options : ReadOptions
+        ``label`` and ``groups`` must be None, because the folders are the labels.
+
+    Returns
+    -------
+    RawData
+        Content of the folder, with notes on files that were ignored and on colours.
+
+    Raises
+    ------
+    DataError
+        If the folder has no folders of images or these hold folders themselves, or an image is damaged, of another
+        size or depth than the others, or of several pages.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name, grey in {"dark": 10, "light": 200}.items():
+    ...     (folder / name).mkdir()
+    ...     Image.new("L", (4, 3), grey).save(folder / name / "1.png")
+    >>> read_image_folder(folder, ReadOptions()).X.shape
+    (2, 3, 4)
+    """
+    for key, name in (("label", options.label), ("groups", options.groups)):
+        if name is not None:
+            raise DataError(f"{key}: {path} is a folder of images, which has no {name}; leave {key} out.")
+    listing = _list_images(path)
+    X, notes = _stacked(path, listing.images)
+    if listing.ignored:
+        more = f" and {len(listing.ignored) - _SHOWN} more" if len(listing.ignored) > _SHOWN else ""
+        notes.append(f"not read, because hidden or no images: {', '.join(listing.ignored[:_SHOWN])}{more}")
+    return RawData(X=X, y=_labels(listing.classes), notes=tuple(notes))
+
+
+def _list_images(path: Path) -> _Listing:
+    """Images of each class in the order of the names."""
+    found = _Listing([], [], [])
+    for folder in sorted(path.iterdir()):
+        if not folder.is_dir() or _hidden(folder):
+            found.ignored.append(folder.name)
+            continue
+        images = []
+        for file in sorted(folder.iterdir()):
+            if _hidden(file):
+                found.ignored.append(f"{folder.name}/{file.name}")
+            elif file.is_dir():
+                raise DataError(
+                    f"{path}: {folder.name} holds a folder, {file.name}, where the images of a class are expected; "
+                    f"give {folder} as the path if its folders are the classes, or move the images."
+                )
+            elif file.suffix.lower() in _SUFFIXES:
+                images.append(file)
+            else:
+                found.ignored.append(f"{folder.name}/{file.name}")
+        if not images:
+            raise DataError(
+                f"{path}: the folder {folder.name} holds no images ({', '.join(_SUFFIXES)}); remove it or fill it."
+            )
+        found.images.extend(images)
+        found.classes.extend([folder.name] * len(images))
+    if not found.images:
+        raise DataError(
+            f"{path} holds no folders; a folder of images holds one folder for each class, and its images therein."
+        )
+    return found
+
+
+def _hidden(path: Path) -> bool:
+    return path.name.startswith(".") or path.name == "__MACOSX"
+
+
+def _labels(classes: Sequence[str]) -> LabelArray:
+    if all(name.isdecimal() and name.isascii() and str(int(name)) == name and len(name) < 10 for name in set(classes)):
+        return np.array([int(name) for name in classes])
+    return np.array(classes, dtype=np.str_)
+
+
+def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
+    """Stack the images, grey or in colour."""
+    images: list[LabelArray] = []
+    turned, opaque, coloured = 0, 0, None
+    for file in files:
+        image, was_turned, had_alpha = _read(file)
+        first = images[0] if images else image
+        if image.shape[:2] != first.shape[:2]:
+            raise DataError(
+                f"{path}: the images have different sizes: {files[0]} is {first.shape[0]} x {first.shape[1]} pixels "
+                f"(height x width), {file} is {image.shape[0]} x {image.shape[1]}; scale or cut them to one size."
+            )
+        if image.dtype != first.dtype:
+            raise DataError(
+                f"{path}: the images have different depths: {files[0]} has pixels of type {first.dtype}, {file} of "
+                f"type {image.dtype}; convert them to one."
+            )
+        if coloured is None and image.ndim == 3 and np.ptp(image, axis=2).any():
+            coloured = file
+        turned, opaque = turned + was_turned, opaque + had_alpha
+        images.append(image)
+    notes = []
+    if coloured is not None:
+        X = np.stack([image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2) for image in images])
+        notes.append(f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height, width, 3)")
+    else:
+        if in_colour := sum(image.ndim == 3 for image in images):
+            notes.append(f"{in_colour} images are stored in colour with equal channels and are used as grey")
+        X = np.stack([image if image.ndim == 2 else image[..., 0] for image in images])
+    if turned:
+        notes.append(f"{turned} images were turned upright as their EXIF data say")
+    if opaque:
+        notes.append(f"the transparency of {opaque} images, which is none, is left out")
+    return X, notes
+
+
+def _read(file: Path) -> tuple[LabelArray, bool, bool]:
+    """Grey values (h, w) or colours (h, w, 3) of an image, whether it was turned, and whether it had transparency."""
+    with reading(file, "an image"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a TIFF's unknown tags
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(file, formats=_FORMATS) as image:
+            if (pages := getattr(image, "n_frames", 1)) > 1:
+                raise DataError(f"{file} holds {pages} pages; save each as an image of its own.")
+            turned = image.getexif().get(0x0112, 1) not in (0, 1)
+            upright: Image.Image = ImageOps.exif_transpose(image) if turned else image.copy()
+    mode = _CONVERTED.get(upright.mode, upright.mode)
+    if mode == "RGB" and "transparency" in upright.info:
+        mode = "RGBA"
+    pixels = np.asarray(upright if mode == upright.mode else upright.convert(mode))
+    if mode in _GREY:
+        return pixels.astype(pixels.dtype.newbyteorder("=")), turned, False
+    if mode not in {"RGB", "RGBA", "LA"}:
+        raise DataError(f"{file} is an image of Pillow's mode {mode}, which is not read; save it as grey or RGB.")
+    if mode == "RGB":
+        return pixels, turned, False
+    if pixels[..., -1].min() < 255:
+        raise DataError(f"{file} is partly transparent; save it without transparency, on the background you want.")
+    return (pixels[..., 0] if mode == "LA" else pixels[..., :3]), turned, True
