@@ -55,7 +55,11 @@ def pandas_index(folder: Path, real_data: RealData) -> Stranger:  # noqa: ARG001
     frame = _frame(bunch).assign(target=bunch.target)
     frame.to_csv(folder / "wine_index.csv")
     return Stranger(
-        folder / "wine_index.csv", bunch.data, bunch.target, "rfs", "target",
+        folder / "wine_index.csv",
+        bunch.data,
+        bunch.target,
+        "rfs",
+        "target",
         dataset={"label": "target", "drop": ["Unnamed: 0"]},
     )
 
@@ -68,7 +72,11 @@ def semicolons(folder: Path, real_data: RealData) -> Stranger:  # noqa: ARG001
     frame.insert(1, "diagnosis", y)
     frame.to_csv(folder / "breast;cancer.csv", sep=";", decimal=",", index=False)
     return Stranger(
-        folder / "breast;cancer.csv", bunch.data, y, "rfs", "diagnosis",
+        folder / "breast;cancer.csv",
+        bunch.data,
+        y,
+        "rfs",
+        "diagnosis",
         dataset={"label": "diagnosis", "drop": ["id"]},
     )
 
@@ -83,8 +91,14 @@ def participants(folder: Path, real_data: RealData) -> Stranger:  # noqa: ARG001
     frame.insert(0, "participant_id", groups)
     frame.to_csv(folder / "visits.csv", index=False)
     return Stranger(
-        folder / "visits.csv", X, frame.condition.to_numpy(), "rfs", "condition", groups=groups,
-        dataset={"label": "condition"}, cv_groups="participant_id",
+        folder / "visits.csv",
+        X,
+        frame.condition.to_numpy(),
+        "rfs",
+        "condition",
+        groups=groups,
+        dataset={"label": "condition"},
+        cv_groups="participant_id",
     )
 
 
@@ -104,9 +118,7 @@ def uci(folder: Path, real_data: RealData) -> Stranger:  # noqa: ARG001
     pd.DataFrame(np.column_stack([bunch.target + 1, bunch.data])).astype({0: int}).to_csv(
         folder / "wine.data", header=False, index=False
     )
-    return Stranger(
-        folder / "wine.data", bunch.data, bunch.target + 1, "rfs", "column0", dataset={"label": "column0"}
-    )
+    return Stranger(folder / "wine.data", bunch.data, bunch.target + 1, "rfs", "column0", dataset={"label": "column0"})
 
 
 def image_stack(folder: Path, real_data: RealData) -> Stranger:
@@ -122,7 +134,12 @@ def scikit_feature(folder: Path, real_data: RealData) -> Stranger:
     columns = X.transpose(0, 2, 1).reshape(len(X), -1)
     scipy.io.savemat(folder / "orlraws.mat", {"X": columns.astype(float), "Y": (y[:, None] + 1).astype(float)})
     return Stranger(
-        folder / "orlraws.mat", X.reshape(len(X), -1), y + 1, "smr", "Y", (32, 32),
+        folder / "orlraws.mat",
+        X.reshape(len(X), -1),
+        y + 1,
+        "smr",
+        "Y",
+        (32, 32),
         dataset={"shape": [32, 32], "order": "F"},
     )
 
@@ -141,7 +158,12 @@ def matlab_73(folder: Path, real_data: RealData) -> Stranger:
     with path.open("r+b") as file:
         file.write(header.ljust(116) + bytes(8) + b"\x00\x02IM")
     return Stranger(
-        path, X.reshape(len(X), -1).astype(float), y + 1, "smr", "gnd", (16, 16),
+        path,
+        X.reshape(len(X), -1).astype(float),
+        y + 1,
+        "smr",
+        "gnd",
+        (16, 16),
         dataset={"shape": [16, 16], "order": "F"},
     )
 
@@ -168,13 +190,19 @@ def modality_arrays(folder: Path, real_data: RealData) -> Stranger:
         names, y = data["view_names"].tolist(), data["y"]
         views = {name.lower(): data[f"view_{names.index(name)}"] for name in ("CM", "HOG", "SIFT")}
     np.savez(folder / "scenes.npz", **views, labels=y)
-    return Stranger(
-        folder / "scenes.npz", np.hstack(list(views.values())).astype(float), y, "smml", "labels"
-    )
+    return Stranger(folder / "scenes.npz", np.hstack(list(views.values())).astype(float), y, "smml", "labels")
 
 
 MAKERS = (
-    pandas_index, semicolons, participants, pandas_parquet, uci, image_stack, scikit_feature, matlab_73, picture_folder,
+    pandas_index,
+    semicolons,
+    participants,
+    pandas_parquet,
+    uci,
+    image_stack,
+    scikit_feature,
+    matlab_73,
+    picture_folder,
     modality_arrays,
 )
 

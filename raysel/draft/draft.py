@@ -9,14 +9,13 @@ from pathlib import Path
 
 from raysel.config import StudyConfig, config_from_dict
 from raysel.config.yaml_text import parse_yaml
-from raysel.draft.entry import Entry
 from raysel.draft.folds import Folds, drawn_folds
-from raysel.draft.kind import kind_of
+from raysel.draft.kind import effort_of, kind_of
 from raysel.draft.looking import Looked, look_at
-from raysel.draft.method import is_large, method_entries
+from raysel.draft.method import method_entries
 from raysel.draft.naming import plain_name
 from raysel.draft.scoring import evaluation_entries, scaling_entry
-from raysel.draft.text import study_text
+from raysel.draft.text import Entry, study_text
 from raysel.draft.words import dataset_entries, findings_of
 from raysel.errors import ConfigError
 from raysel.files import atomic_write
@@ -128,7 +127,7 @@ def _entries(looked: Looked, target: Path | None) -> list[Entry]:
         scaling_entry(dataset, kind),
         *method,
         *evaluation_entries(dataset, kind),
-        *_fold_entries(drawn_folds(dataset, is_large(dataset)), looked.options.get("groups")),
+        *_fold_entries(drawn_folds(dataset, effort_of(dataset)), looked.options.get("groups")),
     ]
     return sorted(entries, key=lambda entry: _SECTIONS.index(entry.key.partition(".")[0]))
 
@@ -140,7 +139,9 @@ def _fold_entries(folds: Folds, groups: str | None) -> list[Entry]:
         Entry("cv.inner", folds.inner, "folds within each training set, which choose configuration and n_features"),
     ]
     if groups is not None:
-        entries.append(Entry("cv.groups", groups, "the samples of one value stay in one fold; the column is no feature"))
+        entries.append(
+            Entry("cv.groups", groups, "the samples of one value stay in one fold; the column is no feature")
+        )
     return entries
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from raysel.arrays import LabelArray
 from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
+from raysel.draft.kind import Effort
 from raysel.errors import DataError
 
 #: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test, two to split.
@@ -41,7 +42,7 @@ class Folds:
     why: str = ""
 
 
-def fold_counts(y: LabelArray, groups: LabelArray | None = None, large: bool = False) -> Folds:
+def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: Effort = Effort.SMALL) -> Folds:
     """Choose numbers of folds such that every class can be in each training set.
 
     Parameters
@@ -50,8 +51,8 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, large: bool = F
         Classes with at least `FEWEST` samples or groups each, or an indicator.
     groups : ndarray of shape (n_samples,), default=None
         Group of each sample.
-    large : bool, default=False
-        Whether the data are so large that few folds are preferred.
+    effort : Effort, default=SMALL
+        Effort of a fit: from medium on the inner folds are few, from large on the outer ones too.
 
     Returns
     -------
@@ -64,9 +65,8 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, large: bool = F
     >>> fold_counts(np.repeat([0, 1], 20)), fold_counts(np.repeat([0, 1], [20, 3])).outer
     (Folds(outer=5, inner=5, why=''), 3)
     """
-    few = large or y.ndim == 2
-    outer = _FEW if few else _USUAL
-    inner = _FEW if few or len(y) >= _MANY_SAMPLES else _USUAL
+    outer = _FEW if y.ndim == 2 or effort is Effort.LARGE else _USUAL
+    inner = _FEW if y.ndim == 2 or effort > Effort.SMALL or len(y) >= _MANY_SAMPLES else _USUAL
     if y.ndim == 2:
         return Folds(outer, inner)
     counts = class_counts(y, groups)
@@ -162,15 +162,15 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
     return rare if y.shape[1] - len(rare) > 1 else []
 
 
-def drawn_folds(dataset: Dataset, large: bool = False) -> Folds:
+def drawn_folds(dataset: Dataset, effort: Effort = Effort.SMALL) -> Folds:
     """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training set.
 
     Parameters
     ----------
     dataset : Dataset
         Data set of the study.
-    large : bool, default=False
-        Whether few folds are preferred.
+    effort : Effort, default=SMALL
+        Effort of a fit.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def drawn_folds(dataset: Dataset, large: bool = False) -> Folds:
     >>> drawn_folds(load_dataset("digits")).inner
     3
     """
-    wanted = fold_counts(dataset.y, dataset.groups, large)
+    wanted = fold_counts(dataset.y, dataset.groups, effort)
     if dataset.groups is None:
         return wanted
     for outer in range(wanted.outer, 1, -1):

@@ -1,11 +1,14 @@
-"""Kind of a data set, by which a drafted study chooses its method."""
+"""Kind and size of a data set, by which a draft chooses its method, folds and configurations."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
+
+#: Number of values of X times number of classes from which an effort is medium, and large.
+_MEDIUM, _LARGE = 2_000_000, 50_000_000
 
 
 class Kind(StrEnum):
@@ -47,3 +50,34 @@ def kind_of(dataset: Dataset) -> Kind:
     if order == 2 and min(dataset.layout.shape) > 1:
         return Kind.MATRIX
     return Kind.TABLE if order <= 2 else Kind.TENSOR
+
+
+class Effort(IntEnum):
+    """Effort of a fit; the larger it is, the fewer fits a draft asks for."""
+
+    SMALL = 0
+    MEDIUM = 1
+    LARGE = 2
+
+
+def effort_of(dataset: Dataset) -> Effort:
+    """Return the effort of fits to a data set, from its size alone, so that a draft is the same on every machine.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set of the study.
+
+    Returns
+    -------
+    Effort
+        By the number of samples times features times classes.
+
+    Examples
+    --------
+    >>> from raysel.data.loading import load_dataset
+    >>> effort_of(load_dataset("digits")).name, effort_of(load_dataset("wine")).name
+    ('SMALL', 'SMALL')
+    """
+    size = dataset.n_samples * dataset.n_features * len(dataset.classes)
+    return Effort.LARGE if size > _LARGE else Effort.MEDIUM if size > _MEDIUM else Effort.SMALL

@@ -6,13 +6,11 @@ from typing import Any
 
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
-from raysel.draft.entry import Entry
-from raysel.draft.kind import Kind
+from raysel.draft.kind import Effort, Kind, effort_of
+from raysel.draft.text import Entry
 
-#: Largest number of values of X for which the whole grids are tried.
-LARGE = 3_000_000
 #: Ranks that are tried, where the samples have as many rows and columns.
-_RANKS = (1, 2, 4, 8)
+_RANKS = (2, 4, 8)
 
 _OF_KIND = {
     Kind.TABLE: ("rfs", "robust regression onto the classes: one weight a column, no structure among them"),
@@ -45,47 +43,28 @@ def method_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
     ['rfs', {'alpha': {'logspace': [0.003, 0.3, 4]}}]
     """
     name, why = _OF_KIND[kind]
-    large = is_large(dataset)
+    effort = effort_of(dataset)
     found = [Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")]
     space: dict[str, Any]
     if name == "smml":
         found.append(Entry("solver.params", {"tol": 0.001}, "duality gap at which a fit ends"))
-        steps = [0.01, 0.1] if large else [0.01, 0.03, 0.1, 0.3]
+        steps = [0.01, 0.1] if effort is Effort.LARGE else [0.01, 0.03, 0.1, 0.3]
         space = {"gamma1": [0, *steps], "gamma2": [0.001, *steps]}
         unit = "gamma1 weighs modalities, gamma2 features; fractions of the value from which on nothing is selected"
         method = Entry("search.method", "path", "all values of the space in one pass over each training set")
     else:
-        alpha = {"logspace": [0.003, 0.3, 3 if large else 5 if name == "smr" else 4]}
+        n_values = 3 if effort is Effort.LARGE else 5 if name == "smr" and effort is Effort.SMALL else 4
+        alpha = {"logspace": [0.003, 0.3, n_values]}
         unit = "alpha is the sparsity, as a fraction of the value from which on nothing is selected"
         method = Entry("search.method", "grid", "every combination of the space")
         if isinstance(dataset.layout, Tensor) and name == "smr":
-            found.append(Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop"))
+            found.append(
+                Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop")
+            )
             side = min(dataset.layout.shape)
-            ranks = [rank for rank in _RANKS[1:] if rank <= side][: 2 if large else 3]
-            space = {"alpha": alpha, "rank": ranks or [1]}
+            ranks = [rank for rank in _RANKS if rank <= side][: 3 - effort]
+            space = {"alpha": alpha, "rank": ranks}
             unit += f"; rank is that of the weights, at most {side} here"
         else:
             space = {"alpha": alpha}
     return [*found, Entry("solver.space", space, f"what is searched: {unit}"), method]
-
-
-def is_large(dataset: Dataset) -> bool:
-    """Return whether the data set is so large that fewer folds and configurations are tried.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of the study.
-
-    Returns
-    -------
-    bool
-        Whether X has more than `LARGE` values.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> is_large(load_dataset("digits"))
-    False
-    """
-    return dataset.n_samples * dataset.n_features > LARGE

@@ -30,6 +30,10 @@ _IDENTIFIER = re.compile(
 )
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
+#: Most columns that are proposed for the label beside the chosen one.
+_MOST_OTHERS = 4
+#: Of so few rows a count may well be another in each.
+_FEW_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,10 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         raise DataError(
             f"no column looks like labels, with few values that repeat; name it by label. The columns are {shown}"
         )
-    others = [name for name in likely if name != likely[0] and not _speaks_of_origin(name)][:4]
+    others = [name for name in likely if name != likely[0] and not _speaks_of_origin(name)][:_MOST_OTHERS]
     more = f" It could also be {', '.join(map(_shown, others))}." if others else ""
-    return likely[0], [f"label: {_shown(likely[0])} was chosen by its name and values, no column is called y, label, "
-                       f"target or class.{more}"]
+    doubt = f"label: {_shown(likely[0])} was chosen by its name and values; no column is called y, label, target or class."
+    return likely[0], [doubt + more]
 
 
 def _speaks_of_origin(name: str) -> bool:
@@ -177,34 +181,49 @@ def _is_number(kind: Any) -> bool:
     return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
 
 
+def _missing(column: Any) -> int:
+    """Number of the cells of a column that are empty or NaN."""
+    if pa.types.is_floating(column.type):
+        return int(pc.sum(pc.is_null(column, nan_is_null=True)).as_py())
+    return int(column.null_count)
+
+
+def _is_index(values: LabelArray) -> bool:
+    """Return whether values that differ from each other number the rows, in any order or consecutively."""
+    first, last = int(values.min()), int(values.max())
+    return last - first == len(values) - 1 and (first in (0, 1) or bool(np.all(np.diff(values) == 1)))
+
+
 def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[str, str]:
     """Reason why a column is no feature, and what the reader should check; both empty for a feature."""
-    n, shown = len(column), _shown(name)
-    missing = column.null_count
-    if pa.types.is_floating(column.type):
-        missing = pc.sum(pc.is_null(column, nan_is_null=True)).as_py()
-    if missing == n:
+    if _missing(column) == len(column):
         return "it is empty", ""
-    unique = values is not None and len(np.unique(values)) == n
-    if unique and values is not None and not _is_text(column.type):
-        first = int(values.min())
-        if int(values.max()) - first == n - 1 and (first in (0, 1) or np.all(np.diff(values) == 1)):
-            return f"an index, {first} to {first + n - 1}", ""
-    if _UNNAMED.fullmatch(name.strip()) and (unique or _is_text(column.type)):
-        return "an index: unique in each row" if unique else "it has no name, and holds text", ""
-    if unique and (_IDENTIFIER.search(_words(name)) or _speaks_of_origin(name)):
-        return "an identifier: unique in each row", ""
+    if values is not None and len(np.unique(values)) == len(values):
+        return _unique_column(name, column, values)
+    missing, shown = _missing(column), _shown(name)
     if not _is_number(column.type):
         few = f", {len(np.unique(values))} different values" if values is not None else ""
-        kind = "text" if _is_text(column.type) else str(column.type)
-        if unique:
-            return f"{kind}, unique in each row", ""
-        return f"{kind}{few}", f"drop: {shown} holds {kind}{few}; encode it as numbers to use it as a feature."
+        what = f"{'text' if _is_text(column.type) else column.type}{few}"
+        return what, f"drop: {shown} holds {what}; encode it as numbers to use it as a feature."
     if missing:
         return f"{missing} empty cells", f"drop: {shown} has {missing} empty cells; fill them in to use it as a feature."
-    if unique and n > 20 and not pa.types.is_floating(column.type):
-        return "", f"features: {shown} has whole numbers, unique in each row; if it is an identifier, name it in `drop`."
     return "", ""
+
+
+def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str]:
+    """The same for a column with another value in each row."""
+    text = _is_text(column.type)
+    if not text and _is_index(values):
+        return f"an index, {values.min()} to {values.max()}", ""
+    if _UNNAMED.fullmatch(name.strip()):
+        return "an index: unique in each row", ""
+    if _IDENTIFIER.search(_words(name)) or _speaks_of_origin(name):
+        return "an identifier: unique in each row", ""
+    if text:
+        return "text, unique in each row", ""
+    whole = pa.types.is_integer(column.type) and len(values) > _FEW_ROWS
+    doubt = f"features: {_shown(name)} has another whole number in each row; if it is an identifier, list it in drop."
+    return "", doubt if whole else ""
 
 
 def _groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
@@ -216,13 +235,13 @@ def _groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: lis
             usable.append(name)
         else:
             doubts.append(
-                f"groups: {_shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them whole "
-                "in the folds; if its samples resemble each other, the scores are too high."
+                f"groups: {_shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them "
+                "whole in the folds; if its samples resemble each other, the scores are too high."
             )
     if not usable:
         return None
     coarsest = sorted(usable, key=lambda name: len(np.unique(related[name])))
     if len(coarsest) > 1:
-        doubts.append(f"groups: {' and '.join(map(_shown, coarsest))} both repeat; the folds keep those of {coarsest[0]} whole.")
+        both = " and ".join(map(_shown, coarsest))
+        doubts.append(f"groups: {both} repeat; the folds keep the samples of one {coarsest[0]} together.")
     return coarsest[0]
-

@@ -6,9 +6,9 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
-from raysel.draft.entry import Entry
 from raysel.draft.folds import class_counts
 from raysel.draft.kind import Kind
+from raysel.draft.text import Entry
 
 #: Largest number of features that is scored.
 MOST_FEATURES = 300
@@ -71,7 +71,9 @@ def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
     shown = f"the values lie in {low.min():.4g} to {high.max():.4g}"
     key = "dataset.scaling"
     if dataset.layout.to_json()["kind"] == "modalities":
-        why = "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
+        why = (
+            "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
+        )
         return Entry(key, "zscore_sqrt_width", why)
     if kind in (Kind.MATRIX, Kind.TENSOR):
         if _of_one_unit(low, high):
@@ -120,7 +122,9 @@ def evaluation_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
         return [Entry("evaluation.classifier", "native", why), metric]
     if kind is Kind.TABLE:
-        classifier = Entry("evaluation.classifier", "linear_svm", "fitted to the best n_features columns; or knn, native")
+        classifier = Entry(
+            "evaluation.classifier", "linear_svm", "fitted to the best n_features columns; or knn, native"
+        )
     else:
         why = "the nearest training sample in the best n_features cells; or linear_svm, native"
         classifier = Entry("evaluation.classifier", "knn", why)
@@ -143,4 +147,6 @@ def _metric(dataset: Dataset) -> Entry:
     if max(counts) >= _UNBALANCED * min(counts):
         why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"
         return Entry(key, "balanced_accuracy", why)
-    return Entry(key, "accuracy", "share of test samples that are classified correctly; the classes are balanced enough")
+    return Entry(
+        key, "accuracy", "share of test samples that are classified correctly; the classes are balanced enough"
+    )

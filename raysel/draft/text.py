@@ -5,13 +5,48 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from raysel.config.yaml_text import dump_key
-from raysel.draft.entry import Entry
 
 _WIDTH = 120
 #: Characters that would end a comment or could not be read back.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of a drafted configuration.
+
+    Parameters
+    ----------
+    key : str
+        Dotted key, e.g. ``"cv.outer"``.
+    value : object
+        Value as plain data.
+    comment : str
+        Explanation that stands beside the key in the YAML.
+
+    Examples
+    --------
+    >>> Entry("cv.outer", 5, "folds whose test sets give the scores").section
+    'cv'
+    """
+
+    key: str
+    value: Any
+    comment: str
+
+    @property
+    def section(self) -> str:
+        """First part of a dotted key; empty for a key without a section."""
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Last part of the key."""
+        return self.key.rpartition(".")[2]
 
 
 def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable[Entry]) -> str:
@@ -33,7 +68,8 @@ def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable
 
     Examples
     --------
-    >>> print(study_text(["Study of wine."], [], [Entry("seed", 0, "of the folds"), Entry("cv.outer", 5, "for the scores")]))
+    >>> entries = [Entry("seed", 0, "of the folds"), Entry("cv.outer", 5, "for the scores")]
+    >>> print(study_text(["Study of wine."], [], entries))
     # Study of wine.
     seed: 0   # of the folds
     cv:

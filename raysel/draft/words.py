@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from raysel.data.layouts import Modalities, Tensor
-from raysel.draft.entry import Entry
 from raysel.draft.kind import kind_of
 from raysel.draft.looking import Looked
 from raysel.draft.naming import listed
+from raysel.draft.text import Entry
 
 
 def dataset_entries(found: Looked, path: str) -> list[Entry]:
@@ -69,9 +68,12 @@ def findings_of(found: Looked) -> dict[str, str]:
     )
     kind = "labels" if dataset.is_multilabel else "classes"
     classes = f"{len(counts)} {kind} ({listed(f'{name}: {count}' for name, count in counts.items())})"
-    findings = {"data": f"{found.path}: {dataset.n_samples} samples x {dataset.n_features} features, {kind_of(dataset)}"}
+    findings = {
+        "data": f"{found.path}: {dataset.n_samples} samples x {dataset.n_features} features, {kind_of(dataset)}"
+    }
     findings["label"] = f"{dataset.label}, {classes}" if dataset.label else classes
-    findings["features"] = listed(dataset.feature_names)
+    if dataset.feature_names != tuple(dataset.layout.default_names()):
+        findings["features"] = listed(dataset.feature_names)
     if isinstance(dataset.layout, Modalities):
         findings["modalities"] = ", ".join(f"{name}: {width}" for name, width in dataset.layout.modalities.items())
     elif isinstance(dataset.layout, Tensor) and len(dataset.layout.shape) > 1:

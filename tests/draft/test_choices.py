@@ -12,12 +12,11 @@ from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.draft.entry import Entry
 from raysel.draft.folds import FEWEST, class_counts, drawn_folds, fold_counts, rare_labels, too_small_classes
 from raysel.draft.kind import Kind, kind_of
 from raysel.draft.method import method_entries
 from raysel.draft.scoring import MOST_FEATURES, evaluation_entries, feature_numbers, scaling_entry
-from raysel.draft.text import study_text
+from raysel.draft.text import Entry, study_text
 
 
 def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None, **other: object) -> Dataset:
@@ -66,8 +65,12 @@ def test_numbers_of_features_increase_up_to_all_or_a_few_hundred(d):
 
 def test_kinds_follow_layout_and_labels():
     X, y = np.random.default_rng(0).random((12, 12)), np.arange(12) % 2
-    kinds = {Tensor((12,)): Kind.TABLE, Tensor((12, 1)): Kind.TABLE, Tensor((3, 4)): Kind.MATRIX,
-             Tensor((2, 2, 3)): Kind.TENSOR}
+    kinds = {
+        Tensor((12,)): Kind.TABLE,
+        Tensor((12, 1)): Kind.TABLE,
+        Tensor((3, 4)): Kind.MATRIX,
+        Tensor((2, 2, 3)): Kind.TENSOR,
+    }
     assert {layout: kind_of(data(X, y, layout)) for layout in kinds} == kinds
     assert kind_of(data(X, y, Modalities({"a": 5, "b": 7}))) is Kind.MODALITIES
     assert kind_of(data(X, np.stack([y, y[::-1]], 1), Tensor((3, 4)))) is Kind.LABELS
@@ -76,8 +79,11 @@ def test_kinds_follow_layout_and_labels():
 @pytest.mark.parametrize(("shape", "most"), [((5, 40), 4), ((2, 2), 2), ((32, 32), 8)])
 def test_ranks_fit_the_smaller_side(shape, most):
     X = np.random.default_rng(0).random((8, shape[0] * shape[1]))
-    (space,) = (entry.value for entry in method_entries(data(X, np.arange(8) % 2, Tensor(shape)), Kind.MATRIX)
-                if entry.key == "solver.space")
+    (space,) = (
+        entry.value
+        for entry in method_entries(data(X, np.arange(8) % 2, Tensor(shape)), Kind.MATRIX)
+        if entry.key == "solver.space"
+    )
     assert max(space["rank"]) == most
 
 
@@ -106,7 +112,11 @@ names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_
 @given(st.lists(names, max_size=30), names, names)
 @settings(deadline=None)
 def test_the_text_reads_back_whatever_the_names(drop, label, comment):
-    entries = [Entry("seed", 0, comment), Entry("dataset.label", label, comment), Entry("dataset.drop", drop, comment),
-               Entry("cv.outer", 5, "x" * 200)]
+    entries = [
+        Entry("seed", 0, comment),
+        Entry("dataset.label", label, comment),
+        Entry("dataset.drop", drop, comment),
+        Entry("cv.outer", 5, "x" * 200),
+    ]
     text = study_text([comment], [comment, f"line\nbreak {comment}"], entries)
     assert parse_yaml(text, "text") == {"seed": 0, "dataset": {"label": label, "drop": drop}, "cv": {"outer": 5}}

@@ -22,12 +22,13 @@ def here(tmp_path, monkeypatch):
 
 
 def write_iris(path, **columns):
-    frame = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"]).assign(y=load_iris().target, **columns)
+    frame = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"])
+    frame = frame.assign(**{"y": load_iris().target} | columns)
     frame.to_csv(path, index=False)
 
 
 def test_what_is_written_is_the_text_and_its_configuration(here):
-    write_iris("iris.csv")
+    write_iris(here / "iris.csv")
     draft = raysel.init_study("iris.csv", output="study.yaml")
     assert draft.path.read_text(encoding="utf-8") == draft.text
     assert load_config("study.yaml") == draft.config
@@ -40,7 +41,7 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
 
 
 def test_nothing_is_written_without_an_output(here):
-    write_iris("iris.csv")
+    write_iris(here / "iris.csv")
     assert init_study("iris.csv").path is None
     assert [path.name for path in here.iterdir()] == ["iris.csv"]
 
@@ -64,7 +65,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(here, outp
 
 def test_a_relative_path_stays_so_in_the_working_directory_only(here):
     (here / "data").mkdir()
-    write_iris("data/iris.csv")
+    write_iris(here / "data" / "iris.csv")
     assert init_study("data/iris.csv", output="study.yaml").config.dataset.path == "data/iris.csv"
     elsewhere = init_study("data/iris.csv", output="data/study.yaml").config
     assert elsewhere.dataset.path == str(here / "data" / "iris.csv")
@@ -73,7 +74,7 @@ def test_a_relative_path_stays_so_in_the_working_directory_only(here):
 def test_a_class_of_one_sample_is_left_out_with_a_doubt(here):
     y = load_iris().target.copy()
     y[0] = 7
-    write_iris("iris.csv", y=y)
+    write_iris(here / "iris.csv", y=y)
     draft = init_study("iris.csv")
     assert draft.config.dataset.exclude_classes == (7,)
     assert any("exclude_classes" in doubt for doubt in draft.doubts)
@@ -82,7 +83,7 @@ def test_a_class_of_one_sample_is_left_out_with_a_doubt(here):
 
 @pytest.mark.parametrize("values", [load_iris().target, (load_iris().target + 3) % 5])
 def test_the_label_in_a_second_column_is_left_out_with_a_doubt(here, values):
-    write_iris("iris.csv", grade=values)
+    write_iris(here / "iris.csv", grade=values)
     draft = init_study("iris.csv")
     assert draft.config.dataset.drop == ("grade",)
     assert any("grade" in doubt for doubt in draft.doubts)
@@ -90,7 +91,7 @@ def test_the_label_in_a_second_column_is_left_out_with_a_doubt(here, values):
 
 def test_groups_bound_the_folds(here):
     subject = np.concatenate([50 * c + np.arange(50) // 13 for c in range(3)])  # four subjects a class
-    write_iris("iris.csv", subject=subject)
+    write_iris(here / "iris.csv", subject=subject)
     config = init_study("iris.csv").config
     assert (config.cv.groups, config.cv.outer) == ("subject", 4)
 
@@ -123,11 +124,11 @@ def test_labels_beside_an_array_are_found(here):
 
 
 def test_an_unknown_label_is_refused_with_a_proposal(here):
-    write_iris("iris.csv")
+    write_iris(here / "iris.csv")
     with pytest.raises(DataError, match="did you mean"):
         init_study("iris.csv", label="yy")
 
 
 def test_the_same_file_gives_the_same_text(here):
-    write_iris("iris.csv")
+    write_iris(here / "iris.csv")
     assert init_study("iris.csv").text == init_study("iris.csv").text
