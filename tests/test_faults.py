@@ -427,7 +427,7 @@ DATA = [
     Fault("a cell array", MAT, 2, "bad.mat: y is a cell array", mat(X=np.eye(2), y=[["a"], {}])),
     Fault("MATLAB 7.3", MAT, 2, "7.3 (HDF5)...'-v7'", write("bad.mat", "MATLAB 7.3 MAT-file")),
     Fault("text among numbers", CSV, 2, "column 'b' holds 'x' in row 1", table("3,x,0")),
-    Fault("an empty cell", CSV, 2, "'bad': X holds 1 values that are NaN", table("3,,0")),
+    Fault("an empty cell", CSV, 2, "1 value is missing ...row 1 ...column 'b'", table("3,,0")),
     Fault("a row without label", CSV, 2, "column 'y' has no value in row 1", table("3,4,")),
     Fault("a short row", CSV, 2, "bad.csv cannot be read ...Expected 3 columns", table("3,4")),
     Fault("no header", CSV, 2, "bad.csv has no column y", write("bad.csv", "1,2,0\n3,4,1\n")),

@@ -270,6 +270,8 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: _table().assign(y=LABELS, person=PERSONS).to_csv(path, index=False),
         lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, index=False),
         lambda path: _parts().to_csv(path, index=False),
+        lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, sep=";", decimal=","),
+        lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, sep=" ", header=False, index=False),
     ],
     "parquet": [
         lambda path: save_dataset(_images(), path),

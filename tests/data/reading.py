@@ -16,6 +16,9 @@ from raysel.errors import RayselError
 OPTIONS: tuple[dict[str, Any], ...] = (
     *({},) * 4,
     {"groups": "person"},
+    {"label": "column6"},
+    {"label": "label", "drop": [""]},
+    {"label": "label", "delimiter": ";"},
     {"shape": [3, 2]},
     {"modalities": {"a": 4, "b": 2}},
     {"exclude_labels": ["sky"]},

@@ -259,7 +259,7 @@ def test_matlab_73_and_cells_are_refused():
         ("a,b,y\n1,2,0\n3,high,1\n", ["column 'b'", "'high'", "row 1", "is not a number"]),
         ("a,b,y\n,2,0\nx,4,1\n", ["column 'a'", "'x'", "row 1"]),
         ("a,day,y\n1,2024-01-31,0\n2,2024-02-01,1\n", ["column 'day'", "2024-01-31", "row 0"]),
-        ("a,b,y\n1,2,0\n3,,1\n", ["NaN", "row 1", "'b'"]),
+        ("a,b,y\n1,2,0\n3,,1\n", ["1 value is missing", "NaN", "row 1", "'b' (1 of 2)", "drop"]),
         ("a,b,y\n1,,0\n3,,1\n", ["NaN", "2 values"]),
         ("a,b,y\n1,2,0\n3,inf,1\n", ["infinite", "row 1", "'b'"]),
         ("a,b,y\n1,2,cat\n3,4,\n", ["'y' has no value in row 1"]),
@@ -268,7 +268,7 @@ def test_matlab_73_and_cells_are_refused():
         ("a,b,y\n1,2,0\n3,4,0\n", ["one class only"]),
         ("a,y,label\n1,2,0\n3,4,1\n", ["y and label may all be the labels"]),
         ("a,a,y\n1,2,0\n3,4,1\n", ["two columns are called 'a'"]),
-        ("y\n0\n1\n", ["empty"]),
+        ("y\n0\n1\n", ["one column only", "set delimiter"]),
         ("a,b,y\n", ["empty"]),
     ],
 )

@@ -54,6 +54,18 @@ def write_csv(dataset, path):
     frame(dataset).to_csv(path, index=False)
 
 
+def write_tabs(dataset, path):
+    frame(dataset).to_csv(path, index=False, sep="\t")
+
+
+def write_decimal_comma(dataset, path):
+    frame(dataset).to_csv(path, index=False, sep=";", decimal=",")
+
+
+def write_blanks(dataset, path):
+    path.write_text(frame(dataset).to_string(index=False))
+
+
 def write_parquet(dataset, path):
     frame(dataset).to_parquet(path)
 
@@ -66,6 +78,9 @@ WRITERS = {
     ".npz": write_npz,
     ".mat": write_mat,
     ".csv": write_csv,
+    ".tsv": write_tabs,
+    ".txt": write_decimal_comma,
+    ".data": write_blanks,
     ".parquet": write_parquet,
     ".arrow": write_feather,
     ".feather": write_feather,

@@ -63,6 +63,7 @@ def likely_labels(table: Any) -> list[str]:
     Parameters
     ----------
     table : pyarrow.Table
+        As `raysel.data.formats.tables.reader.open_table` makes it.
 
     Returns
     -------
@@ -100,14 +101,14 @@ def _is_text(kind: Any) -> bool:
     types = pa.types
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
 def _number_of_classes(column: Any, *, named: bool) -> int | None:
     """Number of distinct values of a column that could hold classes, else None."""
     kind = column.type
-    if pa.types.is_dictionary(kind) or pa.types.is_string_view(kind):
-        kind = kind.value_type if pa.types.is_dictionary(kind) else pa.large_string()
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
         column = column.cast(kind)
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if not (numeric or _is_text(kind) or pa.types.is_boolean(kind)):

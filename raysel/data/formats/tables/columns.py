@@ -50,6 +50,34 @@ def named(table: Any) -> tuple[Any, tuple[str, ...]]:
     return table.rename_columns(names), tuple(notes)
 
 
+def with_plain_text(table: Any) -> Any:
+    """Table without columns of string views, which polars writes and few functions of PyArrow take.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+
+    Returns
+    -------
+    pyarrow.Table
+        Categories of string views are text too.
+    """
+    types = pa.types
+    for i, kind in enumerate(table.schema.types):
+        values = kind.value_type if types.is_dictionary(kind) else kind
+        if types.is_string_view(values):
+            chunks = [_plain_text(chunk) for chunk in table.column(i).chunks]
+            field = table.schema.field(i).with_type(pa.large_string())
+            table = table.set_column(i, field, pa.chunked_array(chunks, pa.large_string()))
+    return table
+
+
+def _plain_text(values: Any) -> Any:
+    if isinstance(values, pa.DictionaryArray):
+        return values.dictionary.cast(pa.large_string()).take(values.indices)
+    return values.cast(pa.large_string())
+
+
 def tensor(column: Any) -> LabelArray:
     """Column of fixed-shape tensors as an array.
 
@@ -138,7 +166,7 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
         raise DataError(
             f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample."
         )
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.array(column.to_pylist(), dtype=np.str_)
     if not _is_numeric(kind):
         raise DataError(
@@ -196,8 +224,9 @@ def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataErr
     n_rows = int(missing.any(axis=1).sum())
     worst = sorted(columns.tolist(), key=lambda i: -counts[i])[:3]
     most = ", ".join(f"'{names[i]}' ({counts[i]} of {len(X)})" for i in worst)
+    what = "1 value is missing" if counts.sum() == 1 else f"{counts.sum()} values are missing"
+    where = f"rows with missing values: {n_rows}; columns: {len(columns)}, most in {most}"
     return DataError(
-        f"{source}: {counts.sum()} values are missing (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column "
-        f"'{names[column]}'; {n_rows} rows and {len(columns)} columns have some, most in {most}. Leave such columns "
-        "out by drop, remove the rows, or fill the values in without looking at the labels."
+        f"{source}: {what} (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column '{names[column]}' "
+        f"({where}). Leave such columns out by drop, remove the rows, or fill the values in without use of the labels."
     )

@@ -17,7 +17,7 @@ import pyarrow as pa
 from raysel.arrays import LabelArray
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.label_names import likely_labels, taken_names
-from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor
+from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor, with_plain_text
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
@@ -89,7 +89,7 @@ def raw_data(
     """
     metadata = table.schema.metadata or {}
     stored = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
-    table, called = named(table)
+    table, called = named(with_plain_text(table))
     notes += called
     roles = _roles(table, options, source, own_groups=bool(stored), own_labels=y is None)
     if y is None:
@@ -118,7 +118,8 @@ def raw_data(
     names = [columns[i] for i in features]
     layout = _modalities(names)
     if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
-        notes += (f"the index of the pandas data frame ({', '.join(unused)}) is left out",)
+        known = " and ".join(name for name in unused if not _PANDAS_INDEX.fullmatch(name))
+        notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
     if isinstance(layout, Modalities):
         widths = ", ".join(f"{name} ({width})" for name, width in layout.modalities.items())
         notes += (f"the columns are named as those of {len(layout.modalities)} modalities: {widths}",)

@@ -25,6 +25,8 @@ _DELIMITERS = ("\t", ";", ",", BLANKS)
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 #: Rows that are looked at, and bytes that are read for them at first.
 _ROWS, _SAMPLE, _LEAST_ROWS = 40, 2**20, 4
+#: Cells of a row that are looked at to choose the delimiter.
+_FIRST_CELLS = 500
 #: Least number of increasing numbers that are taken for a header of wavelengths or positions, and of 0, 1, 2, ...
 _LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
 
@@ -144,7 +146,7 @@ def _first_lines(data: bytes, start: int) -> list[bytes]:
             return lines
         if len(lines) > _LEAST_ROWS:
             return lines[:-1]  # the last is cut
-        size *= 8
+        size *= 2
 
 
 def _rows(lines: list[bytes], delimiter: str) -> list[tuple[list[str], int]]:
@@ -169,8 +171,9 @@ def _fit(rows: list[tuple[list[str], int]]) -> float:
     width = _usual_width(cells)
     if width < 2:
         return 0.0
-    n_numbers = sum(_is_number(cell) for row in cells for cell in row)
-    return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / sum(map(len, cells)))
+    looked_at = [cell for row in cells for cell in row[:_FIRST_CELLS]]
+    n_numbers = sum(map(_is_number, looked_at))
+    return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / len(looked_at))
 
 
 def _is_number(cell: str) -> bool:
@@ -191,10 +194,10 @@ def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) 
 
 def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
     """Whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the like."""
-    counted = [numbers[0] + i for i in range(len(numbers))]
-    if len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted:
-        return True
-    if len(numbers) < _LEAST_POSITIONS or not _is_monotone(numbers):
+    if len(numbers) < _LEAST_POSITIONS:
+        counted = [numbers[0] + i for i in range(len(numbers))]
+        return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted
+    if not _is_monotone(numbers):
         return False
     values = ([float(cell.replace(",", ".")) for cell in row if _is_number(cell)] for row in rest)
     return not rest or sum(map(_is_monotone, values)) <= len(rest) / 2

@@ -97,7 +97,8 @@ def frame_data(
     if y is not None:
         columns = getattr(y, "columns", None)
         names = () if columns is None else tuple(map(str, columns))
-        raw = replace(raw, label=getattr(y, "name", None), label_names=names)
+        called = getattr(y, "name", None)
+        raw = replace(raw, label=None if called is None else str(called), label_names=names)
     return replace(raw, name=name)
 
 
@@ -110,10 +111,12 @@ def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
             f"{role}.loc[frame.index], or {role}.to_numpy() if the rows are in the same order."
         )
     array = np.asarray(values)
-    if array.dtype.kind == "O":
-        column = pa.array(array.ravel(), from_pandas=True)
-        if column.null_count:
-            raise DataError(f"{role} has no value in row {column.is_null().to_pylist().index(True)} (counted from 0).")
-        if array.ndim == 1 and all(isinstance(value, str) for value in array):
-            return array.astype(np.str_)
-    return array
+    if (missing := np.argwhere(pd.isna(array))).size:
+        raise DataError(
+            f"{role} has no value in row {missing[0][0]} (counted from 0); fill it in or remove the sample."
+        )
+    if array.dtype.kind != "O":
+        return array
+    # Text, categories and pandas' own types of integers come as objects.
+    n_texts = sum(isinstance(value, str) for value in array.ravel())
+    return np.array(array.tolist()) if n_texts in (0, array.size) else array

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from raysel.data.formats.files import RawData, ReadOptions, reading
 from raysel.data.formats.tables.columnar import arrow_table, parquet_table
+from raysel.data.formats.tables.columns import named, with_plain_text
 from raysel.data.formats.tables.contents import raw_data
 from raysel.data.formats.tables.text import text_table
 
@@ -54,7 +55,9 @@ def open_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tup
     """
     kind, opened = _KINDS[path.suffix.lower()]
     with reading(path, kind):
-        return opened(path, options or ReadOptions())
+        table, notes = opened(path, options or ReadOptions())
+        table, called = named(with_plain_text(table))
+        return table, (*notes, *called)
 
 
 def read_table(path: Path, options: ReadOptions) -> RawData:

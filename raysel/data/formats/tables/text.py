@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from raysel.data.formats.files import ReadOptions
-from raysel.data.formats.tables.columns import named
 from raysel.data.formats.tables.dialect import BLANKS, MISSING, Dialect, as_utf8, recognise
 from raysel.errors import DataError
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
 #: Most bytes that PyArrow parses at once: columns of many pieces are slow.
 _BLOCK = 2**30
+#: Bytes that are searched for the decimal mark to try first.
+_SAMPLE = 2**16
 
 
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
@@ -33,8 +34,7 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     Returns
     -------
     table : pyarrow.Table
-        Without a header the columns are called ``column0``, ``column1``, ...; a column without a name is called
-        ``Unnamed: <position>``, as by pandas.
+        Without a header the columns are called ``column0``, ``column1``, ...
     notes : tuple of str
         What was recognised and is not the rule.
 
@@ -62,8 +62,7 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     if decimal == ",":
         notes += ("its numbers have a decimal comma",)
     table, empty = _with_header(table, dialect)
-    table, unnamed = named(table)
-    return table, (*notes, *empty, *unnamed)
+    return table, (*notes, *empty)
 
 
 def _single_blanks(body: bytes) -> bytes:
@@ -77,13 +76,18 @@ def _single_blanks(body: bytes) -> bytes:
 
 def _parsed(body: bytes, dialect: Dialect) -> tuple[Any, str]:
     """Read the rows with the decimal mark under which more columns hold numbers; a point if both do."""
-    table = _parse(body, dialect, ".")
+    if dialect.delimiter == ",":
+        return _parse(body, dialect, "."), "."
+    start = body[:_SAMPLE]
+    n_points, n_commas = len(re.findall(rb"\d\.\d", start)), len(re.findall(rb"\d,\d", start))
+    first, second = (".", ",") if n_points >= n_commas else (",", ".")
+    table = _parse(body, dialect, first)
     n_texts = _number_of_texts(table)
-    if dialect.delimiter != "," and n_texts and b"," in body:
-        other = _parse(body, dialect, ",")
-        if _number_of_texts(other) < n_texts:
-            return other, ","
-    return table, "."
+    if n_texts and second.encode() in body:
+        other = _parse(body, dialect, second)
+        if _number_of_texts(other) < n_texts + (second == "."):
+            return other, second
+    return table, first
 
 
 def _number_of_texts(table: Any) -> int:

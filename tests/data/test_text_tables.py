@@ -1,0 +1,236 @@
+"""Text tables as other programs write them: what is recognised equals what pandas reads when it is told."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris, load_wine
+
+from raysel.data.layouts import Modalities, Tensor
+from raysel.data.loading import load_dataset
+from raysel.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def put(text, name="t.csv"):
+    with open(name, "wb") as file:  # noqa: PTH123
+        file.write(text.encode() if isinstance(text, str) else text)
+    return name
+
+
+def refused(text, *culprits, name="t.csv", **options):
+    with pytest.raises(DataError) as caught:
+        load_dataset(put(text, name), **options)
+    message = str(caught.value)
+    for culprit in culprits:
+        assert culprit in message, message
+    return message
+
+
+def iris(label="target"):
+    table = load_iris(as_frame=True).frame.iloc[::5]
+    return table.assign(target=load_iris().target_names[table.target]).rename(columns={"target": label})
+
+
+NAMES = st.text(alphabet='abQ é,;"_5', min_size=1, max_size=5).filter(lambda name: name.strip(' ",;5é_')[:1].isalpha())
+CLASSES = ["ant", "bee hive", "c;d", "e,f", 'g"h', "é", "two\nlines"]
+WRITING = {
+    "sep": st.sampled_from([",", ";", "\t", " "]),
+    "decimal": st.sampled_from([".", ","]),
+    "quoting": st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    "lineterminator": st.sampled_from(["\n", "\r\n"]),
+    "encoding": st.sampled_from(["utf-8", "utf-8-sig", "latin-1", "utf-16"]),
+    "index": st.booleans(),
+}
+
+
+@given(data=st.data(), how=st.fixed_dictionaries(WRITING))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_what_pandas_writes_is_read_as_pandas_reads_it_when_told_how(folder, data, how):
+    if how["sep"] == ",":
+        how["decimal"] = "."
+    names = data.draw(st.lists(NAMES, min_size=1, max_size=4, unique_by=str.strip))
+    rows = data.draw(st.integers(3, 8))
+    values = st.one_of(st.floats(-1e6, 1e6), st.integers(-9, 9).map(float), st.integers(-999, 999))
+    columns = {name.strip(): data.draw(st.lists(values, min_size=rows, max_size=rows)) for name in names}
+    known = data.draw(st.permutations(CLASSES))
+    table = pd.DataFrame(columns).assign(Label=[known[i % 3] for i in range(rows)])
+    path = folder / "case.txt"
+    table.to_csv(path, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas 3 reads floats exactly in any case, and says so
+        told = pd.read_csv(
+            path, sep=how["sep"], decimal=how["decimal"], encoding=how["encoding"], float_precision="round_trip"
+        )
+    found = load_dataset(path)
+    assert list(found.feature_names) == list(told.columns[:-1])
+    np.testing.assert_array_equal(found.X, told.iloc[:, :-1].to_numpy(float))
+    assert found.y.tolist() == told["Label"].tolist() == table["Label"].tolist()
+    assert found.label == "Label"
+    if how["index"]:
+        assert found.feature_names[0] == "Unnamed: 0"
+        for unnamed in ("", "Unnamed: 0"):
+            assert load_dataset(path, drop=[unnamed]).feature_names == found.feature_names[1:]
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t", " "])
+def test_a_table_without_header_is_read_as_pandas_reads_it_when_told_so(sep):
+    wine = load_wine(as_frame=True).frame.iloc[::4]
+    wine = wine[["target", *wine.columns[:-1]]].assign(target=wine.target + 1)  # as at UCI
+    wine.to_csv("wine.data", header=False, index=False, sep=sep)
+    found, told = load_dataset("wine.data", label="column0"), pd.read_csv("wine.data", header=None, sep=sep)
+    np.testing.assert_array_equal(found.X, told.iloc[:, 1:])
+    np.testing.assert_array_equal(found.y, told[0])
+    assert found.feature_names == tuple(f"column{i}" for i in range(1, 14))
+    assert any("no header" in note for note in found.notes)
+    refused((wine.to_csv(header=False, index=False)), "set label", "'column0'")
+
+
+@pytest.mark.parametrize("delimiter", ["|", ":"])
+def test_another_delimiter_is_told(delimiter):
+    text = iris().to_csv(index=False, sep=delimiter)
+    refused(text, "one column only", "set delimiter")
+    np.testing.assert_array_equal(load_dataset(put(text), delimiter=delimiter).X, iris().iloc[:, :-1])
+    refused(iris().to_csv(index=False), "delimiter='|' does not occur", delimiter="|")
+
+
+def test_what_is_recognised_is_said():
+    assert load_dataset(put(iris().to_csv(index=False))).notes == ()
+    notes = " ".join(load_dataset(put(iris().to_csv(sep=";", decimal=",").encode("utf-16"))).notes)
+    for what in ("UTF-16", "semicolons", "decimal comma", "'Unnamed: 0'"):
+        assert what in notes
+
+
+SPECTRUM = ",".join(str(400 + 0.5 * i) for i in range(9))
+
+
+@pytest.mark.parametrize(
+    ("first", "rows", "label", "names"),
+    [
+        ("a,b,y", ["1,2,0", "2,2,1"], None, "a b"),
+        ("0,1,2,species", ["5.5,3,2,ant", "5,4,3,bee"], "species", "0 1 2"),  # as pandas names an array's columns
+        ("0,1,2,3", ["5.5,3,2,0", "5,4,3,1"], "3", "0 1 2"),
+        ("0,1,kind", ["5,3,2", "5,3,1"], "kind", "0 1"),  # a text above numbers
+        ("2019,2020,y", ["5,3,ant", "5,4,bee"], None, "2019 2020"),  # a usual name
+        ("2019,2020,kind", ["5,3,ant", "5,4,bee"], "kind", "2019 2020"),  # a name that is asked for
+        (f"{SPECTRUM},kind", ["1,0,2,7,3,9,4,8,5,ant", "1,0,2,7,3,9,4,8,6,bee"], "kind", SPECTRUM.replace(",", " ")),
+        ("1,2,ant", ["3,1,bee", "3,2,ant"], "column2", "column0 column1"),
+        ("ant,1,2", ["bee,3,4", "bee,3,5"], "column0", "column1 column2"),
+        ("1,2,y", ["1,3,n", "2,3,y"], "column2", "column0 column1"),  # y is a class, as it comes again
+        # Below numbers that increase are numbers that do.
+        ("0,1,3,5,6,7,8,9,11", ["1,2,3,4,5,6,7,8,10"] * 2, "column0", " ".join(f"column{i}" for i in range(1, 9))),
+    ],
+)
+def test_a_header_is_told_from_a_sample(first, rows, label, names):
+    found = load_dataset(put("\n".join([first, *rows, *rows])), label=label)
+    assert found.feature_names == tuple(names.split())
+
+
+def test_names_of_rows_as_r_writes_them():
+    lines = iris("Species").to_csv(sep=" ", quoting=csv.QUOTE_NONNUMERIC).replace('"" ', "", 1)
+    assert lines.startswith('"sepal')
+    found = load_dataset(put(lines, "iris.txt"), label="Species", drop=[""])
+    np.testing.assert_array_equal(found.X, iris().iloc[:, :-1])
+
+
+def test_a_delimiter_at_the_end_of_every_row_is_no_column():
+    for header in ("a;b;y;", "a;b;y"):
+        found = load_dataset(put(f"{header}\n1;2;0;\n3;4;1;\n"))
+        assert found.feature_names == ("a", "b")
+        assert any("last column is empty" in note for note in found.notes)
+
+
+def test_the_line_that_excel_reads_and_several_blanks():
+    assert load_dataset(put("sep=;\r\na;b;y\r\n1;2;0\r\n3;4;1\r\n")).feature_names == ("a", "b")
+    found = load_dataset(put("  a  b \t y\n 1.5   2 0\n  2  3 1  \n", "t.txt"))
+    np.testing.assert_array_equal(found.X, [[1.5, 2], [2, 3]])
+
+
+def test_two_columns_without_a_name():
+    found = load_dataset(put(",Unnamed: 0,a,,y\n0,0,1,2,0\n1,1,2,3,1\n"))
+    assert found.feature_names == ("Unnamed: 0.1", "Unnamed: 0", "a", "Unnamed: 3")
+    assert load_dataset("t.csv", drop=[""]).feature_names == ("a",)
+
+
+@pytest.mark.parametrize("missing", ["", "?", "NA", "nan", " ?", "NULL", "<NA>"])
+def test_a_missing_value_names_column_row_and_mend(missing):
+    refused(f"a,b,y\n1,2,u\n1,{missing},v\n", "1 value is missing", "row 1", "'b' (1 of 2)", "drop", "fill")
+    refused(f"a,b,y\n1,2,u\n1,2,{missing}\n", "'y' has no value in row 1")
+
+
+def test_labels_by_usual_names_and_by_name():
+    for name in ("y", "Label", "TARGET", "class"):
+        assert load_dataset(put(iris(name).to_csv(index=False))).label == name
+    text = iris("diagnosis").to_csv(index=False)
+    refused(text, "no column y, label, target or class", "set label", "'diagnosis'")
+    refused(text, "label: ", "no column Diagnosis", "did you mean diagnosis?", label="Diagnosis")
+    assert load_dataset(put(text), label="diagnosis").y.tolist() == iris().target.tolist()
+    refused(iris().assign(y=1).to_csv(index=False), "target and y may all be the labels", "drop")
+    assert load_dataset("t.csv", drop=["y"]).label == "target"
+    assert load_dataset("t.csv", label="target").feature_names[-1] == "y"
+
+
+@pytest.mark.parametrize(
+    ("column", "classes"),
+    [("1.0 2.0 1.0", [1, 2, 1]), ("True False True", [1, 0, 1]), ("1e0 2 1", [1, 2, 1]), ("1 b 1", ["1", "b", "1"])],
+)
+def test_kinds_of_labels(column, classes):
+    rows = "".join(f"{i},{2 * i},{value}\n" for i, value in enumerate(column.split()))
+    assert load_dataset(put(f"a,b,y\n{rows}")).y.tolist() == classes
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "culprits"),
+    [
+        ("a,site,y\n1,m,0\n2,n,1\n", {}, ["column 'site'", "'m'", "row 0", "label", "drop"]),
+        ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "1 others: 'sex'"]),
+        ("a,site,y\n1,m,0\n2,n,1\n", {"groups": "Site"}, ["groups: ", "did you mean site?"]),
+        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean site?"]),
+        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["y"], "label": "y"}, ["drop names the column 'y' of the labels"]),
+        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["site"], "groups": "site"}, ["drop names", "'site' of the groups"]),
+        ("a,b,y\n1,2,0\n2,3,1\n", {"drop": [""]}, ["drop: ", "it holds a, b, y"]),
+        ("x,y,z\n1,2.5,0\n2,3,1\n", {}, ["column 'y' holds 2.5 in row 0", "name another column"]),
+        ("x,b,y\n1,2,2024-01-31\n2,3,2024-02-01\n", {}, ["column 'y'", "date", "2024-01-31"]),
+        ("a,b,y,y\n1,2,0,0\n2,3,1,1\n", {"label": "y"}, ["two columns are called 'y'"]),
+        ("a;b;y\n1,5;1.5;0\n2,5;2.5;1\n", {}, ["column 'a'", "'1,5'", "not a number"]),
+        ("a,b,y\n1,2,0\n3,4\n5,6,1\n", {}, ["Row #2: Expected 3 columns, got 2", "truncated"]),
+        ("a,b,y\n1,2,0\n3,4,1,1\n5,6,1\n", {}, ["Row #2: Expected 3 columns, got 4"]),
+        (b"a,b,y\n1,2,\x81\n3,4,z\n", {}, ["cannot be read as a text table"]),
+        (b"PK\x03\x04\x14\x00\x06\x00a,b,y\n", {}, ["zero bytes"]),
+        ("\ufeff", {}, ["one column only"]),
+    ],
+)
+def test_what_cannot_be_used(text, options, culprits):
+    refused(text, *culprits, **options)
+
+
+def test_names_of_modalities_and_names_with_a_stray_point():
+    rows = "\n1,2,3,4,u\n5,6,7,8,v\n"
+    found = load_dataset(put("hog.0,hog.1,lbp.0,lbp.1,y" + rows))
+    assert found.layout == Modalities({"hog": 2, "lbp": 2})
+    assert any("2 modalities: hog (2), lbp (2)" in note for note in found.notes)
+    for header in ("hog.0,hog,lbp,age,y", "a.x,b.x,c.x,d.x,y", "40.5,40.7,41.5,41.7,y"):
+        assert load_dataset(put(header + rows)).layout == Tensor((4,))
+
+
+def test_a_header_longer_than_the_part_that_is_looked_at_first(tmp_path):
+    X = np.arange(3 * 4000.0).reshape(3, -1) / 7
+    table = pd.DataFrame(X, columns=[f"{'g' * 300}{i}" for i in range(4000)]).assign(y=["a", "b", "a"])
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    assert len(",".join(table.columns)) > 2**20
+    np.testing.assert_array_equal(load_dataset(tmp_path / "wide.csv").X, X)
