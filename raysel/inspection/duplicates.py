@@ -140,9 +140,12 @@ def _projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Genera
     n_features = X.shape[1]
     project = n_features > _DIRECTIONS
     Z = np.zeros((len(rows), _DIRECTIONS if project else n_features))
+    peak = max(float(X.max()), -float(X.min())) or 1.0
     for start in range(0, n_features, _COLUMNS):
         part = X[rows, start : start + _COLUMNS]
-        part = part - part.mean(axis=0)
+        largest = np.where(part.any(axis=0), np.abs(part).max(axis=0), 1.0) if scale else peak
+        part = part / largest  # so that no sum of squares overflows
+        part -= part.mean(axis=0)
         if scale:
             spread = part.std(axis=0)
             part /= np.where(spread > 0, spread, 1.0)

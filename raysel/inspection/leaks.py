@@ -16,6 +16,8 @@ from raysel.inspection.parts import Part
 
 #: Number of columns that a message describes, and of those that it names.
 _DESCRIBED, _NAMED = 3, 8
+#: Names that YAML takes for text without quotes.
+_PLAIN = re.compile(r"[A-Za-z][\w.-]*")
 
 
 def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
@@ -117,7 +119,7 @@ def _message(found: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
     where, key = dataset.name, "dataset"
     if part.task is not None:
         where, key = f"{where}, task {part.task}", "dataset.tasks"
-    listed = f"[{_listed([name if re.fullmatch(r'[A-Za-z][\w.-]*', name) else repr(name) for name in names])}]"
+    listed = f"[{_listed([name if _PLAIN.fullmatch(name) else repr(name) for name in names])}]"
     one = len(leaks) == 1
     drop = f"list {'it' if one else 'them'} in {key}.drop: {listed}"
     if not part.named:

@@ -79,7 +79,8 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
             f"{_named(found, numbers)} {_has(numbers)} another whole number in each row: drop what is an identifier "
             "(dataset.drop)."
         )
-    if ordered := [column for column, kind in left.items() if kind == "in_file_order"]:
+    coarse = [column for column, kind in kinds.items() if kind == "constant_in_class" and left.get(column) != "group"]
+    if ordered := [c for c, kind in left.items() if kind == "in_file_order" and c not in coarse]:
         yield (
             f"{_named(found, ordered)} {_has(ordered)} values that never fall, or never rise, from row to row, while "
             "the classes stand one after the other: drop what tells the order of the file (dataset.drop)."
@@ -91,7 +92,6 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
             f"{_named(found, separating)} {'separates' if len(separating) == 1 else 'separate'} the classes alone, "
             "by thresholds and without an error: make sure that the values were known before the label was."
         )
-    coarse = [column for column, kind in kinds.items() if kind == "constant_in_class" and column not in said]
     if coarse:
         yield (
             f"{_named(found, coarse)} {_has(coarse)} one value in each class: make sure that the values were known "

@@ -44,6 +44,7 @@ _NUMBERS = frozenset(("id", "ids", "nr", "no", "num", "number", "code", "idx", "
 Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "group"]
 
 
+@np.errstate(over="ignore")  # differences of huge values are no steps of 1
 def row_columns(part: Part) -> dict[int, Kind]:
     """Find the columns that follow the order of the rows or number them.
 

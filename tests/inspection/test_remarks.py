@@ -1,0 +1,154 @@
+"""What is said of a data set is there, counted right, and named with its remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_leaks import SAID, subjects, table, with_columns
+
+from raysel.cv.plan import NestedPlan
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tensor
+from raysel.data.loading import load_dataset
+from raysel.data.tasks import join_tasks
+from raysel.inspection.copies import copy_remarks
+from raysel.inspection.duplicates import equal_rows, near_rows
+from raysel.inspection.findings import inspect
+from raysel.inspection.remarks import data_remarks
+
+WINE = load_dataset("wine")
+
+
+def the(remarks: list[str], words: str) -> str:
+    (found,) = [remark for remark in remarks if words in remark]
+    return found
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_what_may_leak_is_said_on_one_line(what):
+    plant, words = SAID[what]
+    planted = plant(table(WINE.X, WINE.y), np.random.default_rng(0))
+    remarks = data_remarks(planted)
+    assert "cv.groups" in the(remarks, words)
+    assert not any("\n" in remark for remark in remarks)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([-0.0, 0.0, 1.0]), st.integers(0, 2)), min_size=1, max_size=12))
+def test_equal_rows_are_those_that_compare_equal(rows):
+    X = np.array(rows, dtype=float)
+    ids = equal_rows(X)
+    assert np.array_equal(ids[:, None] == ids, (X[:, None] == X).all(axis=2))
+
+
+def test_test_samples_with_a_copy_in_training_are_counted():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    X[50:] = X[:10]
+    y[50] = 1 - y[0]
+    data = table(X, y)
+    plan = NestedPlan.make(y, outer=3, inner=2, repeats=2, groups=None, seed=0)
+    with_copy, otherwise = set(), set()
+    for fold in plan.outer:
+        for i in fold.test:
+            copies = [j for j in fold.train if np.array_equal(X[i], X[j])]
+            if copies:
+                with_copy.add(i)
+                otherwise |= {i} if all(y[j] != y[i] for j in copies) else set()
+    said = the(data_remarks(data, plan), "equal to another")
+    assert said.startswith("20 of 60 samples are equal to another in all features, some of them with different labels")
+    assert f"{len(with_copy)} test samples have one in their training set" in said
+    assert f"{len(otherwise)} of them with another label" in said
+    groups = np.concatenate([np.arange(50), np.arange(10)])
+    whole = NestedPlan.make(y, outer=3, inner=2, repeats=1, groups=groups, seed=0)
+    grouped = Dataset(X, y, Tensor((4,)), groups=groups)
+    assert the(data_remarks(grouped, whole), "equal").endswith("; no test sample has one in its training set.")
+
+
+def test_equal_rows_of_few_columns_with_few_values_are_no_copies():
+    rng = np.random.default_rng(0)
+    data = table(rng.integers(3, size=(200, 4)), np.arange(200) % 2)
+    assert data_remarks(data) == []
+
+
+@pytest.mark.parametrize("n_features", [10, 400])
+def test_near_pairs_are_found_by_brute_force_too(n_features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, n_features)) * rng.uniform(1, 50, size=n_features)
+    X[80:] = X[:10] + 1e-5
+    found = near_rows(X, equal_rows(X), scale=True)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    distances = np.sqrt(((Z[:, None] - Z) ** 2).sum(axis=2))
+    expected = np.argwhere(np.triu(distances < 1e-3, 1))
+    assert found.pairs.tolist() == expected.tolist()
+
+
+def test_more_samples_than_are_searched_are_drawn_from_and_that_is_said(monkeypatch):
+    monkeypatch.setattr("raysel.inspection.duplicates.MOST_QUERIES", 60)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 8))
+    X[60:] = X[:60] + 1e-7 * rng.normal(size=(60, 8))
+    data = table(X, np.arange(120) % 2)
+    (found,) = inspect(data)
+    assert found.near.n_searched == 60
+    # Nearly all samples have a copy, so that the copies' distance is the usual one.
+    assert list(copy_remarks(found, data)) == []
+    X[70:] = rng.normal(size=(50, 8))
+    data = table(X, np.arange(120) % 2)
+    assert "among 60 samples that were searched" in the(data_remarks(data), "nearly equal")
+
+
+def test_constant_columns_are_counted_in_each_task():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    first, second = rng.normal(size=(30, 6)), rng.normal(size=(30, 3))
+    first[:, :5], second[:, 1] = 1.0, 2.0
+    remarks = data_remarks(join_tasks({"one": table(first, y), "two": table(second, y)}))
+    assert remarks == [
+        "Task one: 5 of 6 columns are constant, e.g. c0, c1, c2.",
+        "Task two: 1 of 3 columns is constant: c1.",
+    ]
+
+
+def test_identifiers_and_what_follows_the_file_are_said():
+    order = np.argsort(WINE.y, kind="stable")
+    data = table(WINE.X[order], WINE.y[order])
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(10**6)[: len(order)]
+    planted = with_columns(data, {"ID": ids, "time": np.cumsum(rng.exponential(size=len(order)))})
+    remarks = data_remarks(planted)
+    assert "dataset.drop" in the(remarks, "Column 'ID' has another whole number in each row")
+    assert "dataset.drop" in the(remarks, "Column 'time' has values that never fall")
+    assert len(remarks) == 2
+
+
+def test_columns_of_groups_are_said_by_name_where_there_are_no_groups():
+    rng = np.random.default_rng(0)
+    columns = {
+        name: rng.integers(20, size=WINE.n_samples) for name in ("patient", "patient_age", "SubjectNr", "person_w")
+    }
+    data = with_columns(table(WINE.X, WINE.y), columns)
+    assert "2 columns (patient, SubjectNr) have a few samples a value" in the(data_remarks(data), "cv.groups")
+    own = Dataset(data.X, data.y, data.layout, groups=columns["patient"], feature_names=data.feature_names)
+    assert data_remarks(own) == []
+
+
+def test_groups_of_one_sample_each_are_said():
+    data = Dataset(WINE.X, WINE.y, WINE.layout, groups=np.arange(WINE.n_samples))
+    assert "cv.groups" in the(data_remarks(data), "Each sample is a group of its own")
+
+
+def test_a_column_that_is_the_same_in_each_class_is_said():
+    data = with_columns(table(WINE.X, WINE.y), {"super": WINE.y // 2})
+    assert the(data_remarks(data), "one value in each class").startswith("Column 'super'")
+
+
+def test_a_kept_leak_is_said_with_the_result():
+    data = with_columns(table(WINE.X, WINE.y), {"s": subjects(WINE.y, 30)})
+    assert "dataset.keep" in the(data_remarks(data), "Column 's' determines the label")
+
+
+def test_a_data_set_is_inspected_once():
+    assert inspect(WINE) is inspect(WINE)
