@@ -10,12 +10,15 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 from sklearn import datasets
+from sklearn.feature_extraction.image import extract_patches_2d
 
 from raysel import Dataset
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Matrix
-from raysel.inspection.arrangement import SHORTEST_SIDE, arrangement_remark, find_arrangement
+from raysel.inspection.arrangement import arrangement_remark, find_arrangement
+from raysel.inspection.image_check import SHORTEST_SIDE
 from raysel.inspection.upright import SURE, symmetry
 
 FACES = ("ORL", "UMIST", "PIE_68x42_32x32", "ORL_28x23", "AR100_32x32")
@@ -137,6 +140,36 @@ def on_classes(folder: Path, draws: int) -> None:
             )
 
 
+def on_photographs(draws: int) -> None:
+    """Print what is found for patches of two photographs: gray, and in colour as a table that lost its axes."""
+    print("| photograph | patches | gray | colour as the last axis | colour as the first axis |\n|---|---|---|---|---|")
+    for name in ("china.jpg", "flower.jpg"):
+        for h, w in ((16, 16), (16, 15), (24, 33), (32, 30)):
+            patches = extract_patches_2d(datasets.load_sample_image(name), (h, w), max_patches=draws, random_state=0)
+            forms = (patches.mean(axis=-1), patches, np.moveaxis(patches, -1, 1))
+            found = [find_arrangement(form.reshape(draws, -1)) for form in forms]
+            print(f"| {name} | {h} x {w} |", " | ".join(str(one.shape) if one else "none" for one in found), "|")
+
+
+def on_fields(generator: np.random.Generator, draws: int) -> None:
+    """Print how often the shape of smooth random fields is found, by smoothness and noise."""
+    print("| Gaussian, SD down, across | noise, SD | right shape | none | WRONG shape | order claimed |")
+    print("|---|---|---|---|---|---|")
+    for smooth in ((0.5, 0.5), (1, 1), (3, 3), (3, 1), (1, 3), (0.7, 2)):
+        for noise in (0.0, 0.3, 1.0):
+            right = none = wrong = claimed = 0
+            for _ in range(draws):
+                shape = tuple(int(side) for side in generator.integers(8, 33, 2))
+                fields = gaussian_filter(generator.standard_normal((60, *shape)), (0, *smooth))
+                fields = fields / fields.std() + noise * generator.standard_normal(fields.shape)
+                found = find_arrangement(fields.reshape(60, -1))
+                none += found is None
+                right += found is not None and found.shape == shape
+                claimed += found is not None and found.order_known
+            wrong = draws - none - right
+            print(f"| {smooth[0]}, {smooth[1]} | {noise} | {right} | {none} | {wrong} | {claimed} |")
+
+
 def on_wide(generator: np.random.Generator) -> None:
     """Print the CPU time for 1000 images of 250 x 400."""
     steps = generator.standard_normal((1000, 250, 400), dtype=np.float32)
@@ -157,6 +190,10 @@ def main() -> None:
     on_tables(folder)
     print()
     on_classes(folder, arguments.draws)
+    print()
+    on_photographs(400)
+    print()
+    on_fields(np.random.default_rng(0), 50)
     print()
     on_wide(np.random.default_rng(0))
 

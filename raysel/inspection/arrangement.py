@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
-from raysel.inspection.image_check import ABOVE_ANY_TWO, NO_MORE, is_image
+from raysel.errors import DataError
+from raysel.inspection.image_check import ABOVE_ANY_TWO, NO_MORE, SHORTEST_SIDE, is_image
 from raysel.inspection.neighbours import chosen_samples, neighbours, partners
 from raysel.inspection.upright import is_known, symmetry
 
-#: Sides below this, and samples fewer than this, are too few to recognise an image by.
-SHORTEST_SIDE = 5
+#: Fewer samples are too few to recognise an image by.
 FEWEST_SAMPLES = 10
 #: Correlations that differ by less are equal.
 _SAME = 0.01
@@ -101,8 +101,7 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     - side by side and below each other they correlate by c with (c - a) / (1 - a) at least 0.2, where a is the mean
       correlation of any two cells;
     - the correlation has a peak at lag w and is nowhere higher between w / 2 and half the number of columns;
-    - it falls with the distance: cells of one row correlate less two and three apart than one, and rows farther apart
-      correlate less than those two apart;
+    - rows farther apart correlate less than those two apart;
     - it is lower from the end of a row to the start of the next one than within a row;
     - three colour channels, as the last or the first axis of the images, do not explain it.
 
@@ -127,6 +126,11 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
         What was found; None if the columns do not look like the cells of images of at least 5 x 5, in the order of
         their rows or columns, or X has fewer than 10 samples.
 
+    Raises
+    ------
+    DataError
+        If X is not a matrix of real numbers.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits, load_wine
@@ -137,6 +141,8 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     True
     """
     X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError(f"X has shape {X.shape} and dtype {X.dtype}; give numbers of shape (n_samples, n_features).")
     widths = _widths(X.shape[1])
     if not widths:
         return None

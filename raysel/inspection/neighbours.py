@@ -50,8 +50,8 @@ class Neighbours:
         Mean correlation of the columns j and j + k, for each lag k; NaN where there is no pair.
     pairs_at_lag : array of shape (n_features // 2 + 2,)
         Number of those pairs.
-    next_cells : array of shape (3, n_features)
-        Correlation of the columns j and j + k for k = 1, 2, 3; NaN where there is none.
+    with_next : array of shape (n_features,)
+        Correlation of each column j with j + 1; NaN if one of them is constant, and for the last column.
     any_two : float
         Mean correlation of all pairs of columns.
     n_samples : int
@@ -60,18 +60,17 @@ class Neighbours:
 
     at_lag: FloatArray
     pairs_at_lag: IntArray
-    next_cells: FloatArray
+    with_next: FloatArray
     any_two: float
     n_samples: int
 
-    def within_rows(self, width: int, lag: int = 1) -> tuple[float, int]:
-        """Mean correlation, and number, of the pairs of cells ``lag`` (1 to 3) apart in one row."""
-        values = self.next_cells[lag - 1]
-        return _mean(values[np.arange(len(values)) % width < width - lag])
+    def within_rows(self, width: int) -> tuple[float, int]:
+        """Mean correlation, and number, of the pairs of cells side by side in one row of the given length."""
+        return _mean(self.with_next[np.arange(len(self.with_next)) % width < width - 1])
 
     def across_row_ends(self, width: int) -> float:
         """Mean correlation of the last cell of a row and the first cell of the next one; NaN if there is none."""
-        return _mean(self.next_cells[0, width - 1 :: width])[0]
+        return _mean(self.with_next[width - 1 :: width])[0]
 
     def excess(self, correlation: Any) -> Any:
         """Rescale correlations so that 0 is the mean of any two columns, and 1 remains 1."""
@@ -147,14 +146,12 @@ def neighbours(samples: FloatArray) -> Neighbours:
     pairs = np.rint(fft.irfft(known, length)[:kept]).astype(np.int64)
     at_lag = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
 
-    next_cells = np.full((3, d), np.nan)
-    for lag in (1, 2, 3):
-        both = varies[:-lag] & varies[lag:]
-        products = np.einsum("ij,ij->j", Z[:, :-lag], Z[:, lag:])
-        next_cells[lag - 1, :-lag] = np.where(both, products, np.nan)
+    with_next = np.full(d, np.nan)
+    products = np.einsum("ij,ij->j", Z[:, :-1], Z[:, 1:])
+    with_next[:-1] = np.where(varies[:-1] & varies[1:], products, np.nan)
     m = int(varies.sum())
     any_two = float((Z.sum(axis=1) ** 2).sum() - m) / (m * (m - 1)) if m > 1 else math.nan
-    return Neighbours(at_lag, pairs, next_cells, any_two, n)
+    return Neighbours(at_lag, pairs, with_next, any_two, n)
 
 
 def partners(samples: FloatArray, n_columns: int = 200) -> float:

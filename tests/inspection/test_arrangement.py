@@ -1,5 +1,7 @@
 """Shape and order of images, found from the values."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from sklearn.feature_extraction.image import extract_patches_2d
 
 from raysel import Dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
+from raysel.errors import DataError
 from raysel.inspection.arrangement import arrangement_remark, find_arrangement
 
 
@@ -31,7 +34,7 @@ def remark(X, layout, order="C"):
 SIDES, SEEDS = st.integers(6, 24), st.integers(0, 2**20)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(height=SIDES, width=SIDES, seed=SEEDS)
 def test_shape_of_smooth_fields_is_found(height, width, seed):
     fields = smooth_fields(height, width, seed)
@@ -43,7 +46,7 @@ def test_shape_of_smooth_fields_is_found(height, width, seed):
 
 
 # With fewer cells, some permutations put many neighbours side by side by chance.
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(height=st.integers(10, 24), width=st.integers(10, 24), seed=SEEDS)
 def test_permuted_columns_have_no_shape(height, width, seed):
     X = smooth_fields(height, width, seed).reshape(60, -1)
@@ -52,7 +55,7 @@ def test_permuted_columns_have_no_shape(height, width, seed):
     assert "not in the order of an image" in remark(X, Matrix(height, width))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(height=SIDES, width=SIDES, seed=SEEDS)
 def test_right_shape_is_not_remarked_and_the_other_way_round_is(height, width, seed):
     X = smooth_fields(height, width, seed).reshape(60, -1)
@@ -145,6 +148,17 @@ def test_samples_with_missing_values_do_not_count(value):
     assert found.n_samples == 59
     X[:] = value
     assert find_arrangement(X) is None
+
+
+@pytest.mark.parametrize("X", [np.zeros((20, 8, 8)), np.zeros(64), np.full((20, 64), "a"), np.zeros((20, 64), complex)])
+def test_what_is_no_matrix_of_numbers_is_refused(X):
+    with pytest.raises(DataError, match=re.escape("(n_samples, n_features)")):
+        find_arrangement(X)
+
+
+@pytest.mark.parametrize("shape", [(0, 64), (9, 64), (20, 0), (20, 1), (20, 25), (20, 64)])
+def test_too_little_or_constant_data_have_no_shape(shape):
+    assert find_arrangement(np.ones(shape)) is None
 
 
 #: Sets of upright images, and whether their mean image tells which side is up.
