@@ -147,14 +147,14 @@ def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData
     ones = y == 1
     if not ((ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())):
         return raw
+    if raw.label_names and len(raw.label_names) != y.shape[1]:
+        raise DataError(
+            f"{source}: {y.shape[1]} labels have {len(raw.label_names)} names; give one name for each label."
+        )
     if excluded:
         raise DataError(
             f"exclude_labels: y of {source} has exactly one label in each row, so that its {y.shape[1]} columns are "
             "classes; use exclude_classes."
-        )
-    if raw.label_names and len(raw.label_names) != y.shape[1]:
-        raise DataError(
-            f"{source}: {y.shape[1]} labels have {len(raw.label_names)} names; give one name for each label."
         )
     columns = ones.argmax(axis=1)
     classes = np.array(raw.label_names)[columns] if raw.label_names else columns

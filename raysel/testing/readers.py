@@ -51,20 +51,27 @@ def data_sets() -> dict[str, Dataset]:
 
 
 def reader_checks(
-    suffix: str, write: WriteFile, *, holds: dict[str, Dataset] | None = None, groups: str | None = "groups"
+    suffix: str,
+    write: WriteFile,
+    *,
+    holds: dict[str, Dataset] | None = None,
+    groups: str | None = "groups",
+    labels: str | None = None,
 ) -> Iterator[Check]:
     """The conformance suite of a reader, which is asked for by `load_dataset` and a file's suffix.
 
     Parameters
     ----------
     suffix : str
-        E.g. ``".npz"``.
+        E.g. ``".npz"``; empty for a folder.
     write : callable
         Takes a data set and a path and writes what the reader is to read.
     holds : dict of str to Dataset, default=None
         The data sets that the format can hold; None for all of `data_sets`.
     groups : str, default="groups"
         The name under which ``write`` puts the groups; None where the file says it itself.
+    labels : str, default=None
+        Name of the file of labels that ``write`` puts beside the data file; None: the data file holds them.
 
     Yields
     ------
@@ -78,27 +85,32 @@ def reader_checks(
     """
     held = data_sets() if holds is None else holds
     for name, dataset in held.items():
-        run = partial(_comes_back, dataset, suffix, write, groups)
+        run = partial(_comes_back, dataset, suffix, write, groups, labels)
         yield Check(f"{suffix}: comes_back[{name}]", run, "reader")
     first = next(iter(held.values()))
     yield Check(f"{suffix}: empty_file", partial(_refuses, suffix, b""), "reader")
     yield Check(f"{suffix}: another_kind", partial(_refuses, suffix, bytes(range(256)) * 20), "reader")
     yield Check(f"{suffix}: no_such_file", partial(_refuses, suffix, None), "reader")
-    yield Check(f"{suffix}: cut_short", partial(_cut_short, first, suffix, write), "reader")
+    yield Check(f"{suffix}: cut_short", partial(_cut_short, first, suffix, write, labels), "reader")
 
 
 def _dense(X: Samples) -> FloatArray:
     return X.dense() if isinstance(X, TaskBlocks) else X
 
 
-def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | None) -> None:
+def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | None, labels: str | None) -> None:
     """Values, labels, groups and layout are those that were written, and X is read-only."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"suite{suffix}")
         write(dataset, path)
         layout = dataset.layout
         shape = layout.shape if isinstance(layout, Tensor) else None
-        found = load_dataset(path, shape=shape, groups=groups if dataset.groups is not None else None)
+        found = load_dataset(
+            path,
+            shape=shape,
+            groups=groups if dataset.groups is not None else None,
+            labels=None if labels is None else path.with_name(labels),
+        )
     blocks = found.X.blocks if isinstance(found.X, TaskBlocks) else (found.X,)
     require(not any(block.flags.writeable for block in blocks), "X can be written to.")
     require_equal(_dense(found.X), _dense(dataset.X), "X differs")
@@ -118,21 +130,22 @@ def _refuses(suffix: str, content: bytes | None) -> None:
         _require_refusal(path, may_read=False)
 
 
-def _cut_short(dataset: Dataset, suffix: str, write: WriteFile) -> None:
-    """A file cut short anywhere is refused; one of plain text may hold fewer samples."""
+def _cut_short(dataset: Dataset, suffix: str, write: WriteFile, labels: str | None) -> None:
+    """A file, or one of a folder, cut short anywhere is refused; one of plain text may hold fewer samples."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"whole{suffix}")
         write(dataset, path)
-        whole = path.read_bytes()
+        cut = path if path.is_file() else max(file for file in path.rglob("*") if file.is_file())
+        whole = cut.read_bytes()
         plain = whole.isascii()
         for length in np.linspace(1, len(whole) - 16, _CUTS, dtype=int).tolist():
-            path.write_bytes(whole[:length])
-            _require_refusal(path, may_read=plain)
+            cut.write_bytes(whole[:length])
+            _require_refusal(path, may_read=plain, labels=labels)
 
 
-def _require_refusal(path: Path, *, may_read: bool) -> None:
+def _require_refusal(path: Path, *, may_read: bool, labels: str | None = None) -> None:
     try:
-        load_dataset(path)
+        load_dataset(path, labels=None if labels is None else path.with_name(labels))
     except DataError as error:
         require(path.name in str(error), f"the error does not name {path.name}: {error}")
         require("Traceback" not in str(error), f"the error tells of code: {error}")

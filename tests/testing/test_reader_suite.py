@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import h5py
 import numpy as np
 import pandas as pd
+import pytest
 import scipy.io
+from matlab73 import savemat73
+from PIL import Image
 
 from raysel.data import loading
 from raysel.data.dataset import Dataset
@@ -34,6 +38,29 @@ def write_npz(dataset, path):
 
 def write_mat(dataset, path):
     scipy.io.savemat(path, named_arrays(dataset))
+
+
+def write_hdf5(dataset, path):
+    with h5py.File(path, "w") as file:
+        for name, values in named_arrays(dataset).items():
+            file[name] = values.tolist() if values.dtype.kind == "U" else values
+
+
+def write_mat73(dataset, path):
+    savemat73(path, named_arrays(dataset))
+
+
+def write_npy(dataset, path):
+    np.save(path, dataset.X.reshape(len(dataset.X), *dataset.layout.shape))
+    np.save(path.with_name("labels.npy"), dataset.y)
+
+
+def write_images(dataset, path):
+    """Grey TIFF images of floating-point numbers in a folder for each class."""
+    for i, (x, label) in enumerate(zip(dataset.X, dataset.y, strict=True)):
+        folder = path / str(label)
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(x.reshape(dataset.layout.shape).astype(np.float32)).save(folder / f"{i}.tif")
 
 
 def frame(dataset):
@@ -87,12 +114,54 @@ WRITERS = {
 }
 
 
+HDF5_WRITERS = {".h5": write_hdf5, ".hdf5": write_hdf5}
+
+
 def test_every_suffix_has_a_case():
-    assert set(WRITERS) == set(loading._READERS)
+    assert {*WRITERS, *HDF5_WRITERS, ".npy"} == set(loading._READERS)
 
 
 @parametrize(check for suffix, write in WRITERS.items() for check in reader_checks(suffix, write))
 def test_files_of_other_programs(check):
+    check()
+
+
+@parametrize(reader_checks(".h5", write_hdf5), slow=lambda check: "cut_short" in check.name)
+def test_hdf5_files(check):
+    check()
+
+
+@pytest.mark.slow
+@parametrize([*reader_checks(".mat", write_mat73), *reader_checks(".hdf5", write_hdf5)])
+def test_files_of_matlab_73_and_of_the_other_suffix(check):
+    check()
+
+
+@parametrize(
+    reader_checks(
+        ".npy",
+        write_npy,
+        holds={name: data for name, data in data_sets().items() if name not in {"modalities", "groups"}},
+        labels="labels.npy",
+    )
+)
+def test_arrays_with_a_file_of_labels(check):
+    check()
+
+
+def sorted_images():
+    """Images in the order of their classes, as a folder holds them."""
+    data = data_sets()["matrices"]
+    rows = np.argsort(data.y, kind="stable")
+    names = np.array(["ant", "bee", "cat"])
+    return {
+        "text labels": Dataset(data.X[rows], names[data.y[rows]], data.layout, "suite"),
+        "numbers": Dataset(data.X[rows], data.y[rows], data.layout, "suite"),
+    }
+
+
+@parametrize(reader_checks("", write_images, holds=sorted_images()))
+def test_folders_of_images(check):
     check()
 
 

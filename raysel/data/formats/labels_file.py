@@ -83,7 +83,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
             wanted = [name for name in (options.label, options.groups) if name in file.names]
             wanted += [name for name in file.names if name in (*LABEL_NAMES, *FURTHER_LABEL_NAMES)]
             names = file.names if len(file.names) == 1 else dict.fromkeys(wanted or file.names)
-            columns = {name: as_labels(np.asarray(file.get(name))) for name in names}
+            columns = {name: array_labels(file.get(name)) for name in names}
     else:
         raise DataError(
             f"labels: {path} is of an unknown format; give one of {', '.join((*ARRAY_SUFFIXES, *_TEXT))}, with one "
@@ -99,6 +99,25 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
             raise DataError(f"labels: {path} has no column {options.groups} for the groups; it holds {_list(columns)}.")
         groups = _values(path, options.groups, columns[options.groups])
     return Labels(y, groups, label or None)
+
+
+def array_labels(values: Any) -> LabelArray:
+    """Labels as a file of arrays stores them: flattened, text decoded and without MATLAB's spaces at the end.
+
+    Parameters
+    ----------
+    values : array-like
+        Labels as they are stored.
+
+    Returns
+    -------
+    ndarray
+        Of shape (n_samples,), or unchanged if there are several rows and columns.
+    """
+    labels = as_labels(np.asarray(values))
+    if labels.dtype.kind == "S":
+        labels = np.char.decode(labels, "utf-8")
+    return np.char.rstrip(labels) if labels.dtype.kind == "U" else labels
 
 
 def _chosen(columns: Collection[str], options: ReadOptions, path: Path) -> str:
@@ -125,14 +144,13 @@ def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str
         raise ValueError("it holds zero bytes")
     lines = [line for line in text.splitlines() if line.strip()]
     delimiter = options.delimiter or max(_DELIMITERS, key=lambda sign: lines[0].count(sign) if lines else 0)
-    named = len(lines) - 1 in sizes and (len(lines) not in sizes or sizes.index(len(lines)) > 0)
     # A text of one column may hold delimiters within a label, e.g. a space, but not as often in each line.
     single = len({line.count(delimiter) for line in lines}) > 1 or delimiter not in lines[0]
     rows = [[line.strip()] for line in lines] if single and '"' not in text else list(_rows(lines, delimiter))
     width = len(rows[0])
     if different := [i for i, row in enumerate(rows) if len(row) != width]:
         raise ValueError(f"line {different[0] + 1} has {len(rows[different[0]])} cells, the first line {width}")
-    if not named:
+    if not _named(rows, sizes):
         if len(rows) not in sizes:
             raise DataError(
                 f"labels: {path} has {len(rows)} lines for {sizes[0]} samples; give one line for each, and a first "
@@ -146,6 +164,22 @@ def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str
     return dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True))
 
 
+def _named(rows: Sequence[Sequence[str]], sizes: Sequence[int]) -> bool:
+    """Whether the first row holds names: there is one row more than samples, and it does not look like the others."""
+    n_rows = len(rows)
+    if n_rows - 1 not in sizes or n_rows == sizes[0]:
+        return False
+    return len(rows[0]) > 1 or (rows[0] not in rows[1:] and not _number(rows[0][0]))
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _rows(lines: Sequence[str], delimiter: str) -> Any:
     return ([cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter, strict=True))
 
@@ -157,7 +191,4 @@ def _values(path: Path, name: str, cells: Any) -> LabelArray:
     if "" in cells:
         where = f"column {name} of {path}" if name else str(path)
         raise DataError(f"labels: {where} has no value for sample {cells.index('')}; fill it in.")
-    try:
-        return np.array([float(cell) for cell in cells])
-    except ValueError:
-        return np.array(cells, dtype=np.str_)
+    return np.array(cells, dtype=np.float64 if all(map(_number, cells)) else np.str_)

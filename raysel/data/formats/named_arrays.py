@@ -13,7 +13,7 @@ import numpy as np
 from raysel.arrays import LabelArray
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels, missing
-from raysel.data.formats.labels_file import FURTHER_LABEL_NAMES, LABEL_NAMES, Labels, read_labels
+from raysel.data.formats.labels_file import FURTHER_LABEL_NAMES, LABEL_NAMES, Labels, array_labels, read_labels
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
 
@@ -98,8 +98,8 @@ def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]
     if groups is not None and groups not in file.names:
         raise missing(path, f"array {groups} for the groups", file.names)
     return Labels(
-        y=_text_stripped(as_labels(np.asarray(file.get(own[0])))),
-        groups=None if groups is None else _text_stripped(as_labels(np.asarray(file.get(groups)))),
+        y=array_labels(file.get(own[0])),
+        groups=None if groups is None else array_labels(file.get(groups)),
         label=own[0],
     )
 
@@ -206,13 +206,6 @@ def _recodes(values: LabelArray, y: LabelArray) -> bool:
     columns = values.argmax(axis=1)
     classes, codes = np.unique(y, return_inverse=True)
     return len(set(zip(columns.tolist(), codes.tolist(), strict=True))) == len(classes) == len(np.unique(columns))
-
-
-def _text_stripped(values: LabelArray) -> LabelArray:
-    """Decode text that is stored as bytes, and remove the spaces by which MATLAB makes all texts equally long."""
-    if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8")
-    return np.char.rstrip(values) if values.dtype.kind == "U" else values
 
 
 def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:

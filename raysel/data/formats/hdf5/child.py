@@ -2,7 +2,7 @@
 
 The HDF5 library crashes, or never returns, on some damaged files, which only a process of its own survives. It prints
 the names of the arrays as a line of JSON. Then it reads names, one line of JSON each, and answers each with a line
-``{"error": ..., "refused": ...}``, or with ``{}`` and the array in the format of .npy files.
+``{"error": ..., "refused": ...}``, or with ``{"dtype": ..., "shape": ...}`` and the values, in C order.
 """
 
 from __future__ import annotations
@@ -172,9 +172,11 @@ def main(path: str, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     out = sys.stdout.buffer
     for header, array in _answers(path):
+        if array is not None:
+            header |= {"dtype": array.dtype.str, "shape": array.shape}
         out.write(json.dumps(header).encode() + b"\n")
         if array is not None:
-            np.lib.format.write_array(out, array, allow_pickle=False)
+            out.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         out.flush()
 
 

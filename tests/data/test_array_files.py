@@ -1,0 +1,391 @@
+"""Files of arrays as strangers have them: any names, labels in a file of their own, samples last, MATLAB 7.3."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matlab73 import savemat73
+from sklearn.datasets import load_digits
+
+from raysel.data.formats.array_files import open_arrays
+from raysel.data.formats.hdf5 import arrays as hdf5_arrays
+from raysel.data.formats.hdf5.child import RefusedError, array_names, read_array
+from raysel.data.layouts import Matrix, Modalities, Tensor
+from raysel.data.loading import load_dataset
+from raysel.errors import DataError
+
+RNG = np.random.default_rng(0)
+N = 10
+IMAGES = RNG.integers(0, 256, (N, 3, 2)).astype(np.uint8)
+FLAT = IMAGES.reshape(N, -1)
+LABELS = np.arange(N) % 3
+WORDS = np.array(["ant", "bee", "camel"])[LABELS]
+PEOPLE = np.arange(N) // 2
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+
+
+def refused(source, *culprits, **options):
+    with pytest.raises(DataError) as caught:
+        load_dataset(source, **options)
+    for culprit in culprits:
+        assert culprit in str(caught.value)
+
+
+# Labels in a file of their own
+
+
+def lines(*cells):
+    return "".join(f"{cell}\n" for cell in cells)
+
+
+def write_labels(name, y):
+    path = Path(name)
+    match path.suffix:
+        case ".npy":
+            np.save(path, y)
+        case ".npz":
+            np.savez(path, y=y, other=FLAT)
+        case ".mat":
+            scipy.io.savemat(path, {"labels": y})
+        case _:
+            path.write_text(lines(*y), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["y.npy", "y.npz", "y.mat", "y.csv", "y.txt"])
+@pytest.mark.parametrize("y", [LABELS, WORDS])
+def test_labels_of_any_format_beside_an_array(name, y):
+    np.save("X.npy", IMAGES)
+    write_labels(name, y)
+    data = load_dataset("X.npy", labels=name)
+    assert data.layout == Matrix(3, 2)
+    np.testing.assert_array_equal(data.X, FLAT)
+    np.testing.assert_array_equal(data.y, y)
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_a_table_of_labels_names_its_columns(sign):
+    np.savez("X.npz", X=FLAT)
+    rows = [sign.join(["id", "kind", "person"])]
+    rows += [sign.join([f"s{i}", WORDS[i], str(PEOPLE[i])]) for i in range(N)]
+    Path("t.csv").write_text(lines(*rows), encoding="utf-8")
+    data = load_dataset("X.npz", labels="t.csv", label="kind", groups="person")
+    assert (data.y.tolist(), data.groups.tolist(), data.label) == (WORDS.tolist(), PEOPLE.tolist(), "kind")
+    refused("X.npz", "t.csv", "id, kind, person", "dataset.label", labels="t.csv")
+    refused("X.npz", "no column sort", "id, kind, person", labels="t.csv", label="sort")
+
+
+def test_one_column_with_a_line_of_names_or_with_spaces():
+    np.save("X.npy", FLAT)
+    Path("y.csv").write_text(lines("diagnosis", *LABELS), encoding="utf-8")
+    data = load_dataset("X.npy", labels="y.csv")
+    assert (data.y.tolist(), data.label) == (LABELS.tolist(), "diagnosis")
+    Path("y.txt").write_text(lines(*(["New York", "Paris"] * 5)), encoding="utf-8")
+    assert load_dataset("X.npy", labels="y.txt").y.tolist() == ["New York", "Paris"] * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "culprits"),
+    [
+        (lines(*range(7)), ["y.csv", "7 lines for 10 samples"]),  # X has 6 columns
+        (lines(*"abcabca"), ["y.csv", "7 lines for 10 samples"]),
+        (lines(*(["a,b"] * N)), ["2 columns without names"]),
+        (lines("k,k", *(["a,b"] * N)), ["same name"]),
+        (lines("k,v", *(["a,b"] * (N - 1)), "a,"), ["no value for sample 9"]),
+        (lines("k,v", *(['a,"b'] * N)), ["damaged"]),
+        ("\n\n", ["y.csv"]),
+        ("", ["empty (0 bytes)"]),
+    ],
+)
+def test_a_text_of_labels_that_cannot_be_used(text, culprits):
+    np.save("X.npy", FLAT)
+    Path("y.csv").write_text(text, encoding="utf-8")
+    refused("X.npy", *culprits, labels="y.csv", label="v" if "v" in text else None)
+
+
+def test_samples_without_labels_say_where_they_go():
+    np.save("X.npy", FLAT)
+    refused("X.npy", "X.npy", "dataset.labels")
+    refused("X.npy", "y.npy", labels="y.npy")
+    Path("y.doc").write_text("a")
+    refused("X.npy", "y.doc", "unknown format", ".csv", labels="y.doc")
+
+
+def test_labels_beside_a_file_with_labels_are_refused():
+    np.save("y.npy", LABELS)
+    np.savez("d.npz", X=FLAT, gnd=LABELS)
+    refused("d.npz", "d.npz has labels of its own, the array gnd", labels="y.npy")
+    Path("t.csv").write_text("a,y\n1,0\n2,1\n")
+    refused("t.csv", "t.csv has its own labels", labels="y.npy")
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("the pickle was loaded",))
+
+
+def test_pickled_objects_are_never_loaded_from_npy():
+    np.save("X.npy", np.array([Bomb()] * N, dtype=object))
+    np.save("y.npy", LABELS)
+    refused("X.npy", "X.npy", "pickled", labels="y.npy")
+    Path("raw.npy").write_bytes(pickle.dumps(Bomb()))
+    refused("raw.npy", "raw.npy", "damaged", labels="y.npy")
+    np.save("X.npy", FLAT)
+    np.save("y.npy", np.array(["a", None] * 5, dtype=object))
+    refused("X.npy", "y.npy", "pickled", labels="y.npy")
+
+
+# Arrays of any names
+
+
+def test_arrays_of_any_names_are_modalities_in_the_files_order():
+    eeg, meg, fmri = (RNG.standard_normal((N, width)) for width in (4, 2, 5))
+    np.savez("m.npz", meg=meg, eeg=eeg, age=PEOPLE, fmri=fmri, y=LABELS)
+    data = load_dataset("m.npz")
+    assert data.layout == Modalities({"meg": 2, "eeg": 4, "fmri": 5})
+    np.testing.assert_array_equal(data.X, np.hstack([meg, eeg, fmri]))
+    assert any("age" in note and "not used" in note for note in data.notes)
+    scipy.io.savemat("m.mat", {"meg": meg, "eeg": eeg, "fmri": fmri, "y": LABELS + 1})
+    assert load_dataset("m.mat").layout == data.layout
+
+
+def test_a_copy_of_the_labels_is_no_modality():
+    np.savez("m.npz", a=FLAT, b=FLAT[:, :2], codes=np.eye(3)[LABELS][:, [2, 0, 1]], target=LABELS, Y=np.eye(3)[LABELS])
+    data = load_dataset("m.npz", label="target")
+    assert data.layout == Modalities({"a": 6, "b": 2})
+    assert any("codes, Y repeat" in note for note in data.notes)
+
+
+def test_the_only_array_is_taken():
+    np.savez("a.npz", images=IMAGES, target=WORDS.astype("S"))
+    data = load_dataset("a.npz")
+    assert (data.layout, data.label, data.y.tolist()) == (Matrix(3, 2), "target", WORDS.tolist())
+    np.savez("b.npz", images=IMAGES, others=IMAGES, y=LABELS)
+    refused("b.npz", "images (10, 3, 2), others (10, 3, 2)", "X")
+
+
+def test_labels_of_no_usual_name_are_proposed():
+    np.savez("a.npz", X=FLAT, weight=RNG.random(N), who=PEOPLE, kind=WORDS, row=np.arange(N), short=LABELS[:5])
+    refused("a.npz", "no array y", "dataset.label; it may be who or kind.")
+    assert load_dataset("a.npz", label="kind", groups="who").label == "kind"
+    np.savez("b.npz", X=FLAT, label=LABELS, target=LABELS)
+    refused("b.npz", "label and target", "dataset.label")
+    refused("b.npz", "no array kind for the labels", label="kind")
+
+
+def test_matlabs_texts_lose_the_spaces_behind():
+    scipy.io.savemat("a.mat", {"X": FLAT, "y": WORDS})
+    assert load_dataset("a.mat").y.tolist() == WORDS.tolist()
+
+
+# Samples on the last axis
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (7,), (2, 3, 4)])
+def test_samples_on_the_last_axis_are_turned(shape):
+    X = RNG.random((N, *shape))
+    scipy.io.savemat("a.mat", {"X": np.moveaxis(X, 0, -1), "y": LABELS + 1})
+    data = load_dataset("a.mat")
+    assert data.layout == Tensor(shape)
+    np.testing.assert_array_equal(data.X, X.reshape(N, -1))
+    assert any("last axis" in note for note in data.notes)
+
+
+def test_an_axis_that_is_not_plain_is_refused_or_said():
+    np.savez("a.npz", X=RNG.random((3, N, N)), y=LABELS)
+    refused("a.npz", "(3, 10, 10)", "(n, h, w)")
+    np.savez("b.npz", X=RNG.random((3, N, 2)), y=LABELS)
+    refused("b.npz", "(3, 10, 2)", "(n, h, w)")
+    cube = RNG.random((N, 3, N))
+    np.savez("c.npz", X=cube, y=LABELS)
+    data = load_dataset("c.npz")
+    np.testing.assert_array_equal(data.X, cube.reshape(N, -1))
+    assert any("first and last axis" in note for note in data.notes)
+    np.savez("d.npz", X=RNG.random((3, 4)), y=LABELS)
+    refused("d.npz", "3 rows", "10")
+
+
+# HDF5 and MATLAB 7.3
+
+
+VARIABLES = {
+    "double": RNG.random((4, 3)),
+    "single": RNG.random((2, 3, 4)).astype(np.float32),
+    "small": RNG.integers(0, 9, (2, 3, 4, 5)).astype(np.uint8),
+    "row": np.arange(5.0)[None],
+    "column": np.arange(5, dtype=np.int32)[:, None],
+    "number": np.array([[3.5]]),
+    "logical": np.array([[True, False], [False, False], [True, True]]),
+    "words": WORDS,
+    "word": np.array(["zwölf"]),
+    "sparse": scipy.sparse.random(6, 5, 0.3, "csc", rng=RNG),
+    "zero": scipy.sparse.csc_matrix((3, 4)),
+}
+
+
+def test_a_file_of_matlab_73_reads_as_one_of_version_7():
+    scipy.io.savemat("v7.mat", VARIABLES)
+    savemat73(Path("v73.mat"), VARIABLES)
+    with open_arrays(Path("v7.mat")) as old, open_arrays(Path("v73.mat")) as new:
+        assert sorted(old.names) == sorted(new.names)
+        for name in VARIABLES:
+            expected, found = np.asarray(old.get(name)), np.asarray(new.get(name))
+            np.testing.assert_array_equal(found, expected, strict=name != "logical", err_msg=name)
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=4), st.sampled_from(["f8", "f4", "i2", "u1", "?"]))
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_axes_of_matlab_73_come_back_in_order(tmp_path_factory, shape, dtype):
+    values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    path = tmp_path_factory.mktemp("axes") / "a.mat"
+    savemat73(path, {"a": values})
+    with h5py.File(path) as file:  # in this process, as the process that reads does
+        np.testing.assert_array_equal(read_array(file, "a"), values, strict=True)
+
+
+def test_images_of_matlab_73_are_a_data_set():
+    savemat73(Path("a.mat"), {"X": np.moveaxis(IMAGES, 0, -1), "y": LABELS + 1.0})
+    data = load_dataset("a.mat")
+    assert data.layout == Matrix(3, 2)
+    np.testing.assert_array_equal(data.X, FLAT)
+
+
+def test_what_matlab_73_holds_besides_matrices_is_refused_by_name():
+    savemat73(Path("a.mat"), {"X": FLAT, "y": [LABELS, LABELS]})
+    refused("a.mat", "a.mat", "y is a cell array")
+
+
+def test_arrays_in_groups_of_hdf5_are_named_by_their_path():
+    with h5py.File("a.h5", "w") as file:
+        file["train/pixels"], file["train/kind"] = IMAGES, WORDS.tolist()
+        file["kinds"] = WORDS.astype("S")
+    data = load_dataset("a.h5", label="train/kind")
+    assert (data.layout, data.y.tolist()) == (Matrix(3, 2), WORDS.tolist())
+    assert load_dataset("a.h5", label="kinds").y.tolist() == WORDS.tolist()
+    refused("a.h5", "dataset.label; it may be kinds or train/kind.")
+
+
+def test_data_in_other_files_are_not_read():
+    with h5py.File("other.h5", "w") as file:
+        file["secret"] = FLAT
+    Path("raw").write_bytes(FLAT.tobytes())
+    layout = h5py.VirtualLayout(FLAT.shape, FLAT.dtype)
+    layout[:] = h5py.VirtualSource("other.h5", "secret", FLAT.shape)
+    with h5py.File("a.h5", "w") as file:
+        file["y"], file["plain"], file["refs"] = LABELS, FLAT, np.array([file.ref] * N, h5py.ref_dtype)
+        file["linked"], file["soft"] = h5py.ExternalLink("other.h5", "/secret"), h5py.SoftLink("/linked")
+        file["away"] = h5py.ExternalLink("other.h5", "/")
+        file.create_dataset("outside", FLAT.shape, FLAT.dtype, external=[("raw", 0, FLAT.nbytes)])
+        file.create_virtual_dataset("virtual", layout)
+        file["loop"] = file["/"]
+    with h5py.File("a.h5") as file:
+        assert set(array_names(file)) >= {"y", "plain", "linked", "soft", "outside", "virtual", "away"}
+        np.testing.assert_array_equal(read_array(file, "plain"), FLAT)
+        for name in ("linked", "soft", "away", "outside", "virtual", "refs"):
+            with pytest.raises(RefusedError, match=name):
+                read_array(file, name)
+    assert load_dataset("a.h5").n_features == 6  # the one array that is read is X
+    with h5py.File("a.h5", "a") as file:
+        file["X"] = h5py.ExternalLink("other.h5", "/secret")
+    refused("a.h5", "X is a link to /secret", "not followed")
+
+
+def test_an_array_that_claims_more_than_is_stored_is_refused():
+    with h5py.File("a.h5", "w") as file:
+        file.create_dataset("X", (N, 10**9), "f8", chunks=(1, 10**4), compression="gzip")
+        file["y"] = LABELS
+    refused("a.h5", "a.h5", "X claims 80000000000 bytes, of which the file holds 0")
+
+
+def test_without_h5py_it_is_named(monkeypatch):
+    savemat73(Path("a.mat"), {"X": FLAT, "y": LABELS})
+    monkeypatch.setitem(hdf5_arrays.sys.modules, "h5py", None)
+    refused("a.mat", "a.mat", "pip install 'raysel[hdf5]'")
+
+
+def test_a_large_array_crosses_the_pipe():
+    X = RNG.random((N, 10**5))
+    with h5py.File("a.hdf5", "w") as file:
+        file["X"], file["y"] = X, LABELS
+    np.testing.assert_array_equal(load_dataset("a.hdf5").X, X)
+
+
+# One label in each row
+
+
+def test_a_label_in_each_row_is_taken_for_classes():
+    onehot = np.eye(3, dtype=int)[LABELS]
+    np.savez("a.npz", X=FLAT, Y=onehot)
+    data = load_dataset("a.npz")
+    assert (data.y.tolist(), data.is_multilabel) == (LABELS.tolist(), False)
+    assert any("exactly one 1 in each row" in note for note in data.notes)
+    np.savez("b.npz", X=FLAT, Y=onehot * 2 - 1, label_names=["ant", "bee", "camel"])
+    assert load_dataset("b.npz").y.tolist() == WORDS.tolist()
+    assert set(load_dataset("b.npz", exclude_classes=["bee"]).y) == {"ant", "camel"}
+    refused("b.npz", "exclude_classes", exclude_labels=["bee"])
+    Path("t.csv").write_text(lines("a,y.ant,y.bee", "1,1,0", "2,0,1", "3,1,0"), encoding="utf-8")
+    assert load_dataset("t.csv").y.tolist() == ["ant", "bee", "ant"]
+
+
+@given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=4, max_size=8))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_only_rows_of_one_label_are_classes(tmp_path_factory, rows):
+    Y = np.array([*rows, [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # no label is constant unless all rows have it
+    path = tmp_path_factory.mktemp("rows") / "a.npz"
+    np.savez(path, X=np.arange(2.0 * len(Y)).reshape(-1, 2), Y=Y)
+    data = load_dataset(path)
+    assert data.is_multilabel == any(sum(row) != 1 for row in Y.tolist())
+
+
+# Column-major order
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (6, 1), (2, 3, 4), (4, 1, 3, 2)])
+def test_columns_in_order_f_are_those_of_reshape(shape):
+    X = RNG.random((N, int(np.prod(shape))))
+    names = [f"p{i}" for i in range(X.shape[1])]
+    Path("t.csv").write_text(
+        lines(
+            ",".join([*names, "y"]),
+            *(",".join(map(repr, [*row, y])) for row, y in zip(X.tolist(), LABELS.tolist(), strict=True)),
+        )
+    )
+    data = load_dataset("t.csv", shape=shape, order="F")
+    expected = np.stack([row.reshape(shape, order="F") for row in X])
+    np.testing.assert_array_equal(data.X.reshape(N, *shape), expected)
+    np.testing.assert_array_equal(data.feature_names, np.reshape(names, shape, order="F").ravel())
+    np.savez("a.npz", X=X, y=LABELS)
+    same = load_dataset("a.npz", shape=shape, order="F")
+    np.testing.assert_array_equal(same.X, data.X)
+    assert same.feature_names == tuple(Tensor(shape).default_names())
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3, 4)])
+def test_stored_images_in_order_f_are_turned(shape):
+    X = RNG.random((N, *shape))
+    np.savez("a.npz", X=X, y=LABELS)
+    data = load_dataset("a.npz", order="F")
+    assert data.layout == Tensor(shape[::-1])
+    np.testing.assert_array_equal(data.X.reshape(N, *shape[::-1]), X.transpose(0, *range(len(shape), 0, -1)))
+
+
+def test_order_f_needs_a_shape():
+    X = load_digits().data
+    np.savez("a.npz", X=X, y=load_digits().target)
+    refused("a.npz", "64 columns", "give shape", "[8, 8] or [4, 16] or [2, 32], also with", order="F")
+    refused("a.npz", "[8, 8] or", order="F", shape=[64])
+    refused("iris", "4 columns", "[2, 2].", order="F")
+    refused("wine", "13 has no two factors", order="F")
+    refused("a.npz", "modalities", order="F", modalities={"a": 32, "b": 32})

@@ -1,0 +1,200 @@
+"""A folder of images: one folder for each class, read by Pillow."""
+
+from __future__ import annotations
+
+import random
+import struct
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from raysel.data.layouts import Matrix, Tensor
+from raysel.data.loading import load_dataset
+from raysel.errors import DataError
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (6, 4, 3)).astype(np.uint8)
+COLOURS = RNG.integers(0, 256, (6, 4, 3, 3)).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+
+
+def write(images, suffix="png", classes=("cat", "dog"), folder="faces", **options):
+    """Write images in turn into the folders of the classes; return them in the order of the reader."""
+    for i, image in enumerate(images):
+        path = Path(folder, classes[i % len(classes)], f"{i}.{suffix}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (image if isinstance(image, Image.Image) else Image.fromarray(image)).save(path, **options)
+    order = [i for c in range(len(classes)) for i in range(c, len(images), len(classes))]
+    return [images[i] for i in order]
+
+
+def refused(*culprits, source="faces", **options):
+    with pytest.raises(DataError) as caught:
+        load_dataset(source, **options)
+    for culprit in culprits:
+        assert culprit in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif", "bmp", "pgm", "PNG"])
+@pytest.mark.parametrize("source", ["faces", "faces/", Path("faces")])
+def test_grey_images_come_back(suffix, source):
+    expected = np.stack(write(IMAGES, suffix))
+    data = load_dataset(source)
+    assert (data.layout, data.name) == (Matrix(4, 3), "faces")
+    np.testing.assert_array_equal(data.X, expected.reshape(6, -1))
+    assert data.y.tolist() == ["cat"] * 3 + ["dog"] * 3
+    assert not data.notes
+
+
+def test_jpeg_images_are_those_of_pillow():
+    write(IMAGES, "jpg")
+    expected = [np.asarray(Image.open(path)).ravel() for path in sorted(Path("faces").rglob("*.jpg"))]
+    np.testing.assert_array_equal(load_dataset("faces").X, expected)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "dtype"), [("png", np.uint16), ("tif", np.uint16), ("pgm", np.uint16), ("tif", np.float32)]
+)
+def test_deep_images_keep_their_values(suffix, dtype):
+    images = (RNG.random((6, 4, 3)) * 65535).astype(dtype)
+    expected = np.stack(write(images, suffix))
+    np.testing.assert_array_equal(load_dataset("faces").X, expected.reshape(6, -1))
+
+
+def test_colour_images_are_of_order_3():
+    expected = np.stack(write(COLOURS))
+    data = load_dataset("faces")
+    assert data.layout == Tensor((4, 3, 3))
+    np.testing.assert_array_equal(data.X, expected.reshape(6, -1))
+    assert any("in colour" in note for note in data.notes)
+
+
+def test_grey_images_stored_in_colour_are_grey():
+    images = [*IMAGES[:3], *np.repeat(IMAGES[3:, :, :, None], 3, axis=3)]
+    write(images)
+    data = load_dataset("faces")
+    assert data.layout == Matrix(4, 3)
+    np.testing.assert_array_equal(data.X, IMAGES[[0, 2, 4, 1, 3, 5]].reshape(6, -1))
+    assert any("3 images are stored in colour" in note for note in data.notes)
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK"])
+def test_other_modes_are_converted(mode):
+    images = [Image.fromarray(image).convert(mode) for image in (COLOURS if mode in {"P", "RGBA", "CMYK"} else IMAGES)]
+    expected = [np.asarray(image.convert("L" if mode in {"1", "LA"} else "RGB")) for image in write(images, "tif")]
+    np.testing.assert_array_equal(load_dataset("faces").X, np.stack(expected).reshape(6, -1))
+
+
+def test_transparent_images_are_refused():
+    image = np.dstack([COLOURS[0], np.full((4, 3), 100, np.uint8)])
+    write([COLOURS[1], image])
+    refused("1.png", "transparent")
+
+
+def test_an_image_is_turned_as_its_camera_says():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown turned by 90 degrees clockwise
+    write(IMAGES, exif=exif)
+    data = load_dataset("faces")
+    assert data.layout == Matrix(3, 4)
+    np.testing.assert_array_equal(data.X[0].reshape(3, 4), np.rot90(IMAGES[0], -1))
+    assert any("6 images were turned upright" in note for note in data.notes)
+
+
+def test_folders_of_numbers_are_numbers_in_the_order_of_names():
+    write(IMAGES, classes=("10", "9"))
+    data = load_dataset("faces")
+    assert data.y.tolist() == [10, 10, 10, 9, 9, 9]
+    np.testing.assert_array_equal(data.X[0], IMAGES[0].ravel())
+
+
+def test_other_files_are_named():
+    write(IMAGES)
+    for name in ("README.txt", "cat/notes.md", "cat/.DS_Store", "dog/Thumbs.db"):
+        Path("faces", name).write_text("a")
+    Path("faces/.git").mkdir()
+    [note] = load_dataset("faces").notes
+    for name in (".git", "README.txt", "cat/.DS_Store", "cat/notes.md", "dog/Thumbs.db"):
+        assert name in note
+
+
+def test_folders_that_cannot_be_used():
+    Path("faces").mkdir()
+    refused("faces", "holds no folders")
+    write(IMAGES[:1], classes=("cat",))
+    refused("one class only (cat)")
+    Path("faces/empty").mkdir()
+    refused("the folder empty holds no images", ".png")
+    Path("faces/empty").rmdir()
+    write(IMAGES, folder="faces/train")
+    refused("train holds a folder, cat", "give", "faces/train")
+    refused("no-faces", "nor a folder of images", source="no-faces")
+    refused("label", "faces", label="y")
+    refused("groups", "faces", groups="person")
+    np.save("y.npy", [0, 1])
+    refused("labels", "faces", labels="y.npy")
+
+
+def test_a_folder_is_found_in_raysel_data(tmp_path, monkeypatch):
+    write(IMAGES, folder="store/v1.5")
+    monkeypatch.setenv("RAYSEL_DATA", str(tmp_path / "store"))
+    assert load_dataset("v1.5").n_samples == 6
+
+
+def test_images_that_do_not_fit_together_name_both():
+    write([*IMAGES, IMAGES[0].T])
+    refused("cat/0.png", "4 x 3", "cat/6.png", "3 x 4")
+    Path("faces/cat/6.png").unlink()
+    write([IMAGES[0], IMAGES[0].astype(np.uint16)], "tif", folder="faces")
+    refused("different depths", "uint8", "uint16")
+
+
+def test_an_image_of_several_pages_is_refused():
+    pages = [Image.fromarray(image) for image in IMAGES[:3]]
+    write(pages, "tif")
+    pages[0].save("faces/cat/0.tif", save_all=True, append_images=pages[1:])
+    refused("0.tif", "3 pages")
+
+
+def test_an_image_that_claims_too_many_pixels_is_refused():
+    write(IMAGES)
+    size = struct.pack(">II5B", 30000, 30000, 8, 0, 0, 0, 0)
+    chunk = b"IHDR" + size
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    whole = Path("faces/cat/0.png").read_bytes()
+    Path("faces/cat/0.png").write_bytes(head + whole[33:])
+    refused("0.png", "DecompressionBomb")
+
+
+def test_an_image_of_another_format_is_not_decoded():
+    write(IMAGES)
+    Image.fromarray(IMAGES[0]).save("faces/cat/0.png", format="GIF")
+    refused("0.png", "cannot be read as an image")
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "bmp", "pgm"])
+def test_damaged_images_are_taken_or_refused_by_name(suffix):
+    draw = random.Random(0)
+    write(IMAGES[:2], suffix)
+    path = Path("faces/cat", f"0.{suffix}")
+    whole = path.read_bytes()
+    for _ in range(60):
+        raw = bytearray(whole[: draw.choice((len(whole), draw.randrange(len(whole))))])
+        for at in (draw.randrange(len(raw)) for _ in range(draw.randrange(4)) if raw):
+            raw[at] = draw.choice((0, 1, 127, 255, draw.randrange(256)))
+        path.write_bytes(raw)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                assert load_dataset("faces").n_samples == 2
+            except DataError as error:
+                assert path.name in str(error)  # noqa: PT017 - either outcome is right
