@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from raysel.data.formats.files import find_data_file
+import numpy as np
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.files import as_labels, find_data_file
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
+from raysel.draft.roles import speaks_of_origin
 from raysel.errors import DataError
 
 #: Names, without suffix, of files of labels beside an array of samples.
@@ -40,6 +45,32 @@ def read_columns(path: str | Path) -> Any:
         return None
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     return table.drop_columns([name for name in index if isinstance(name, str) and name in table.column_names])
+
+
+def arrays_of_origin(path: str | Path, n_samples: int) -> dict[str, LabelArray]:
+    """Read the arrays of a file that tell by their names which samples are of one origin.
+
+    Parameters
+    ----------
+    path : str or Path
+        Data file.
+    n_samples : int
+        Number of samples.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_samples,)
+        Arrays with repeated values by name; empty for files without named arrays.
+    """
+    found: dict[str, LabelArray] = {}
+    if Path(path).suffix.lower() not in ARRAY_SUFFIXES:
+        return found
+    with open_arrays(find_data_file(path)) as file:
+        for name in filter(speaks_of_origin, file.names):
+            values = as_labels(np.asarray(file.get(name)))
+            if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
+                found[name] = values
+    return found
 
 
 def labels_beside(path: str | Path) -> Path | None:

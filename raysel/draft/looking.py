@@ -12,10 +12,10 @@ from raysel.data.builtin import BUILTIN_NAMES
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset
-from raysel.draft.columns import labels_beside, read_columns
+from raysel.draft.columns import arrays_of_origin, labels_beside, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
 from raysel.draft.naming import listed
-from raysel.draft.roles import Roles, table_roles
+from raysel.draft.roles import Roles, table_roles, usable_groups
 from raysel.errors import DataError
 from raysel.inspection.arrangement import find_arrangement
 from raysel.inspection.findings import inspect
@@ -106,6 +106,8 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
     )
     if table is not None:
         _leave_out_columns(found)
+    elif not found.is_builtin and labels is None:
+        _group(found)
     _leave_out_small(found)
     _arrange(found)
     return found
@@ -117,14 +119,11 @@ def _options_of(roles: Roles) -> dict[str, Any]:
 
 
 def _leave_out_columns(found: Looked) -> None:
-    """Leave out further columns that a study refuses, or that are identifiers."""
+    """Leave out further columns that a study would refuse."""
     dataset = found.dataset
     (inspected,) = inspect(dataset)
     leaking = leaking_columns(inspected, dataset)
     names = {dataset.feature_names[column]: f"it {words}" for column, words in leaking.items()}
-    for column, kind in inspected.by_row.items():
-        if kind == "identifier":
-            names.setdefault(dataset.feature_names[column], "an identifier: unique in each row")
     if not names:
         return
     if len(names) == dataset.n_features:
@@ -134,6 +133,14 @@ def _leave_out_columns(found: Looked) -> None:
         found.doubts.append(f"drop: {name} {leaking[column]}; if it is a measurement, list it in dataset.keep instead.")
     found.reasons |= names
     found.choose("", drop=list(found.reasons))
+
+
+def _group(found: Looked) -> None:
+    """Recognise an array that tells which samples are of one origin."""
+    related = arrays_of_origin(found.path, found.dataset.n_samples)
+    y = None if found.dataset.is_multilabel else found.dataset.y
+    if (groups := usable_groups(related, y, found.doubts)) is not None:
+        found.choose("array that tells which samples are of one origin", groups=groups)
 
 
 def _leave_out_small(found: Looked) -> None:

@@ -32,8 +32,6 @@ _IDENTIFIER = re.compile(
 _FEWEST_GROUPS = 5
 #: Most columns that are proposed for the label beside the chosen one.
 _MOST_OTHERS = 4
-#: Of so few rows a count may well be another in each.
-_FEW_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
         column = table.column(position)
         values = _codes(column)
         reason, doubt = _why_no_feature(name, column, values)
-        if values is not None and _speaks_of_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
+        if values is not None and speaks_of_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
             reason, doubt = "it tells which samples are of one origin", ""
         if reason:
@@ -108,7 +106,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
             if doubt:
                 doubts.append(doubt)
     y = None if label is None else _codes(table.column(label))
-    groups = _groups(related, y, doubts)
+    groups = usable_groups(related, y, doubts)
     if groups is not None:
         del drop[groups]
     return Roles(label, groups, drop, tuple(doubts))
@@ -131,13 +129,32 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         raise DataError(
             f"no column looks like labels, with few values that repeat; name it by label. The columns are {shown}"
         )
-    others = [name for name in likely if name != likely[0] and not _speaks_of_origin(name)][:_MOST_OTHERS]
+    others = [name for name in likely if name != likely[0] and not speaks_of_origin(name)][:_MOST_OTHERS]
     more = f" It could also be {', '.join(map(_shown, others))}." if others else ""
-    doubt = f"label: {_shown(likely[0])} was chosen by its name and values; no column is called y, label, target or class."
+    doubt = (
+        f"label: {_shown(likely[0])} was chosen by its name and values; no column is called y, label, target or class."
+    )
     return likely[0], [doubt + more]
 
 
-def _speaks_of_origin(name: str) -> bool:
+def speaks_of_origin(name: str) -> bool:
+    """Return whether a column tells by its name which samples are of one origin, e.g. ``patient_id``.
+
+    Parameters
+    ----------
+    name : str
+        Name of a column.
+
+    Returns
+    -------
+    bool
+        Whether a word of the name is subject, patient or the like.
+
+    Examples
+    --------
+    >>> speaks_of_origin("PatientID"), speaks_of_origin("impatience")
+    (True, False)
+    """
     return SUBJECT.search(_words(name)) is not None
 
 
@@ -206,7 +223,10 @@ def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[
         what = f"{'text' if _is_text(column.type) else column.type}{few}"
         return what, f"drop: {shown} holds {what}; encode it as numbers to use it as a feature."
     if missing:
-        return f"{missing} empty cells", f"drop: {shown} has {missing} empty cells; fill them in to use it as a feature."
+        return (
+            f"{missing} empty cells",
+            f"drop: {shown} has {missing} empty cells; fill them in to use it as a feature.",
+        )
     return "", ""
 
 
@@ -217,17 +237,34 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
         return f"an index, {values.min()} to {values.max()}", ""
     if _UNNAMED.fullmatch(name.strip()):
         return "an index: unique in each row", ""
-    if _IDENTIFIER.search(_words(name)) or _speaks_of_origin(name):
+    if _IDENTIFIER.search(_words(name)) or speaks_of_origin(name):
         return "an identifier: unique in each row", ""
-    if text:
-        return "text, unique in each row", ""
-    whole = pa.types.is_integer(column.type) and len(values) > _FEW_ROWS
-    doubt = f"features: {_shown(name)} has another whole number in each row; if it is an identifier, list it in drop."
-    return "", doubt if whole else ""
+    return ("text, unique in each row", "") if text else ("", "")
 
 
-def _groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
-    """Column of the groups, by which each class can still be split."""
+def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
+    """Choose the column of the groups, by which each class can still be split.
+
+    Parameters
+    ----------
+    related : mapping of str to ndarray of shape (n_samples,)
+        Columns that tell which samples are of one origin, by name.
+    y : ndarray of shape (n_samples,) or None
+        Class of each sample; None for an indicator.
+    doubts : list of str
+        List to which doubts about the choice are added.
+
+    Returns
+    -------
+    str or None
+        Of several columns the one with the fewest values, which keeps most together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> usable_groups({"patient": np.repeat(range(6), 2)}, np.arange(12) % 2, [])
+    'patient'
+    """
     usable = []
     for name, values in related.items():
         fewest = min(class_counts(y, values).values()) if y is not None else len(np.unique(values))

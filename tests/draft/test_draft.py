@@ -132,3 +132,9 @@ def test_an_unknown_label_is_refused_with_a_proposal(here):
 def test_the_same_file_gives_the_same_text(here):
     write_iris(here / "iris.csv")
     assert init_study("iris.csv").text == init_study("iris.csv").text
+
+
+def test_an_array_of_subjects_is_the_groups(here):
+    rng = np.random.default_rng(0)
+    np.savez(here / "data.npz", X=rng.normal(size=(40, 5)), y=np.arange(40) % 2, subject=np.repeat(np.arange(10), 4))
+    assert init_study("data.npz").config.cv.groups == "subject"

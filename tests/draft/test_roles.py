@@ -62,8 +62,7 @@ def test_whole_numbers_that_do_not_count_the_rows_remain_features():
     rng = np.random.default_rng(2)
     found = roles(cells=rng.integers(0, 50, N), weight=rng.permutation(9 * N)[:N], mass=rng.normal(size=N))
     assert not found.drop
-    (doubt,) = found.doubts
-    assert "weight" in doubt
+    assert not found.doubts
 
 
 @pytest.mark.parametrize("name", ["participant_id", "SubjectID", "patient", "Mouse"])
