@@ -8,7 +8,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 
 #: Number of values of X times number of classes from which an effort is medium, and large.
-_MEDIUM, _LARGE = 2_000_000, 50_000_000
+_MEDIUM, _LARGE = 500_000, 50_000_000
 
 
 class Kind(StrEnum):
@@ -76,8 +76,8 @@ def effort_of(dataset: Dataset) -> Effort:
     Examples
     --------
     >>> from raysel.data.loading import load_dataset
-    >>> effort_of(load_dataset("digits")).name, effort_of(load_dataset("wine")).name
-    ('SMALL', 'SMALL')
+    >>> effort_of(load_dataset("wine")).name, effort_of(load_dataset("digits")).name
+    ('SMALL', 'MEDIUM')
     """
     size = dataset.n_samples * dataset.n_features * len(dataset.classes)
     return Effort.LARGE if size > _LARGE else Effort.MEDIUM if size > _MEDIUM else Effort.SMALL

@@ -48,8 +48,8 @@ def plain_name(path: str | Path) -> str:
 
     Examples
     --------
-    >>> plain_name("data/My table (2).csv"), plain_name("..csv")
-    ('My-table-2', 'csv')
+    >>> plain_name("data/My table (2).csv"), plain_name("!.csv")
+    ('My-table-2', 'study')
     """
     stem = Path(path).expanduser().absolute().stem
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
