@@ -128,6 +128,9 @@ def load_dataset(
         source = str(path_or_name)
         if groups is not None:
             raise DataError(f"the built-in data set {source} has no array '{groups}' for the groups.")
+        of_files = {"label": label, "labels": labels, "drop": drop, "delimiter": delimiter, "mask": mask}
+        if given := [name for name, value in of_files.items() if value]:
+            raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {source}.")
         raw = load_builtin(source)
     else:
         path, reader = _find(path_or_name)

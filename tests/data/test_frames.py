@@ -98,6 +98,14 @@ def test_labels_and_groups_apart():
     refused(features, "no value in row 2", y=pd.array([1, 2, None, 1], dtype="Int64"))
     refused(features, "4 rows but y has 3", y=[0, 1, 0])
     refused(FRAME, "both given", y=[0, 1, 0, 1], label="diagnosis")
+    refused(features, "label is the name of a column, not Series", label=FRAME.diagnosis)
+
+
+def test_columns_of_numbers_are_named_by_numbers():
+    frame = pd.DataFrame(np.arange(20).reshape(4, 5))
+    found = Dataset.from_frame(frame, label=4, groups=3, drop=[0])
+    assert (found.feature_names, found.label) == (("1", "2"), "4")
+    np.testing.assert_array_equal(found.groups, frame[3])
 
 
 def test_options_of_load_dataset_hold_for_frames():

@@ -176,6 +176,7 @@ def test_unknown_names_and_suffixes():
     refused("digist", "Did you mean digits?")
     refused("faces.h5", "faces.h5", ".npz", ".parquet")
     refused("digits", "no array 'person'", groups="person")
+    refused("wine", "drop is for data files", drop=["alcohol"])
 
 
 def test_a_shape_must_multiply_to_the_number_of_features():

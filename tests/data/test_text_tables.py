@@ -229,8 +229,8 @@ def test_names_of_modalities_and_names_with_a_stray_point():
 
 
 def test_a_header_longer_than_the_part_that_is_looked_at_first(tmp_path):
-    X = np.arange(3 * 4000.0).reshape(3, -1) / 7
-    table = pd.DataFrame(X, columns=[f"{'g' * 300}{i}" for i in range(4000)]).assign(y=["a", "b", "a"])
+    X = np.arange(3 * 1200.0).reshape(3, -1) / 7
+    table = pd.DataFrame(X, columns=[f"{'g' * 1000}{i}" for i in range(1200)]).assign(y=["a", "b", "a"])
     table.to_csv(tmp_path / "wide.csv", index=False)
     assert len(",".join(table.columns)) > 2**20
     np.testing.assert_array_equal(load_dataset(tmp_path / "wide.csv").X, X)

@@ -228,7 +228,8 @@ def _pandas_index(table: Any) -> tuple[str, ...]:
 
 def _modalities(features: Sequence[str]) -> Layout | None:
     """Layout of several modalities if all columns are named ``modality.feature`` or ``modality[index]``, else None."""
-    prefixes = [match[1] for name in features if (match := re.match(r"([^.\[]*[^\W\d][^.\[]*)[.\[]", name))]
+    matches = (re.match(r"([^.\[]+)[.\[]", name) for name in features)
+    prefixes = [match[1] for match in matches if match and re.search(r"[^\W\d]", match[1])]  # 40.5 has no letter
     widths = Counter(prefixes)
     n_runs = sum(1 for _ in groupby(prefixes))
     if len(prefixes) < len(features) or len(widths) < 2 or n_runs > len(widths) or len(widths) == len(features):

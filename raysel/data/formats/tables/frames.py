@@ -86,11 +86,17 @@ def frame_data(
     """
     if y is not None and label is not None:
         raise DataError(f"label={label!r} and y are both given; give the labels once.")
-    if isinstance(drop, str):
-        drop = [drop]
+    if not isinstance(label, (str, int, tuple, type(None))):
+        raise DataError(
+            f"label is the name of a column, not {type(label).__name__}; give labels apart from the frame as y."
+        )
     table = frame_table(frame)
-    own_groups = groups is not None and not isinstance(groups, str)
-    options = ReadOptions(label=label, groups=None if own_groups else groups, drop=tuple(drop))
+    own_groups = groups is not None and not isinstance(groups, (str, int))
+    options = ReadOptions(
+        label=None if label is None else str(label),
+        groups=None if own_groups or groups is None else str(groups),
+        drop=tuple(map(str, [drop] if isinstance(drop, (str, int)) else drop)),
+    )
     raw = raw_data(table, options, SOURCE, y=None if y is None else _aligned(y, frame, "y"))
     if own_groups:
         raw = replace(raw, groups=_aligned(groups, frame, "groups"))
