@@ -182,7 +182,6 @@ def warnings(study: Study) -> Iterator[str]:
     str
         One line for each note.
     """
-    yield from (f"note      {remark}" for remark in study.data_remarks)
     layout = study.dataset.layout
     table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
     X = study.dataset.X
@@ -205,6 +204,7 @@ def warnings(study: Study) -> Iterator[str]:
         if lacking:
             more = f", and {len(lacking) - 1} more such sets" if len(lacking) > 1 else ""
             yield f"note      {lacking[0]}{more}; such a label counts as 0 there."
+    yield from (f"note      {remark}" for remark in study.data_remarks)
 
 
 def _counts(y: LabelArray, classes: LabelArray) -> list[int]:

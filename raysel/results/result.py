@@ -528,7 +528,7 @@ class StudyResult:
         return read_permutation_test(self)
 
     def remarks(self, top: int | None = None) -> list[str]:
-        """Return remarks on the limitations of the result.
+        """Return remarks on the limitations of the result, and on its data.
 
         Parameters
         ----------
@@ -541,7 +541,6 @@ class StudyResult:
             One sentence for each limitation.
         """
         return [
-            *self.stored.study.data_remarks,
             *search_remarks(self.records, self.stored.search),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
             *(
@@ -558,6 +557,7 @@ class StudyResult:
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
             *(self.stability_selection.remarks() if self.stability_selection else ()),
+            *self.stored.study.data_remarks,
         ]
 
     # --- model and pictures ------------------------------------------------------------------
