@@ -168,6 +168,8 @@ def as_file(suffix: str) -> bytes:
     match suffix:
         case ".npz":
             np.savez(path, X=data.X, y=data.y)
+        case ".npy":
+            np.save(path, data.X)
         case ".mat":
             scipy.io.savemat(path, {"X": data.X, "y": data.y})
         case ".csv":
@@ -261,6 +263,27 @@ def fewer_data() -> None:
 def mat(**variables: Any) -> Callable[[], object]:
     """bad.mat"""
     return lambda: scipy.io.savemat("bad.mat", variables)
+
+
+def array(path: str, shape: tuple[int, ...] = (80,)) -> Callable[[], object]:
+    """An .npy file."""
+    return lambda: np.save(path, np.zeros(shape))
+
+
+def both() -> None:
+    """bad.csv and y.npy."""
+    table("3,4,0")()
+    array("y.npy")()
+
+
+def flat() -> None:
+    """bad.npz: the images as rows."""
+    archive(X=lambda X: X.reshape(len(X), -1))()
+
+
+def folder(path: str) -> Callable[[], object]:
+    """An empty folder."""
+    return lambda: Path(path).mkdir(parents=True)
 
 
 def table(row: str) -> Callable[[], object]:
@@ -382,7 +405,7 @@ CONFIGURATION = [
 
 
 def of_every_format() -> Iterator[Fault]:
-    for suffix in (".npz", ".mat", ".csv", ".parquet", ".arrow"):
+    for suffix in (".npz", ".npy", ".mat", ".csv", ".parquet", ".arrow"):
         bad, other = f"bad{suffix}", write(f"bad{suffix}", bytes(range(256)) * 20)
         typed = few(f"dataset.path={bad}")
         yield Fault(f"no {suffix}", typed, 2, f"there is no data file {bad}. Looked at ...A data file is")
@@ -393,11 +416,11 @@ def of_every_format() -> Iterator[Fault]:
 
 DATA = [
     *of_every_format(),
-    Fault("an unknown suffix", few("dataset.path=few.h5"), 2, "few.h5 is neither ...nor a file of a known ...(.npz"),
+    Fault("an unknown suffix", few("dataset.path=few.xyz"), 2, "few.xyz is neither ...nor a file of a known ...(.npz"),
     Fault("an unknown built-in set", few("dataset={source: digist}"), 2, "digist is neither ... Did you mean digits?"),
     Fault("a data set with a recipe", "orl-smr", 2, "there is no data file ORL.npz. ...np.savez"),
-    Fault("no X", BAD, 2, "bad.npz has no array X; it holds y. A data file is", archive(X=None)),
-    Fault("no y", BAD, 2, "bad.npz has no array y; it holds X. A data file is", archive(y=None)),
+    Fault("no X", BAD, 2, "bad.npz has no array X, nor another ...80 rows; it holds y. A data file", archive(X=None)),
+    Fault("no y", BAD, 2, "bad.npz has no array y for the labels; it holds X...dataset.labels", archive(y=None)),
     Fault("NaN", BAD, 2, "data set 'bad': X holds 1 values that are NaN ...row 7, column 26", archive(X=put(np.nan))),
     Fault("infinity", BAD, 2, "data set 'bad': X holds 1 values that are NaN or infinite", archive(X=put(np.inf))),
     Fault("pickled labels", BAD, 2, "bad.npz: the array y holds pickled ...y.astype(str)", archive(y=np.array([{}]))),
@@ -423,9 +446,35 @@ DATA = [
     ),
     Fault("a group a class", few("cv.groups=y"), 2, "cv.outer, fold 0: class ...is missing from its training set"),
     Fault("labels to leave out of none", few("dataset.exclude_labels=[a]"), 2, "exclude_labels requires an indicator"),
-    Fault("no variable X in .mat", MAT, 2, "bad.mat has no array X; it holds Z", mat(Z=np.eye(3))),
+    Fault("no variable X in .mat", MAT, 2, "bad.mat has no array X, nor...it holds y", mat(y=[1, 2])),
     Fault("a cell array", MAT, 2, "bad.mat: y is a cell array", mat(X=np.eye(2), y=[["a"], {}])),
-    Fault("MATLAB 7.3", MAT, 2, "7.3 (HDF5)...'-v7'", write("bad.mat", "MATLAB 7.3 MAT-file")),
+    Fault("MATLAB 7.3", MAT, 2, "bad.mat ...truncated, damaged...write", write("bad.mat", "MATLAB 7.3 MAT-file")),
+    Fault("samples on a middle axis", BAD, 2, "bad.npz: X has shape (8, 80, 8)", archive(X=lambda X: X.swapaxes(0, 1))),
+    Fault(
+        "no labels beside .npy", few("dataset.path=X.npy"), 2, "X.npy has no array y...dataset.labels", array("X.npy")
+    ),
+    Fault("no file of labels", few("dataset.labels=y.npy"), 2, "there is no data file y.npy"),
+    Fault("labels twice", few("dataset.labels=y.npy"), 2, "few.npz has labels of its own...leave", array("y.npy")),
+    Fault("labels of a table", few("dataset.labels=y.npy", "dataset.path=bad.csv"), 2, "bad.csv has its own", both),
+    Fault(
+        "labels of other samples",
+        few("dataset.labels=y.txt", "dataset.path=X.npy"),
+        2,
+        "y.txt has 2 lines for 80 samples",
+        lambda: array("X.npy", (80, 64))() or write("y.txt", "1\n2\n")(),
+    ),
+    Fault(
+        "order without shape", few("dataset.order=F", "dataset.path=bad.npz"), 2, "order=F...[8, 8] or [4, 16]", flat
+    ),
+    Fault("a folder without folders", few("dataset.path=images"), 2, "images holds no folders", folder("images")),
+    Fault("a class without images", few("dataset.path=images"), 2, "folder cat holds no images", folder("images/cat")),
+    Fault(
+        "a damaged image",
+        few("dataset.path=images"),
+        2,
+        "1.png cannot be read as an image",
+        lambda: folder("images/cat")() or write("images/cat/1.png", bytes(99))(),
+    ),
     Fault("text among numbers", CSV, 2, "column 'b' holds 'x' in row 1", table("3,x,0")),
     Fault("an empty cell", CSV, 2, "1 value is missing ...row 1 ...column 'b'", table("3,,0")),
     Fault("a row without label", CSV, 2, "column 'y' has no value in row 1", table("3,4,")),

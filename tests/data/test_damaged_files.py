@@ -10,6 +10,7 @@ import warnings
 import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import OPTIONS, judge
 
+from raysel.data.formats.hdf5 import arrays
 from raysel.data.formats.mat5 import plain_variables
 from raysel.data.loading import load_dataset
 from raysel.errors import DataError
@@ -31,7 +33,7 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("damaged")
 
 
-@given(kind=st.sampled_from(KINDS), options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
+@given(kind=st.sampled_from(KINDS[:-1]), options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
 @settings(max_examples=400, deadline=None, derandomize=True)
 def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
     path = folder / f"case.{kind}"
@@ -39,6 +41,15 @@ def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of SciPy, on a variable that is there twice
         assert judge(path, options) in {"taken", "refused"}
+
+
+@pytest.mark.slow
+@given(options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_a_damaged_hdf5_file_is_taken_or_refused(folder, options, draw):
+    path = folder / "case.h5"
+    path.write_bytes(damaged("h5", draw))
+    assert judge(path, options) in {"taken", "refused"}
 
 
 # Found by the long form
@@ -49,6 +60,28 @@ def assert_refused(path: Path, *culprits: str, **options: object) -> None:
         load_dataset(path, **options)
     for culprit in (path.name, *culprits):
         assert culprit in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "-11"),
+        pytest.param(
+            "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
+            "-9",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_file_that_crashes_or_never_leaves_the_hdf5_library_is_refused(tmp_path, monkeypatch, program, status):
+    """What stands for the process that reads is ended by a signal, or by the limit of its processor time."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["X"], file["y"] = X, Y
+    child = tmp_path / "child.py"
+    monkeypatch.setattr(arrays, "_CHILD", child)
+    child.write_text(program)
+    assert_refused(path, "cannot be read as an HDF5 file", f"ended early, with status {status}")
 
 
 @pytest.mark.parametrize("code", [0, 8, 14, 19, 20, 89, 0xFFFF])

@@ -174,7 +174,7 @@ def test_the_recipe_for_orl_makes_a_file_that_loads(monkeypatch):
 
 def test_unknown_names_and_suffixes():
     refused("digist", "Did you mean digits?")
-    refused("faces.h5", "faces.h5", ".npz", ".parquet")
+    refused("faces.xyz", "faces.xyz", ".npz", ".parquet")
     refused("digits", "no array 'person'", groups="person")
     refused("wine", "drop is for data files", drop=["alcohol"])
 
