@@ -89,7 +89,7 @@ def findings_of(found: Looked) -> dict[str, str]:
         findings["left out"] = listed(f"{name or repr(name)} ({why})" for name, why in found.reasons.items())
     for name in ("exclude_classes", "exclude_labels"):
         if name in found.options:
-            findings[name] = f"{listed(found.options[name])} ({found.comments[name]})"
+            findings["excluded"] = f"{listed(found.options[name])} ({found.comments[name]})"
     if dataset.notes:
         findings["notes"] = "; ".join(dataset.notes)
     return findings
