@@ -123,7 +123,7 @@ def _entries(looked: Looked, target: Path | None) -> list[Entry]:
     entries = [
         Entry("name", f"{plain_name(looked.path)}-{method[0].value}", "of the study's folder, and in MLflow"),
         Entry("seed", 0, "folds and random numbers are drawn from it; the same seed gives the same numbers"),
-        *dataset_entries(looked, _stated_path(looked, target)),
+        *dataset_entries(looked, lambda path: _stated_path(path, target)),
         scaling_entry(dataset, kind),
         *method,
         *evaluation_entries(dataset, kind),
@@ -162,9 +162,9 @@ def _config(text: str) -> StudyConfig:
     return config_from_dict(parse_yaml(text, "the drafted study"), "the drafted study")
 
 
-def _stated_path(looked: Looked, target: Path | None) -> str:
-    """Path of the data as given if the study lies in the working directory, or $RAYSEL_DATA has it, else absolute."""
-    path = Path(looked.path).expanduser()
+def _stated_path(given: str, target: Path | None) -> str:
+    """Path of a file as given if the study lies in the working directory, or $RAYSEL_DATA has it, else absolute."""
+    path = Path(given).expanduser()
     here = target is None or target.parent.resolve() == Path.cwd()
     return str(path) if here or not path.exists() else str(path.absolute())
 

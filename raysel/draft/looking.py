@@ -10,7 +10,7 @@ import numpy as np
 
 from raysel.data.builtin import BUILTIN_NAMES
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tensor
+from raysel.data.layouts import Tasks, Tensor
 from raysel.data.loading import load_dataset
 from raysel.draft.columns import arrays_of_origin, labels_beside, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
@@ -101,9 +101,16 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         options |= _options_of(roles)
         comments |= {"label": "column of the labels", "groups": "column that tells which samples are of one origin"}
         doubts += roles.doubts
+        if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
+            why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
+            raise DataError(f"{path}: no column of numbers is left as a feature: {why}.")
     found = Looked(
         str(path), load_dataset(str(path), **options), options, dict(roles.drop) if roles else {}, comments, doubts
     )
+    if isinstance(found.dataset.layout, Tasks):
+        raise DataError(
+            f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
+        )
     if table is not None:
         _leave_out_columns(found)
     elif not found.is_builtin and labels is None:
@@ -149,7 +156,7 @@ def _leave_out_small(found: Looked) -> None:
     if dataset.is_multilabel:
         if rare := rare_labels(dataset.y, dataset.label_names):
             found.choose("too few samples have or lack them for the folds", exclude_labels=rare)
-    elif dataset.tasks is None and (small := too_small_classes(dataset.y, dataset.groups)):
+    elif small := too_small_classes(dataset.y, dataset.groups):
         what = "samples" if dataset.groups is None else "groups"
         found.choose(f"fewer than {FEWEST} {what}, too few for nested folds", exclude_classes=small)
         found.doubts.append(f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,15 @@ from raysel.draft.naming import listed
 from raysel.draft.text import Entry
 
 
-def dataset_entries(found: Looked, path: str) -> list[Entry]:
+def dataset_entries(found: Looked, stated: Callable[[str], str]) -> list[Entry]:
     """Return the keys of the section ``dataset``, without the scaling.
 
     Parameters
     ----------
     found : Looked
         What was recognised.
-    path : str
-        Path of the data file as the configuration gives it.
+    stated : callable
+        Function that turns the path of a file into that in the configuration.
 
     Returns
     -------
@@ -31,7 +32,7 @@ def dataset_entries(found: Looked, path: str) -> list[Entry]:
     entries = [
         Entry("dataset.source", found.path, "data set that scikit-learn includes")
         if found.is_builtin
-        else Entry("dataset.path", path, _path_comment(path))
+        else Entry("dataset.path", stated(found.path), _path_comment(stated(found.path)))
     ]
     for name, value in found.options.items():
         if name == "groups" or (name == "drop" and not value):
@@ -39,7 +40,7 @@ def dataset_entries(found: Looked, path: str) -> list[Entry]:
         comment = found.comments.get(name, "")
         if name == "drop":
             comment = "no features: " + listed(f"{name or repr(name)}, {why}" for name, why in found.reasons.items())
-        entries.append(Entry(f"dataset.{name}", value, comment))
+        entries.append(Entry(f"dataset.{name}", stated(value) if name == "labels" else value, comment))
     return entries
 
 

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import raysel
 from raysel.config import load_config
+from raysel.data.tasks import join_tasks
 from raysel.draft.draft import init_study
 from raysel.errors import ConfigError, DataError
 from raysel.study.definition import Study
@@ -119,8 +120,10 @@ def test_labels_beside_an_array_are_found(here):
     pytest.importorskip("raysel.data.formats.numpy_files")
     np.save(here / "X.npy", load_wine().data)
     np.save(here / "y.npy", load_wine().target)
-    draft = init_study("X.npy")
-    assert draft.config.dataset.labels == "y.npy"
+    assert init_study("X.npy").config.dataset.labels == "y.npy"
+    (here / "studies").mkdir()
+    elsewhere = init_study("X.npy", output="studies/study.yaml").config.dataset
+    assert (elsewhere.path, elsewhere.labels) == (str(here / "X.npy"), str(here / "y.npy"))
 
 
 def test_an_unknown_label_is_refused_with_a_proposal(here):
@@ -138,3 +141,13 @@ def test_an_array_of_subjects_is_the_groups(here):
     rng = np.random.default_rng(0)
     np.savez(here / "data.npz", X=rng.normal(size=(40, 5)), y=np.arange(40) % 2, subject=np.repeat(np.arange(10), 4))
     assert init_study("data.npz").config.cv.groups == "subject"
+
+
+def test_a_table_without_numbers_is_refused_and_so_are_several_tasks(here):
+    pd.DataFrame({"colour": ["red", "blue"] * 10, "y": [0, 0, 1, 1] * 5}).to_csv(here / "words.csv", index=False)
+    with pytest.raises(DataError, match=r"colour \(text"):
+        init_study("words.csv")
+    tasks = {name: raysel.load_dataset(name) for name in ("iris", "wine")}
+    raysel.save_dataset(join_tasks(tasks, "both"), here / "both.arrow")
+    with pytest.raises(DataError, match="several tasks"):
+        init_study("both.arrow")
