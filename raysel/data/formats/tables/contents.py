@@ -216,7 +216,7 @@ def _known(wanted: str | None, names: Counter[str], key: str, source: str) -> st
     lower = {name.lower(): name for name in names}
     close = get_close_matches(wanted.lower(), lower, n=1)
     hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {_listed(list(names))}."
-    raise DataError(f"{key}: {source} has no column {wanted}{purpose}; {hint}")
+    raise DataError(f"{key}: {source} has no column {wanted or 'without a name'}{purpose}; {hint}")
 
 
 def _pandas_index(table: Any) -> tuple[str, ...]:
