@@ -109,7 +109,7 @@ Planting = Callable[[Dataset, np.random.Generator], Dataset]
 REFUSED: dict[str, tuple[Planting, str]] = {
     "an index": (_index, "numbers the samples"),
     "an index of a file sorted by class, shuffled": (_shuffled_index, "numbers the samples"),
-    "an unnamed column": (_unnamed, "has no name"),
+    "an unnamed column": (_unnamed, "has no name of its own"),
     "a copy of the label": (_copy, "equals the label"),
     "other numbers for the classes": (_recoded, "is the label in other values"),
     "one-hot": (_one_hot, "marks the samples of class|is the label in other values|equals the label"),

@@ -8,10 +8,10 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from raysel.data.dataset import Dataset
+from raysel.inspection.columns.label import LabelColumn, label_columns
+from raysel.inspection.columns.rows import Kind, row_columns
 from raysel.inspection.duplicates import NearPairs, near_rows
-from raysel.inspection.label_columns import LabelColumn, label_columns
 from raysel.inspection.parts import Part, parts
-from raysel.inspection.row_columns import Kind, row_columns
 
 
 @dataclass(frozen=True, eq=False)

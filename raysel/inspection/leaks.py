@@ -10,8 +10,8 @@ import numpy as np
 
 from raysel.data.dataset import Dataset
 from raysel.errors import DataError
+from raysel.inspection.columns.label import LabelColumn
 from raysel.inspection.findings import Findings, inspect
-from raysel.inspection.label_columns import LabelColumn
 from raysel.inspection.parts import Part
 
 #: Number of columns that a message describes, and of those that it names.
@@ -83,7 +83,7 @@ def leaking_columns(found: Findings, dataset: Dataset) -> dict[int, str]:
     leaks = {}
     for column, kind in found.by_row.items():
         if kind == "unnamed":
-            leaks[column] = "has no name, as the index of a table that was saved with it"
+            leaks[column] = "has no name of its own, like an index that was saved with its table"
         elif kind == "index":
             values = part.X[:, column]
             leaks[column] = f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"

@@ -72,7 +72,7 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
         names = _named(found, [*groups, *whole])
         yield (
             f"{names} {_has(groups + whole)} a few samples a value, as the subject of each sample has: if samples of "
-            "one value belong together, name the column in cv.groups; otherwise drop it or take no notice."
+            "one value belong together, name the column in cv.groups; if it is no feature, in dataset.drop."
         )
     if numbers := [column for column, kind in left.items() if kind == "identifier"]:
         yield (

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
-from raysel.inspection.label_columns import FEWEST
+from raysel.inspection.columns.label import FEWEST
 from raysel.inspection.parts import Part
 
 #: Smallest number of samples of which a column that counts them is no accident.
