@@ -190,7 +190,7 @@ def _parts(
         raise DataError(f"{path} has no array X, and several may be the samples: {shapes}; call one of them X.")
     notes = [f"{shapes} {'is taken as X' if len(parts) == 1 else 'are taken as modalities'}"]
     if copies:
-        notes.append(f"{', '.join(copies)} repeats the labels and is left out")
+        notes.append(f"left out, because they repeat the labels: {', '.join(copies)}")
     used = {*parts, *copies, *beside, *_NAMES_OF_PARTS}
     if others := [name for name in arrays if name not in used]:
         notes.append(f"the arrays {', '.join(others)} are not used")
