@@ -12,7 +12,7 @@ from raysel.config.yaml_text import parse_yaml
 from raysel.draft.folds import Folds, drawn_folds
 from raysel.draft.kind import effort_of, kind_of
 from raysel.draft.looking import Looked, look_at
-from raysel.draft.method import method_entries
+from raysel.draft.method import FOR_LARGE, method_entries
 from raysel.draft.naming import plain_name
 from raysel.draft.scoring import evaluation_entries, scaling_entry
 from raysel.draft.text import Entry, study_text
@@ -120,6 +120,8 @@ def _entries(looked: Looked, target: Path | None) -> list[Entry]:
     """Keys of the configuration in their order."""
     dataset, kind = looked.dataset, kind_of(looked.dataset)
     method = method_entries(dataset, kind)
+    if method[0].value == FOR_LARGE:
+        looked.doubts.append(f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features jointly.")
     entries = [
         Entry("name", f"{plain_name(looked.path)}-{method[0].value}", "of the study's folder, and in MLflow"),
         Entry("seed", 0, "folds and random numbers are drawn from it; the same seed gives the same numbers"),

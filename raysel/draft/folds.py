@@ -65,7 +65,7 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: Effort 
     >>> fold_counts(np.repeat([0, 1], 20)), fold_counts(np.repeat([0, 1], [20, 3])).outer
     (Folds(outer=5, inner=5, why=''), 3)
     """
-    outer = _FEW if y.ndim == 2 or effort is Effort.LARGE else _USUAL
+    outer = _FEW if y.ndim == 2 or effort >= Effort.LARGE else _USUAL
     inner = _FEW if y.ndim == 2 or effort > Effort.SMALL or len(y) >= _MANY_SAMPLES else _USUAL
     if y.ndim == 2:
         return Folds(outer, inner)

@@ -7,8 +7,8 @@ from enum import IntEnum, StrEnum
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 
-#: Number of values of X times number of classes from which an effort is medium, and large.
-_MEDIUM, _LARGE = 500_000, 50_000_000
+#: Number of values of X times number of classes from which an effort is medium, large, and huge.
+_STEPS = (500_000, 50_000_000, 400_000_000)
 
 
 class Kind(StrEnum):
@@ -58,6 +58,7 @@ class Effort(IntEnum):
     SMALL = 0
     MEDIUM = 1
     LARGE = 2
+    HUGE = 3
 
 
 def effort_of(dataset: Dataset) -> Effort:
@@ -80,4 +81,4 @@ def effort_of(dataset: Dataset) -> Effort:
     ('SMALL', 'MEDIUM')
     """
     size = dataset.n_samples * dataset.n_features * len(dataset.classes)
-    return Effort.LARGE if size > _LARGE else Effort.MEDIUM if size > _MEDIUM else Effort.SMALL
+    return Effort(sum(size > step for step in _STEPS))

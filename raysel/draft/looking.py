@@ -89,7 +89,7 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
     Tensor(shape=(8, 8))
     """
     options: dict[str, Any] = {} if label is None else {"label": label}
-    comments, doubts, roles = {"label": "as you said"} if label else {}, [], None
+    comments, doubts, roles = {"label": "name of the labels, as given"} if label else {}, [], None
     if labels is None and (beside := labels_beside(path)):
         labels = beside
         doubts.append(f"labels: {beside} was taken for the labels, by its name and length.")

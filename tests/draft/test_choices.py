@@ -121,3 +121,9 @@ def test_the_text_reads_back_whatever_the_names(drop, label, comment):
     ]
     text = study_text([comment], [comment, f"line\nbreak {comment}"], entries)
     assert parse_yaml(text, "text") == {"seed": 0, "dataset": {"label": label, "drop": drop}, "cv": {"outer": 5}}
+
+
+def test_large_data_get_a_method_of_one_pass():
+    X = np.random.default_rng(0).random((1600, 1600), dtype=np.float32)
+    entries = method_entries(data(X, np.arange(1600) % 2), Kind.TABLE)
+    assert {entry.key: entry.value for entry in entries} == {"solver.name": "fisher_score", "search.method": "grid"}
