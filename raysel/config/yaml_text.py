@@ -116,3 +116,28 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
         YAML text.
     """
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
+
+
+def dump_key(name: str, value: Any) -> list[str]:
+    """Return one key with its value as lines of YAML, in brackets where the value is a list or a mapping.
+
+    Parameters
+    ----------
+    name : str
+        The key, a plain word.
+    value : object
+        Plain data.
+
+    Returns
+    -------
+    list of str
+        Lines, those after the first one indented.
+
+    Examples
+    --------
+    >>> dump_key("space", {"rank": [1, 2], "alpha": [0.1]}), dump_key("drop", ["1e5"])
+    (['space: {rank: [1, 2], alpha: [0.1]}'], ["drop: ['1e5']"])
+    """
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=100)
+    first, *rest = text.removesuffix("\n").removesuffix("\n...").splitlines()
+    return [f"{name}: {first}", *(f"    {line.strip()}" for line in rest)]

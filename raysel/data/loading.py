@@ -140,8 +140,10 @@ def load_dataset(
             raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {source}.")
         raw = load_builtin(source)
     else:
-        path, reader = (
-            _find(path_or_name) if mask is None else (find_data_file(path_or_name, _NIFTI_FILES), read_nifti_table)
+        if mask is None:
+            path, reader = _find(path_or_name)
+        else:
+            path, reader = find_data_file(path_or_name, _NIFTI_FILES), read_nifti_table
         )
         source = str(path)
         if mask is not None and (shape is not None or order == "F" or modalities is not None):

@@ -1,0 +1,108 @@
+"""Columns of a data file before anything is chosen from them, and the file of labels beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.files import as_labels, find_data_file
+from raysel.data.formats.tables.contents import METADATA_KEY
+from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
+from raysel.draft.roles import speaks_of_origin
+from raysel.errors import DataError
+
+#: Names, without suffix, of files of labels beside an array of samples.
+_LABEL_FILES = ("y", "Y", "labels", "label", "targets", "target", "classes")
+_LABEL_SUFFIXES = (".npy", ".csv", ".txt")
+
+
+def read_columns(path: str | Path) -> Any:
+    """Open the table in a data file, without those columns that the file itself marks as an index.
+
+    Parameters
+    ----------
+    path : str or Path
+        Data file or folder.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        None if the file holds no table, or one that `save_dataset` wrote, which says what its columns are.
+
+    Raises
+    ------
+    DataError
+        If the file does not exist or cannot be read.
+    """
+    if Path(path).suffix.lower() not in TABLE_SUFFIXES:
+        return None
+    table, _ = open_table(find_data_file(path))
+    if METADATA_KEY in (table.schema.metadata or {}):
+        return None
+    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    return table.drop_columns([name for name in index if isinstance(name, str) and name in table.column_names])
+
+
+def arrays_of_origin(path: str | Path, n_samples: int) -> dict[str, LabelArray]:
+    """Read the arrays of a file that tell by their names which samples are of one origin.
+
+    Parameters
+    ----------
+    path : str or Path
+        Data file.
+    n_samples : int
+        Number of samples.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_samples,)
+        Arrays with repeated values by name; empty for files without named arrays.
+    """
+    found: dict[str, LabelArray] = {}
+    if Path(path).suffix.lower() not in ARRAY_SUFFIXES:
+        return found
+    with open_arrays(find_data_file(path)) as file:
+        for name in filter(speaks_of_origin, file.names):
+            values = as_labels(np.asarray(file.get(name)))
+            if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
+                found[name] = values
+    return found
+
+
+def labels_beside(path: str | Path) -> Path | None:
+    """Return the file of labels that stands beside an array of samples, by its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        Data file, or the name of a built-in data set.
+
+    Returns
+    -------
+    Path or None
+        The file, e.g. ``y.npy`` or ``X_labels.npy``; None if there is none, or the data file is no .npy file.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".npy":
+        return None
+    stems = [*_LABEL_FILES, *(f"{path.stem}_{name}" for name in _LABEL_FILES)]
+    if path.stem.startswith("X"):
+        stems.insert(0, f"y{path.stem[1:]}")
+    for stem in stems:
+        for suffix in _LABEL_SUFFIXES:
+            candidate = path.with_name(stem + suffix)
+            if candidate != path and _exists(candidate):
+                return candidate
+    return None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        find_data_file(path)
+    except DataError:
+        return False
+    return True

@@ -1,0 +1,185 @@
+"""What is recognised in a data file: label, groups, columns to leave out, small classes, shape and order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raysel.data.builtin import BUILTIN_NAMES
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tasks, Tensor
+from raysel.data.loading import load_dataset
+from raysel.draft.columns import arrays_of_origin, labels_beside, read_columns
+from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
+from raysel.draft.naming import listed
+from raysel.draft.roles import Roles, table_roles, usable_groups
+from raysel.errors import DataError
+from raysel.inspection.arrangement import find_arrangement
+from raysel.inspection.findings import inspect
+from raysel.inspection.leaks import leaking_columns
+
+
+@dataclass
+class Looked:
+    """What was recognised in a data file.
+
+    Parameters
+    ----------
+    path : str
+        Path as given.
+    dataset : Dataset
+        Data set with these options.
+    options : dict of str to object, default={}
+        Arguments of `load_dataset` beside the path.
+    reasons : dict of str to str, default={}
+        Reason for leaving out each column of ``options["drop"]``.
+    comments : dict of str to str, default={}
+        Explanations of options, by name.
+    doubts : list of str, default=[]
+        Sentences on what the reader should check.
+    """
+
+    path: str
+    dataset: Dataset
+    options: dict[str, Any] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether the path is the name of a built-in data set."""
+        return self.path in BUILTIN_NAMES
+
+    def choose(self, comment: str, **options: Any) -> None:
+        """Set options, read the data again with them, and keep the comment for each."""
+        self.options.update(options)
+        self.comments.update(dict.fromkeys(options, comment))
+        self.dataset = load_dataset(self.path, **self.options)
+
+
+def look_at(path: str | Path, label: str | None = None, labels: str | Path | None = None) -> Looked:
+    """Recognise what a data file holds.
+
+    Parameters
+    ----------
+    path : str or Path
+        Data file or folder, or the name of a built-in data set.
+    label : str, default=None
+        Name of the column or array that holds the labels.
+    labels : str or Path, default=None
+        File that holds the labels.
+
+    Returns
+    -------
+    Looked
+        What was recognised.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or used.
+
+    Examples
+    --------
+    >>> look_at("digits").dataset.layout
+    Tensor(shape=(8, 8))
+    """
+    options: dict[str, Any] = {} if label is None else {"label": label}
+    comments, doubts, roles = {"label": "name of the labels, as given"} if label else {}, [], None
+    if labels is None and (beside := labels_beside(path)):
+        labels = beside
+        doubts.append(f"labels: {beside} was taken for the labels, by its name and length.")
+    if labels is not None:
+        options["labels"], comments["labels"] = str(labels), "file of the labels"
+    table = None if str(path) in BUILTIN_NAMES else read_columns(path)
+    if table is not None and labels is None:
+        roles = table_roles(table, label)
+        options |= _options_of(roles)
+        comments |= {"label": "column of the labels", "groups": "column that tells which samples are of one origin"}
+        doubts += roles.doubts
+        if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
+            why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
+            raise DataError(f"{path}: no column of numbers is left as a feature: {why}.")
+    found = Looked(
+        str(path), load_dataset(str(path), **options), options, dict(roles.drop) if roles else {}, comments, doubts
+    )
+    if isinstance(found.dataset.layout, Tasks):
+        raise DataError(
+            f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
+        )
+    if table is not None:
+        _leave_out_columns(found)
+    elif not found.is_builtin and labels is None:
+        _group(found)
+    _leave_out_small(found)
+    _arrange(found)
+    return found
+
+
+def _options_of(roles: Roles) -> dict[str, Any]:
+    options = {"label": roles.label, "groups": roles.groups, "drop": list(roles.drop)}
+    return {name: value for name, value in options.items() if value}
+
+
+def _leave_out_columns(found: Looked) -> None:
+    """Leave out further columns that a study would refuse."""
+    dataset = found.dataset
+    (inspected,) = inspect(dataset)
+    leaking = leaking_columns(inspected, dataset)
+    names = {dataset.feature_names[column]: f"it {words}" for column, words in leaking.items()}
+    if not names:
+        return
+    if len(names) == dataset.n_features:
+        raise DataError(f"{found.path}: no feature is left: each column numbers the rows or holds the label.")
+    for column in sorted(set(leaking) & set(inspected.by_label)):
+        name = dataset.feature_names[column]
+        found.doubts.append(f"drop: {name} {leaking[column]}; if it is a measurement, list it in dataset.keep instead.")
+    found.reasons |= names
+    found.choose("", drop=list(found.reasons))
+
+
+def _group(found: Looked) -> None:
+    """Recognise an array that tells which samples are of one origin."""
+    related = arrays_of_origin(found.path, found.dataset.n_samples)
+    y = None if found.dataset.is_multilabel else found.dataset.y
+    if (groups := usable_groups(related, y, found.doubts)) is not None:
+        found.choose("array that tells which samples are of one origin", groups=groups)
+
+
+def _leave_out_small(found: Looked) -> None:
+    """Leave out classes or labels that are too small for nested folds."""
+    dataset = found.dataset
+    if dataset.is_multilabel:
+        if rare := rare_labels(dataset.y, dataset.label_names):
+            found.choose("too few samples have or lack them for the folds", exclude_labels=rare)
+    elif small := too_small_classes(dataset.y, dataset.groups):
+        what = "samples" if dataset.groups is None else "groups"
+        found.choose(f"fewer than {FEWEST} {what}, too few for nested folds", exclude_classes=small)
+        found.doubts.append(f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each.")
+
+
+def _arrange(found: Looked) -> None:
+    """Recognise images in the rows of a matrix."""
+    layout = found.dataset.layout
+    if not isinstance(layout, Tensor) or len(layout.shape) > 1 or found.dataset.is_multilabel:
+        return
+    named = found.dataset.feature_names != tuple(layout.default_names())
+    matlab = Path(found.path).suffix.lower() == ".mat"
+    arranged = find_arrangement(np.asarray(found.dataset.X), column_major=matlab)
+    if arranged is None:
+        return
+    options: dict[str, Any] = {"shape": list(arranged.shape)}
+    if arranged.order == "F":
+        options["order"] = "F"
+    why = f"neighbouring cells correlate by {arranged.correlation:.2f}, any two by {arranged.any_two:.2f}"
+    found.choose(why, **options)
+    if "order" in options:
+        found.comments["order"] = "the columns run column by column, as MATLAB stores matrices"
+    if named:
+        found.doubts.append("shape: the columns have names, but look like the cells of images; leave shape out if not.")
+    if not arranged.order_known:
+        found.doubts.append(f"order: {arranged.describe()}")

@@ -1,0 +1,152 @@
+"""Scaling, classifier, numbers of features and metric of a drafted study."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raysel.arrays import FloatArray
+from raysel.data.dataset import Dataset
+from raysel.draft.folds import class_counts
+from raysel.draft.kind import Kind
+from raysel.draft.text import Entry
+
+#: Largest number of features that is scored.
+MOST_FEATURES = 300
+_NUMBERS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, MOST_FEATURES)
+#: The most numbers of features that are scored.
+_MOST_NUMBERS = 7
+#: Classes whose numbers of samples differ by this factor are unbalanced.
+_UNBALANCED = 2.0
+#: Ranges of cells that differ by this factor are of different units.
+_UNITS = 100.0
+#: Fewest columns that can be the cells of an image.
+_FEWEST_CELLS = 16
+
+
+def feature_numbers(n_features: int) -> list[int]:
+    """Choose increasing numbers of features at which a ranking is scored.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features of the data.
+
+    Returns
+    -------
+    list of int
+        Up to seven numbers; the last one is `n_features`, or `MOST_FEATURES` if there are more.
+
+    Examples
+    --------
+    >>> feature_numbers(13), feature_numbers(1024)
+    ([1, 2, 3, 5, 8, 13], [20, 30, 50, 80, 120, 200, 300])
+    """
+    top = min(n_features, MOST_FEATURES)
+    return [*(number for number in _NUMBERS if 1.25 * number < top), top][-_MOST_NUMBERS:]
+
+
+def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
+    """Choose the scaling by the ranges of the values.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set of the study.
+    kind : Kind
+        Its kind.
+
+    Returns
+    -------
+    Entry
+        The key ``dataset.scaling``.
+
+    Examples
+    --------
+    >>> from raysel.data.loading import load_dataset
+    >>> scaling_entry(load_dataset("wine"), Kind.TABLE).value, scaling_entry(load_dataset("digits"), Kind.MATRIX).value
+    ('zscore', 'unit')
+    """
+    X = np.asarray(dataset.X)
+    low, high = X.min(axis=0), X.max(axis=0)
+    shown = f"the values lie in {low.min():.4g} to {high.max():.4g}"
+    key = "dataset.scaling"
+    if dataset.layout.to_json()["kind"] == "modalities":
+        why = (
+            "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
+        )
+        return Entry(key, "zscore_sqrt_width", why)
+    if kind in (Kind.MATRIX, Kind.TENSOR):
+        if _of_one_unit(low, high):
+            return Entry(key, "unit", f"all cells by one range, as fits pixels: {shown}")
+        return Entry(key, "zscore", f"the cells' ranges differ more than {_UNITS:g}-fold, so each cell by its own")
+    if _like_pixels(X, low, high):
+        return Entry(key, "unit", f"all columns by one range, for they look like pixels: {shown}")
+    return Entry(key, "zscore", "mean 0 and variance 1 a column, learned on each training set: columns differ in unit")
+
+
+def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
+    ranges = (high - low)[high > low]
+    return len(ranges) == 0 or bool(np.quantile(ranges, 0.9) <= _UNITS * np.quantile(ranges, 0.1))
+
+
+def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
+    """Whether many columns of whole numbers from 0 on have their minimum, and mostly their maximum, in common."""
+    if X.shape[1] < _FEWEST_CELLS or low.min() != 0 or high.max() < 2 or not np.array_equal(X, np.floor(X)):
+        return False
+    return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())
+
+
+def evaluation_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
+    """Choose the classifier, the numbers of features and the metric.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Data set of the study.
+    kind : Kind
+        Its kind.
+
+    Returns
+    -------
+    list of Entry
+        Keys of the section ``evaluation``.
+
+    Examples
+    --------
+    >>> from raysel.data.loading import load_dataset
+    >>> [entry.value for entry in evaluation_entries(load_dataset("iris"), Kind.TABLE)]
+    ['linear_svm', [1, 2, 3, 4], 'accuracy']
+    """
+    metric = _metric(dataset)
+    if kind in (Kind.MODALITIES, Kind.LABELS):
+        why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
+        return [Entry("evaluation.classifier", "native", why), metric]
+    if kind is Kind.TABLE:
+        classifier = Entry(
+            "evaluation.classifier", "linear_svm", "fitted to the best n_features columns; or knn, native"
+        )
+    else:
+        why = "the nearest training sample in the best n_features cells; or linear_svm, native"
+        classifier = Entry("evaluation.classifier", "knn", why)
+    return [
+        classifier,
+        Entry(
+            "evaluation.n_features",
+            feature_numbers(dataset.n_features),
+            f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one",
+        ),
+        metric,
+    ]
+
+
+def _metric(dataset: Dataset) -> Entry:
+    key = "evaluation.metric"
+    if dataset.is_multilabel:
+        return Entry(key, "macro_f1", "mean over the labels of each label's F1, so that rare labels count as much")
+    counts = class_counts(dataset.y).values()
+    if max(counts) >= _UNBALANCED * min(counts):
+        why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"
+        return Entry(key, "balanced_accuracy", why)
+    return Entry(
+        key, "accuracy", "share of test samples that are classified correctly; the classes are balanced enough"
+    )

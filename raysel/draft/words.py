@@ -1,0 +1,96 @@
+"""What was recognised in a data file, as keys of a configuration and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from raysel.data.layouts import Modalities, Tensor
+from raysel.draft.kind import kind_of
+from raysel.draft.looking import Looked
+from raysel.draft.naming import listed
+from raysel.draft.text import Entry
+
+
+def dataset_entries(found: Looked, stated: Callable[[str], str]) -> list[Entry]:
+    """Return the keys of the section ``dataset``, without the scaling.
+
+    Parameters
+    ----------
+    found : Looked
+        What was recognised.
+    stated : callable
+        Function that turns the path of a file into that in the configuration.
+
+    Returns
+    -------
+    list of Entry
+        The keys.
+    """
+    entries = [
+        Entry("dataset.source", found.path, "data set that scikit-learn includes")
+        if found.is_builtin
+        else Entry("dataset.path", stated(found.path), _path_comment(stated(found.path)))
+    ]
+    for name, value in found.options.items():
+        if name == "groups" or (name == "drop" and not value):
+            continue
+        comment = found.comments.get(name, "")
+        if name == "drop":
+            comment = "no features: " + listed(f"{name or repr(name)}, {why}" for name, why in found.reasons.items())
+        entries.append(Entry(f"dataset.{name}", stated(value) if name == "labels" else value, comment))
+    return entries
+
+
+def _path_comment(path: str) -> str:
+    return "data file" if Path(path).is_absolute() else "looked up from the working directory, then from $RAYSEL_DATA"
+
+
+def findings_of(found: Looked) -> dict[str, str]:
+    """Return what was recognised, in words.
+
+    Parameters
+    ----------
+    found : Looked
+        What was recognised.
+
+    Returns
+    -------
+    dict of str to str
+        One sentence or list by topic: data, label, features, shape or modalities, groups, left out, ...
+    """
+    dataset = found.dataset
+    counts = (
+        dict(zip(dataset.label_names, dataset.y.sum(axis=0).tolist(), strict=True))
+        if dataset.is_multilabel
+        else dict(zip(*(part.tolist() for part in np.unique(dataset.y, return_counts=True)), strict=True))
+    )
+    kind = "labels" if dataset.is_multilabel else "classes"
+    classes = f"{len(counts)} {kind} ({listed(f'{name}: {count}' for name, count in counts.items())})"
+    findings = {
+        "data": f"{found.path}: {dataset.n_samples} samples x {dataset.n_features} features, {kind_of(dataset)}"
+    }
+    findings["label"] = f"{dataset.label}, {classes}" if dataset.label else classes
+    if dataset.feature_names != tuple(dataset.layout.default_names()):
+        findings["features"] = listed(dataset.feature_names)
+    if isinstance(dataset.layout, Modalities):
+        findings["modalities"] = ", ".join(f"{name}: {width}" for name, width in dataset.layout.modalities.items())
+    elif isinstance(dataset.layout, Tensor) and len(dataset.layout.shape) > 1:
+        order = found.options.get("order", "C")
+        way = "row by row" if order == "C" else "column by column in the file"
+        findings["shape"] = f"{' x '.join(map(str, dataset.layout.shape))}, order {order} ({way})"
+    else:
+        findings["shape"] = "none: columns without an order"
+    groups = found.options.get("groups")
+    n_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
+    findings["groups"] = f"{groups}, {n_groups} kept whole in the folds" if n_groups else "none"
+    if found.reasons:
+        findings["left out"] = listed(f"{name or repr(name)} ({why})" for name, why in found.reasons.items())
+    for name in ("exclude_classes", "exclude_labels"):
+        if name in found.options:
+            findings["excluded"] = f"{listed(found.options[name])} ({found.comments[name]})"
+    if dataset.notes:
+        findings["notes"] = "; ".join(dataset.notes)
+    return findings

@@ -1,0 +1,72 @@
+"""Command ``python -m raysel.init``, which looks at a data file and writes a study that fits it."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from raysel.draft.draft import default_output, init_study
+from raysel.errors import RayselError
+
+_EXAMPLES = """\
+examples:
+  python -m raysel.init table.csv                      writes table-study.yaml
+  python -m raysel.init table.csv --label diagnosis    the labels are in the column diagnosis
+  python -m raysel.init faces.mat -o faces.yaml
+  python -m raysel.init images/                        a folder with one folder of images for each class
+  python -m raysel.init X.npy --labels y.npy
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments of the command; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if the study is written, 2 if the data or the name of the study cannot be used.
+    """
+    arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, soft_wrap=True)
+    output = arguments.output or default_output(arguments.file)
+    try:
+        draft = init_study(arguments.file, arguments.label, labels=arguments.labels, output=output)
+    except RayselError as error:
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        return 2
+    out = Console(soft_wrap=True, highlight=False)
+    for name, found in draft.findings.items():
+        out.print(f"{name:<12}{found}", markup=False)
+    for doubt in draft.doubts:
+        out.print(f"{'to check':<12}{doubt}", markup=False, style="yellow")
+    command = f"python -m raysel.tune {shlex.quote(output)}"
+    out.print(f"{'written':<12}{output}; next: {command} --dry-run, then {command}", markup=False)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m raysel.init",
+        description="Look at a data file and write a commented study that fits it.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="data file or folder, or the name of one of scikit-learn's data sets")
+    add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
+    add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
+    add("-o", "--output", metavar="STUDY.yaml", help="file to write (default: <name of FILE>-study.yaml, here)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Choices of a draft: folds that can be drawn, numbers of features, scaling, metric, and text that reads back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raysel.config.yaml_text import parse_yaml
+from raysel.cv.plan import NestedPlan
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Modalities, Tensor
+from raysel.data.loading import load_dataset
+from raysel.draft.folds import FEWEST, class_counts, drawn_folds, fold_counts, rare_labels, too_small_classes
+from raysel.draft.kind import Kind, kind_of
+from raysel.draft.method import method_entries
+from raysel.draft.scoring import MOST_FEATURES, evaluation_entries, feature_numbers, scaling_entry
+from raysel.draft.text import Entry, study_text
+
+
+def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None, **other: object) -> Dataset:
+    return Dataset(X, y, layout or Tensor((X.shape[1],)), **other)
+
+
+@given(st.lists(st.integers(FEWEST, 12), min_size=2, max_size=5), st.integers(0, 10))
+@settings(max_examples=10, deadline=None)
+def test_folds_can_be_drawn_for_any_classes_of_three_samples_and_more(sizes, seed):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    folds = fold_counts(y)
+    plan = NestedPlan.make(y, outer=folds.outer, inner=folds.inner, repeats=1, groups=None, seed=seed)
+    assert len(plan.outer) == folds.outer <= min(*sizes, 5)
+
+
+@given(st.lists(st.integers(FEWEST, 5), min_size=2, max_size=3), st.integers(1, 4))
+@settings(max_examples=4, deadline=None)
+def test_folds_can_be_drawn_for_groups_within_classes(n_groups, each):
+    y = np.repeat(np.arange(len(n_groups)), [n * each for n in n_groups])
+    groups = np.repeat(np.arange(sum(n_groups)), each)
+    folds = drawn_folds(data(np.zeros((len(y), 1)), y, groups=groups))
+    NestedPlan.make(y, outer=folds.outer, inner=folds.inner, repeats=1, groups=groups, seed=0)
+
+
+def test_classes_are_counted_by_samples_or_by_groups():
+    y, groups = np.array(["a", "b", "a", "b", "b"]), np.array([1, 1, 1, 2, 3])
+    assert class_counts(y) == {"a": 2, "b": 3}
+    assert class_counts(y, groups) == {"a": 1, "b": 3}
+    assert too_small_classes(np.repeat([0, 1, 2], [9, 2, 9])) == [1]
+    assert too_small_classes(np.array([0, 0, 1, 1, 2])) == []  # nothing would be left
+
+
+def test_labels_that_nearly_all_samples_have_are_as_rare_as_those_that_nearly_none_has():
+    y = np.zeros((30, 4), dtype=int)
+    y[:15, 0] = y[::2, 1] = y[:2, 2] = y[2:, 3] = 1
+    assert rare_labels(y, "abcd") == ["c", "d"]
+
+
+@given(st.integers(1, 100_000))
+@settings(max_examples=30)
+def test_numbers_of_features_increase_up_to_all_or_a_few_hundred(d):
+    numbers = feature_numbers(d)
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) <= 7
+    assert (numbers[0], numbers[-1]) >= (1, min(d, MOST_FEATURES))
+
+
+def test_kinds_follow_layout_and_labels():
+    X, y = np.random.default_rng(0).random((12, 12)), np.arange(12) % 2
+    kinds = {
+        Tensor((12,)): Kind.TABLE,
+        Tensor((12, 1)): Kind.TABLE,
+        Tensor((3, 4)): Kind.MATRIX,
+        Tensor((2, 2, 3)): Kind.TENSOR,
+    }
+    assert {layout: kind_of(data(X, y, layout)) for layout in kinds} == kinds
+    assert kind_of(data(X, y, Modalities({"a": 5, "b": 7}))) is Kind.MODALITIES
+    assert kind_of(data(X, np.stack([y, y[::-1]], 1), Tensor((3, 4)))) is Kind.LABELS
+
+
+@pytest.mark.parametrize(("shape", "most"), [((5, 40), 4), ((2, 2), 2), ((32, 32), 8)])
+def test_ranks_fit_the_smaller_side(shape, most):
+    X = np.random.default_rng(0).random((8, shape[0] * shape[1]))
+    (space,) = (
+        entry.value
+        for entry in method_entries(data(X, np.arange(8) % 2, Tensor(shape)), Kind.MATRIX)
+        if entry.key == "solver.space"
+    )
+    assert max(space["rank"]) == most
+
+
+def test_scaling_follows_the_ranges():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    pixels = rng.integers(0, 256, (40, 64)).astype(float)
+    pixels[0] = 0
+    assert scaling_entry(data(pixels, y, Tensor((8, 8))), Kind.MATRIX).value == "unit"
+    assert scaling_entry(data(pixels, y), Kind.TABLE).value == "unit"
+    assert scaling_entry(data(pixels * np.logspace(0, 5, 64), y, Tensor((8, 8))), Kind.MATRIX).value == "zscore"
+    assert scaling_entry(data(pixels, y, Modalities({"a": 60, "b": 4})), Kind.MODALITIES).value == "zscore_sqrt_width"
+    assert scaling_entry(load_dataset("breast_cancer"), Kind.TABLE).value == "zscore"
+
+
+@pytest.mark.parametrize(("sizes", "metric"), [((20, 20), "accuracy"), ((30, 10), "balanced_accuracy")])
+def test_unbalanced_classes_are_scored_by_their_mean_recall(sizes, metric):
+    y = np.repeat([0, 1], sizes)
+    entries = evaluation_entries(data(np.random.default_rng(0).random((40, 3)), y), Kind.TABLE)
+    assert {entry.name: entry.value for entry in entries}["metric"] == metric
+
+
+names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=12)
+
+
+@given(st.lists(names, max_size=30), names, names)
+@settings(max_examples=25, deadline=None)
+def test_the_text_reads_back_whatever_the_names(drop, label, comment):
+    entries = [
+        Entry("seed", 0, comment),
+        Entry("dataset.label", label, comment),
+        Entry("dataset.drop", drop, comment),
+        Entry("cv.outer", 5, "x" * 200),
+    ]
+    text = study_text([comment], [comment, f"line\nbreak {comment}"], entries)
+    assert parse_yaml(text, "text") == {"seed": 0, "dataset": {"label": label, "drop": drop}, "cv": {"outer": 5}}
+
+
+def test_large_data_get_a_method_of_one_pass():
+    X = np.random.default_rng(0).random((1600, 1600), dtype=np.float32)
+    entries = method_entries(data(X, np.arange(1600) % 2), Kind.TABLE)
+    assert {entry.key: entry.value for entry in entries} == {"solver.name": "fisher_score", "search.method": "grid"}

@@ -1,0 +1,153 @@
+"""`init_study`: what it writes, what it refuses, and what it leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import raysel
+from raysel.config import load_config
+from raysel.data.tasks import join_tasks
+from raysel.draft.draft import init_study
+from raysel.errors import ConfigError, DataError
+from raysel.study.definition import Study
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+    return tmp_path
+
+
+def write_iris(path, **columns):
+    frame = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"])
+    frame = frame.assign(**{"y": load_iris().target} | columns)
+    frame.to_csv(path, index=False)
+
+
+def test_what_is_written_is_the_text_and_its_configuration(here):
+    write_iris(here / "iris.csv")
+    draft = raysel.init_study("iris.csv", output="study.yaml")
+    assert draft.path.read_text(encoding="utf-8") == draft.text
+    assert load_config("study.yaml") == draft.config
+    assert "#" in draft.text
+    keys = [line for line in draft.text.splitlines() if ":" in line and not line.strip().startswith("#")]
+    lines = draft.text.splitlines()
+    for line in keys:
+        explained = "   # " in line or lines[lines.index(line) - 1].strip().startswith("#")
+        assert explained or line.endswith(":"), line
+
+
+def test_nothing_is_written_without_an_output(here):
+    write_iris(here / "iris.csv")
+    assert init_study("iris.csv").path is None
+    assert [path.name for path in here.iterdir()] == ["iris.csv"]
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("there.yaml", "exists and is not overwritten"),
+        ("study", "name it study.yaml"),
+        ("missing/study.yaml", "no folder missing; create it first"),
+        ("folder", "folder/iris-study.yaml"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(here, output, words):
+    (here / "folder").mkdir()
+    (here / "there.yaml").write_text("mine")
+    with pytest.raises(ConfigError, match=words):
+        init_study("iris.csv", output=output)
+    assert (here / "there.yaml").read_text() == "mine"
+
+
+def test_a_relative_path_stays_so_in_the_working_directory_only(here):
+    (here / "data").mkdir()
+    write_iris(here / "data" / "iris.csv")
+    assert init_study("data/iris.csv", output="study.yaml").config.dataset.path == "data/iris.csv"
+    elsewhere = init_study("data/iris.csv", output="data/study.yaml").config
+    assert elsewhere.dataset.path == str(here / "data" / "iris.csv")
+
+
+def test_a_class_of_one_sample_is_left_out_with_a_doubt(here):
+    y = load_iris().target.copy()
+    y[0] = 7
+    write_iris(here / "iris.csv", y=y)
+    draft = init_study("iris.csv")
+    assert draft.config.dataset.exclude_classes == (7,)
+    assert any("exclude_classes" in doubt for doubt in draft.doubts)
+    assert len(Study.prepare(draft.config).dataset.y) == 149
+
+
+@pytest.mark.parametrize("values", [load_iris().target, (load_iris().target + 3) % 5])
+def test_the_label_in_a_second_column_is_left_out_with_a_doubt(here, values):
+    write_iris(here / "iris.csv", grade=values)
+    draft = init_study("iris.csv")
+    assert draft.config.dataset.drop == ("grade",)
+    assert any("grade" in doubt for doubt in draft.doubts)
+
+
+def test_groups_bound_the_folds(here):
+    subject = np.concatenate([50 * c + np.arange(50) // 13 for c in range(3)])  # four subjects a class
+    write_iris(here / "iris.csv", subject=subject)
+    config = init_study("iris.csv").config
+    assert (config.cv.groups, config.cv.outer) == ("subject", 4)
+
+
+def test_a_wide_table_is_no_image(here):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 900)) + y[:, None] * (np.arange(900) < 5)
+    np.savez(here / "genes.npz", X=X, y=y)
+    config = init_study("genes.npz").config
+    assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == ("rfs", None, 300)
+
+
+def test_colour_images_and_indicators_get_methods_that_take_them(here):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    np.savez(here / "colour.npz", X=rng.random((30, 6, 6, 3)), y=y)
+    np.savez(here / "labels.npz", X=rng.random((30, 6)), Y=rng.integers(0, 2, (30, 3)))
+    assert init_study("colour.npz").config.solver.name == "rfs"
+    labels = init_study("labels.npz").config
+    assert (labels.solver.name, labels.evaluation.metric) == ("smml", "macro_f1")
+
+
+def test_labels_beside_an_array_are_found(here):
+    pytest.importorskip("raysel.data.formats.numpy_files")
+    np.save(here / "X.npy", load_wine().data)
+    np.save(here / "y.npy", load_wine().target)
+    assert init_study("X.npy").config.dataset.labels == "y.npy"
+    (here / "studies").mkdir()
+    elsewhere = init_study("X.npy", output="studies/study.yaml").config.dataset
+    assert (elsewhere.path, elsewhere.labels) == (str(here / "X.npy"), str(here / "y.npy"))
+
+
+def test_an_unknown_label_is_refused_with_a_proposal(here):
+    write_iris(here / "iris.csv")
+    with pytest.raises(DataError, match="did you mean"):
+        init_study("iris.csv", label="yy")
+
+
+def test_the_same_file_gives_the_same_text(here):
+    write_iris(here / "iris.csv")
+    assert init_study("iris.csv").text == init_study("iris.csv").text
+
+
+def test_an_array_of_subjects_is_the_groups(here):
+    rng = np.random.default_rng(0)
+    np.savez(here / "data.npz", X=rng.normal(size=(40, 5)), y=np.arange(40) % 2, subject=np.repeat(np.arange(10), 4))
+    assert init_study("data.npz").config.cv.groups == "subject"
+
+
+def test_a_table_without_numbers_is_refused_and_so_are_several_tasks(here):
+    pd.DataFrame({"colour": ["red", "blue"] * 10, "y": [0, 0, 1, 1] * 5}).to_csv(here / "words.csv", index=False)
+    with pytest.raises(DataError, match=r"colour \(text"):
+        init_study("words.csv")
+    tasks = {name: raysel.load_dataset(name) for name in ("iris", "wine")}
+    raysel.save_dataset(join_tasks(tasks, "both"), here / "both.arrow")
+    with pytest.raises(DataError, match="several tasks"):
+        init_study("both.arrow")
