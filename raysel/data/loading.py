@@ -144,7 +144,6 @@ def load_dataset(
             path, reader = _find(path_or_name)
         else:
             path, reader = find_data_file(path_or_name, _NIFTI_FILES), read_nifti_table
-        )
         source = str(path)
         if mask is not None and (shape is not None or order == "F" or modalities is not None):
             raise DataError(f"{source}: the mask gives the shape of the samples; leave shape, order, modalities out.")
@@ -152,11 +151,7 @@ def load_dataset(
             "labels": None if labels is None else find_data_file(labels),
             "mask": None if mask is None else find_data_file(mask, _NIFTI_FILES),
         }
-        if (
-            labels is not None
-            and reader in (*_READERS.values(), read_image_folder, read_nifti_table)
-            and reader is not read_arrays
-        ):
+        if labels is not None and reader in (read_table, read_image_folder, read_nifti_table):
             raise DataError(
                 f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
                 f"{', '.join(ARRAY_SUFFIXES)}."
