@@ -32,7 +32,7 @@ _END = re.compile(rb'\{"kind": ?"end"')
 class Upload(Protocol):
     """Upload of a study's journal that goes on while the study runs."""
 
-    def finish(self, patience: float = 20.0) -> object:
+    def finish(self, patience: float = 60.0) -> object:
         """Wait until everything is uploaded or the upload makes no progress."""
 
 
@@ -56,12 +56,12 @@ class MLflowUploader:
             start_new_session=True,  # Ctrl-C reaches the study only, which then stops this process
         )
 
-    def finish(self, patience: float = 20.0) -> dict[str, Any]:
+    def finish(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
 
         Parameters
         ----------
-        patience : float, default=20.0
+        patience : float, default=60.0
             Seconds without a newly uploaded record after which the process is stopped; at most 5 if MLflow last
             returned an error.
 

@@ -71,12 +71,12 @@ class ComparisonUploader:
                 self._process.stdin.flush()
         return MemberUpload()
 
-    def finish(self, patience: float = 20.0) -> dict[str, Any]:
+    def finish(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
 
         Parameters
         ----------
-        patience : float, default=20.0
+        patience : float, default=60.0
             Seconds without progress after which the process is stopped; at most 5 if MLflow last returned an error.
 
         Returns
@@ -113,7 +113,7 @@ class ComparisonUploader:
 class MemberUpload:
     """Handle of a member's upload, which goes on while the next members run."""
 
-    def finish(self, patience: float = 20.0) -> None:
+    def finish(self, patience: float = 60.0) -> None:
         """Return at once: `ComparisonUploader.finish` waits for all members."""
 
 
