@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, IntArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
@@ -33,8 +33,9 @@ from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, configurations, corners, restrict_to
 from raysel.search.halving import SuccessiveHalving
 from raysel.study.background import read_background
-from raysel.study.checks import Findings, check_configurations, check_parameters, check_settings
+from raysel.study.checks import Problems, check_data, check_evaluation, check_method, check_parameters
 from raysel.study.own_data import raw_data
+from raysel.study.trial_fits import Findings, check_configurations
 
 
 @dataclass(frozen=True)
@@ -111,30 +112,24 @@ class Study:
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
             refuse_leaks(dataset, _kept(config))
-        tried: list[Configuration] = []
-        drawn: list[NestedPlan] = []
-
-        def list_configurations() -> None:
-            tried.extend(_list_configurations(config))
+        check_method(config)
+        check_data(config, dataset)
+        problems = Problems()
+        with problems.collect():
+            check_evaluation(config, dataset)
+        with problems.collect():
+            tried = _list_configurations(config)
             examples = tried or corners(config.solver.params, config.solver.space)
             name, layout = config.solver.name, dataset.layout
             check_parameters(config, dataset, ((c.name, build_solver(name, layout, c.params)) for c in examples))
-
-        def draw_folds() -> None:
-            drawn.append(like.plan if like else _draw_folds(config, dataset, plan))
-
-        check_settings(config, dataset, list_configurations, draw_folds)
-        folds = drawn[0]
-        study = cls(config, dataset, folds, tuple(tried), own=own, background=background)
-        smallest = min((train for train, _ in folds.training_sets()), key=len)
-        # A transductive method holds the test samples as well.
-        transductive = solver_capabilities(config.solver.name).transductive
-        largest = max(
-            (np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds.folds), key=len
-        )
+        with problems.collect():
+            folds = like.plan if like else _draw_folds(config, dataset, plan)
+        problems.report(dataset.name)
+        study = cls(config, dataset, folds, tried, own=own, background=background)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
+        smallest, largest = study.extreme_training_sets
         findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
-        return replace(study, findings=findings, background=background)
+        return replace(study, findings=findings)
 
     def with_data_at(self, path: Path) -> Study:
         """Return the study whose own data, if it has any, are read from a file.
@@ -173,6 +168,18 @@ class Study:
     def training_sets(self) -> list[tuple[OuterFold, int]]:
         """Inner training sets, each as its outer fold and the number of its inner fold."""
         return [(fold, i) for fold in self.plan.folds for i in range(len(fold.inner))]
+
+    @property
+    def extreme_training_sets(self) -> tuple[IntArray, IntArray]:
+        """Samples of the smallest inner and of the largest outer training set.
+
+        A transductive method holds the test samples as well.
+        """
+        smallest = min((train for train, _ in self.plan.training_sets()), key=len)
+        transductive = solver_capabilities(self.config.solver.name).transductive
+        folds = self.plan.folds
+        sets = [np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds]
+        return smallest, max(sets, key=len)
 
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return an unfitted solver with the given parameters, for the layout of the study's data."""

@@ -13,7 +13,7 @@ from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.errors import ConfigError
 from raysel.results.pictures.drawing import picture_background
 from raysel.study.background import read_background
-from raysel.study.mean_sample import read_mean_sample
+from raysel.study.mean_sample import read_image
 
 GREY = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 
@@ -90,6 +90,6 @@ def test_a_study_keeps_its_background_and_the_numbers_do_not_depend_on_it(tmp_pa
     image, what = picture_background(result)
     np.testing.assert_array_equal(image, np.arange(64.0))
     assert what == "image bg.npy"
-    assert read_mean_sample(result.directory.mean_sample, 64) is not None
+    assert read_image(result.directory.mean_sample, 64) is not None
     plain = {**raw, "dataset": {"path": str(tmp_path / "few.npz")}}
     assert config_from_dict(raw).hash == config_from_dict(plain).hash
