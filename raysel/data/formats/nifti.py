@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from raysel.arrays import LabelArray
+from raysel.data.formats.column_names import taken_names
 from raysel.data.formats.files import RawData, ReadOptions, missing
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.label_names import likely_labels
 from raysel.data.formats.tables.columns import labels
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import Volume, is_nifti, read_volume

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from raysel.arrays import LabelArray
+from raysel.data.formats.column_names import INDICATOR, PANDAS_INDEX, taken_names
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.label_names import likely_labels
 from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor, with_plain_text
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
@@ -24,10 +25,6 @@ from raysel.errors import DataError
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"
-
-#: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
-_LABEL_PREFIX = "y."
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ def raw_data(
     names = [columns[i] for i in features]
     layout = _modalities(names)
     if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
-        known = " and ".join(name for name in unused if not _PANDAS_INDEX.fullmatch(name))
+        known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
         notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
     if isinstance(layout, Modalities):
         widths = ", ".join(f"{name} ({width})" for name, width in layout.modalities.items())
@@ -129,7 +126,7 @@ def raw_data(
         groups=groups,
         layout=layout,
         feature_names=tuple(names),
-        label_names=tuple(name.removeprefix(_LABEL_PREFIX) for name in roles.indicator),
+        label_names=tuple(name.removeprefix(INDICATOR) for name in roles.indicator),
         label=roles.label,
         notes=notes,
     )
@@ -153,7 +150,7 @@ def _roles(table: Any, options: ReadOptions, source: str, *, own_groups: bool, o
             raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
     index = _pandas_index(table)
     if label is None and own_labels:
-        unnamed = {name for name in index if _PANDAS_INDEX.fullmatch(name)}
+        unnamed = {name for name in index if PANDAS_INDEX.fullmatch(name)}
         label, indicator = _labels_of(table, {groups, *drop, *unnamed}, source)
     return _Roles(label, indicator, groups, frozenset(drop), index)
 
@@ -161,7 +158,7 @@ def _roles(table: Any, options: ReadOptions, source: str, *, own_groups: bool, o
 def _labels_of(table: Any, others: Collection[str | None], source: str) -> tuple[str | None, tuple[str, ...]]:
     """Column of the labels, or else the columns of an indicator."""
     names = [name for name in table.column_names if name not in others]
-    indicator = [name for name in names if name.startswith(_LABEL_PREFIX)]
+    indicator = [name for name in names if name.startswith(INDICATOR)]
     taken = [*taken_names(names), *indicator[:1]]
     if len(taken) > 1:
         raise DataError(
@@ -223,7 +220,7 @@ def _pandas_index(table: Any) -> tuple[str, ...]:
     """Columns in which pandas stores the index of a data frame."""
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     named = {name for name in stored if isinstance(name, str)}
-    return tuple(name for name in table.column_names if name in named or _PANDAS_INDEX.fullmatch(name))
+    return tuple(name for name in table.column_names if name in named or PANDAS_INDEX.fullmatch(name))
 
 
 def _modalities(features: Sequence[str]) -> Layout | None:
