@@ -44,7 +44,7 @@ def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
         ("large.png", Matrix(3, 4), r"\(100, 100\), but a sample"),
         ("broken.png", Matrix(3, 4), "broken.png cannot be read"),
         ("empty.npy", Matrix(3, 4), "empty.npy is empty"),
-        ("object.npy", Matrix(3, 4), "object.npy cannot be read"),
+        ("object.npy", Matrix(3, 4), "holds pickled Python objects"),
         ("text.npy", Matrix(3, 4), "no array of real numbers"),
         ("nan.npy", Matrix(3, 4), "no finite value"),
         ("a.jpg", Matrix(3, 4), "unknown suffix"),

@@ -35,9 +35,10 @@ USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixel
 }
 
 _FORMATS = (
-    "A data file is .npz with arrays X, (n, h, w) or (n, d), or view_0, view_1, ... with view_names, and y, (n,), "
-    "or Y, (n, labels) of 0 and 1; .mat or .h5 with the same; .npy with X, and a file of labels; .csv, .parquet or "
-    ".arrow with a column y, or columns y.<label>; or a folder with a folder of images for each class."
+    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather) of one row for each sample, with a "
+    "column y, label, target or class, or the one that label names, or columns y.<label>; or a file of arrays (.npz, "
+    ".mat, .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for each modality, and y, (n,), or Y, "
+    "(n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a folder of images for each class."
 )
 
 
