@@ -45,8 +45,8 @@ def validated_parts(
     --------
     >>> from raysel.data.layouts import Tensor
     >>> parts = validated_parts([[1, 2], [3, 4]], ["a", "b"], Tensor((2,)), "two", None, (), ())
-    >>> parts["X"].dtype, parts["feature_names"]
-    (dtype('float64'), ('f0', 'f1'))
+    >>> parts["X"].dtype, parts["label_names"]
+    (dtype('float64'), ())
     """
     where = f"data set '{name}'"
     X = X if isinstance(X, TaskBlocks) else _checked_features(np.asarray(X), where)
