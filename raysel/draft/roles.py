@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from raysel.data.formats.column_names import INDICATOR, is_unnamed, names_identi
 from raysel.data.formats.label_names import likely_labels
 from raysel.draft.folds import FEWEST, class_counts
 from raysel.errors import DataError
+from raysel.listing import listed, suggestion
 
 #: Names that programs give to the number of a row.
 _INDEX = re.compile(r"unnamed([:_ ].*)?|level_\d+|index", re.IGNORECASE)
@@ -110,16 +110,14 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     if label is not None:
         if label in names:
             return label, []
-        close = get_close_matches(label, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names[:12])}."
-        raise DataError(f"label={label!r}: the file has no column of this name; {hint}")
+        raise DataError(f"label={label!r}: the file has no column of this name; {suggestion(label, names)}")
     usual, likely = taken_names(names), likely_labels(table)
     if len(usual) == 1:
         return usual[0], []
     if not likely:
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise DataError(
-            f"no column looks like labels, with few values that repeat; name it by label. The columns are {shown}"
+            "no column looks like labels, with few values that repeat; name it by label. "
+            f"The columns are {listed(names)}."
         )
     others = [name for name in likely if name != likely[0] and not names_origin(name)][:_MOST_OTHERS]
     more = f" It could also be {', '.join(map(_shown, others))}." if others else ""

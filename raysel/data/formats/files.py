@@ -15,6 +15,7 @@ from raysel.arrays import LabelArray
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
 _RECIPES = {
@@ -221,10 +222,7 @@ def missing(path: Path, required: str, available: Collection[str], remedy: str =
     DataError
         The exception, to be raised by the caller.
     """
-    names = ", ".join(list(available)[:12]) or "nothing"
-    if len(available) > 12:
-        names += f", ... ({len(available)} in all)"
-    return DataError(f"{path} has no {required}; it holds {names}. {remedy}")
+    return DataError(f"{path} has no {required}; it holds {listed(available)}. {remedy}")
 
 
 def as_labels(values: LabelArray) -> LabelArray:

@@ -15,6 +15,7 @@ from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.column_names import has_label_name
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.errors import DataError
+from raysel.listing import listed
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"
@@ -131,7 +132,7 @@ def _chosen(columns: Collection[str], options: ReadOptions, path: Path) -> str:
 
 
 def _list(columns: Collection[str]) -> str:
-    return ", ".join([name or "one column without a name" for name in columns][:12])
+    return listed(name or "one column without a name" for name in columns)
 
 
 def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels
 from raysel.data.formats.labels_file import Labels, array_labels, read_labels
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Usual names of the samples; that of raysel first.
 _X_NAMES = ("X", "fea")
@@ -190,10 +191,10 @@ def _parts(
         raise DataError(f"{path} has no array X, and several may be the samples: {shapes}; call one of them X.")
     notes = [f"{shapes} {'is taken as X' if len(parts) == 1 else 'are taken as modalities'}"]
     if copies:
-        notes.append(f"left out, because they repeat the labels: {', '.join(copies)}")
+        notes.append(f"arrays that repeat the labels are left out: {listed(copies)}")
     used = {*parts, *copies, *beside, *_NAMES_OF_PARTS}
     if others := [name for name in arrays if name not in used]:
-        notes.append(f"the arrays {', '.join(others)} are not used")
+        notes.append(f"arrays that are not used: {listed(others)}")
     return parts, notes
 
 

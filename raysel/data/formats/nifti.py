@@ -17,6 +17,7 @@ from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import Volume, is_nifti, read_volume
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3
@@ -68,7 +69,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     others = [name for name in names if name not in {files, label, options.groups, *options.drop}]
     notes = [*recognised, f"the samples are the files in column {files}"]
     if others:
-        notes.append(f"columns that are not used: {', '.join(others)}")
+        notes.append(f"columns that are not used: {listed(others)}")
     return RawData(
         X=_voxels(path, labels(table, files, str(path)), layout, options.mask),
         y=y,
@@ -181,7 +182,7 @@ def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
     if not found:
         raise DataError(
             f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it has the columns "
-            f"{', '.join(table.column_names[:12])}."
+            f"{listed(table.column_names)}."
         )
     return found[0]
 
@@ -191,6 +192,6 @@ def _label(path: Path, table: Any, others: set[str | None]) -> str:
     left = [name for name in table.column_names if name not in others]
     found = taken_names(left) or left
     if len(found) != 1:
-        likely = ", ".join(likely_labels(table.select(left))) or ", ".join(left[:12]) or "no column besides the files"
-        raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {likely}.")
+        shown = listed(likely_labels(table.select(left)) or left) if left else "no column besides the files"
+        raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {shown}.")
     return found[0]

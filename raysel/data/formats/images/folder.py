@@ -12,6 +12,7 @@ from raysel.arrays import LabelArray
 from raysel.data.formats.files import RawData, ReadOptions
 from raysel.data.formats.images.pixels import read_pixels
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Suffixes of the files that are read.
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".pnm", ".pbm")
@@ -67,8 +68,7 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     listing = _list_images(path)
     X, notes = _stacked(path, listing.images)
     if listing.ignored:
-        more = f" and {len(listing.ignored) - _SHOWN} more" if len(listing.ignored) > _SHOWN else ""
-        notes.append(f"not read, because hidden or no images: {', '.join(listing.ignored[:_SHOWN])}{more}")
+        notes.append(f"files that are hidden or no images are not read: {listed(listing.ignored, _SHOWN)}")
     return RawData(X=X, y=_labels(listing.classes), notes=tuple(notes))
 
 

@@ -22,6 +22,7 @@ from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, 
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"
@@ -181,18 +182,13 @@ def _without_labels(table: Any, source: str) -> DataError:
     else:
         mend = "set label to the column that holds the classes"
     return DataError(
-        f"{source} has no column y, label, target or class; {mend}. It holds {_listed(table.column_names)}."
+        f"{source} has no column y, label, target or class; {mend}. It holds {listed(table.column_names)}."
     )
 
 
 def _alternatives(names: Sequence[str]) -> str:
     quoted = [repr(name) for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    text = ", ".join(names[:12]) or "nothing"
-    return text if len(names) <= 12 else f"{text}, ... ({len(names)} in all)"
 
 
 def _dropped(wanted: str, names: Counter[str], source: str) -> list[str]:
@@ -212,7 +208,7 @@ def _known(wanted: str | None, names: Counter[str], key: str, source: str) -> st
     purpose = {"label": " for the labels", "groups": " for the groups", "drop": " to drop"}[key]
     lower = {name.lower(): name for name in names}
     close = get_close_matches(wanted.lower(), lower, n=1)
-    hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {_listed(list(names))}."
+    hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {listed(names)}."
     raise DataError(f"{key}: {source} has no column {wanted or 'without a name'}{purpose}; {hint}")
 
 
