@@ -24,8 +24,8 @@ def likely_labels(table: Any) -> list[str]:
     A column is proposed if it has at least two values and, on average, at least two rows of each; numbers must be
     whole, and of at most 20 values unless the column's name is one of labels. First come usual names (y, label,
     target, class; then diagnosis, species, outcome and others), then columns of text, then the last and the first
-    column, then other columns of few numbers; within these, columns of fewer values first. Columns whose names are those
-    of an identifier or of a subject come last.
+    column, then other columns of few numbers; within these, columns of fewer values first. Columns that are called as
+    an identifier or a subject is come last.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
@@ -142,18 +142,51 @@ def _roles(table: Any, options: ReadOptions, source: str, *, own_groups: bool, o
     groups = options.groups
     if groups is None and own_groups and "groups" in names:
         groups = "groups"
-    label = _known(options.label, names, "label", source)
+    drop = named_columns(replace(options, groups=groups), names, source)
+    label = options.label
     indicator: tuple[str, ...] = ()
-    groups = _known(groups, names, "groups", source)
-    drop = {name for wanted in options.drop for name in _dropped(wanted, names, source)}
-    for role, name in (("labels", label), ("groups", groups)):
-        if name in drop:
-            raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
     index = _pandas_index(table)
     if label is None and own_labels:
         unnamed = {name for name in index if PANDAS_INDEX.fullmatch(name)}
         label, indicator = _labels_of(table, {groups, *drop, *unnamed}, source)
-    return _Roles(label, indicator, groups, frozenset(drop), index)
+    return _Roles(label, indicator, groups, drop, index)
+
+
+def named_columns(options: ReadOptions, names: Counter[str], source: str) -> frozenset[str]:
+    """Check that a table has the columns that are named, and return those to leave out.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        Names of the labels, of the groups and of columns to leave out.
+    names : Counter of str
+        Number of columns of each name.
+    source : str
+        Name of the table, for error messages.
+
+    Returns
+    -------
+    frozenset of str
+        Columns to leave out; the empty name in ``drop`` stands for all columns without a name.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or several of one name, or the labels or the groups are to be left out.
+
+    Examples
+    --------
+    >>> named_columns(ReadOptions(label="kind", drop=("id",)), Counter(["id", "kind", "width"]), "flowers.csv")
+    frozenset({'id'})
+    """
+    for wanted, key in ((options.label, "label"), (options.groups, "groups")):
+        if wanted is not None:
+            _check_known(wanted, names, key, source)
+    drop = frozenset(name for wanted in options.drop for name in _dropped(wanted, names, source))
+    for role, name in (("labels", options.label), ("groups", options.groups)):
+        if name in drop:
+            raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
+    return drop
 
 
 def _labels_of(table: Any, others: Collection[str | None], source: str) -> tuple[str | None, tuple[str, ...]]:
@@ -195,16 +228,16 @@ def _dropped(wanted: str, names: Counter[str], source: str) -> list[str]:
     """Columns that an entry of drop names; the empty text names those without a name."""
     if wanted == "" and (unnamed := [name for name in names if not name or name.startswith(UNNAMED)]):
         return unnamed
-    found = _known(wanted, names, "drop", source)
-    return [] if found is None else [found]
+    _check_known(wanted, names, "drop", source)
+    return [wanted]
 
 
-def _known(wanted: str | None, names: Counter[str], key: str, source: str) -> str | None:
-    """Check that a table has a column, by the number of columns of each name."""
-    if wanted is None or wanted in names:
-        if wanted is not None and names[wanted] > 1 and key != "drop":
+def _check_known(wanted: str, names: Counter[str], key: str, source: str) -> None:
+    """Check that a table has a column, and of the labels and groups only one of this name."""
+    if wanted in names:
+        if names[wanted] > 1 and key != "drop":
             raise DataError(f"{source}: two columns are called '{wanted}'; give each column a different name.")
-        return wanted
+        return
     purpose = {"label": " for the labels", "groups": " for the groups", "drop": " to drop"}[key]
     lower = {name.lower(): name for name in names}
     close = get_close_matches(wanted.lower(), lower, n=1)
