@@ -50,4 +50,4 @@ def test_measurements_of_a_patient_or_a_family_are_no_origin(name):
 
 def test_identifiers_are_told_from_measurements_by_their_names():
     assert all(map(names_identifier, ["sample_id", "Record Nr", "uuid", "CustomerID", "row", "image.filename"]))
-    assert not any(map(names_identifier, ["path_length", "row_sum", "file size", "width", "", "grid"]))
+    assert not any(map(names_identifier, ["path_length", "row_sum", "file size", "width", "", "grid", "idée"]))

@@ -27,16 +27,25 @@ _UNNAMED = re.compile(rf"\s*|Unnamed: \d+(\.\d+)*|{PANDAS_INDEX.pattern}")
 
 #: Words of the names of columns that tell which samples are of one origin.
 _ORIGIN = frozenset(
-    ["subject", "subj", "patient", "participant", "person", "individual", "volunteer", "proband", "donor", "animal"]
-).union(
-    ["mouse", "family", "household", "twin", "speaker", "writer", "user", "session", "video", "recording", "scene"],
-    ["well", "plate", "groups"],
+    (
+        *("subject", "subj", "patient", "participant", "person", "individual", "volunteer", "proband", "donor"),
+        *("animal", "mouse", "family", "household", "twin", "speaker", "writer", "user", "video", "recording"),
+        *("scene", "well", "plate", "groups"),
+    )
+)
+#: Words of the names of columns that tell in which order, where or how a sample was measured.
+_CIRCUMSTANCE = frozenset(
+    (
+        *("session", "trial", "run", "block", "visit", "epoch", "batch", "site", "scanner", "center", "centre"),
+        *("fold", "split", "index", "row", "name"),
+    )
 )
 #: Words that make a name one of identifiers, and words that do so only beside each other or those of origins.
-_IDENTIFIER = frozenset(["id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial"])
-_NUMBER = frozenset(["nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record"])
-#: A word of a name such as patient_id, PatientID or SubjectNr.
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_IDENTIFIER = frozenset(("id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial"))
+_NUMBER = frozenset(("nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record"))
+#: Places between the words of a name such as PatientID or IDNumber, and a word or a number.
+_BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def taken_names(names: Collection[str]) -> list[str]:
@@ -163,11 +172,32 @@ def names_identifier(name: str) -> bool:
     return any(words & _IDENTIFIER or (words and words <= _ORIGIN | _NUMBER) for words in _words(name))
 
 
+def names_circumstance(name: str) -> bool:
+    """Return whether a column may tell by its name how a sample was measured, and be no property of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> [names_circumstance(name) for name in ("scanner", "Run 2", "website")]
+    [True, True, False]
+    """
+    return any(words & _CIRCUMSTANCE for words in _words(name))
+
+
 def _words(name: str) -> list[set[str]]:
     """Words of a name, and those behind its last full stop, in lower case and in the singular."""
-    return [{_singular(word.lower()) for word in _WORD.findall(part)} for part in (name, name.rpartition(".")[2])]
+    apart = _BETWEEN.sub("_", name).lower()
+    return [set(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2])]
 
 
 def _singular(word: str) -> str:
-    known = word in _ORIGIN or word in _IDENTIFIER or word in _NUMBER
+    known = word in _ORIGIN | _IDENTIFIER | _NUMBER
     return word if known else word.removesuffix("s")

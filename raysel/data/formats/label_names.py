@@ -8,10 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from raysel.data.formats.column_names import PROPOSED, TAKEN, names_identifier, names_origin
+from raysel.data.formats.column_names import PROPOSED, TAKEN, names_circumstance, names_identifier, names_origin
 
-#: Further words of the names of columns that tell how the samples came about and are seldom the label.
-_CIRCUMSTANCES = re.compile(r"(^|[^a-z])(site|scanner|batch|fold|split|index|row|name)($|[^a-z])")
 #: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
 _MOST_NUMBERS = 20
 #: A column whose first values are this many different fractions is a measurement.
@@ -25,7 +23,7 @@ def likely_labels(table: Any) -> list[str]:
     whole, and of at most 20 values unless the column's name is one of labels. First come usual names (y, label,
     target, class; then diagnosis, species, outcome and others), then columns of text, then the last and the first
     column, then other columns of few numbers; within these, columns of fewer values first. Columns that are called as
-    an identifier or a subject is come last.
+    identifiers, subjects or circumstances of the measurement come last.
 
     Parameters
     ----------
@@ -54,8 +52,8 @@ def likely_labels(table: Any) -> list[str]:
         if n_values is None:
             continue
         place = (0, 0) if usual is not None else (1, 0) if text else (2, 0 if position in (0, last) else 1)
-        last_choice = names_identifier(name) or names_origin(name) or _CIRCUMSTANCES.search(plain)
-        found.append(((usual is None and bool(last_choice), *place, usual or 0, n_values, last - position), name))
+        last_choice = names_identifier(name) or names_origin(name) or names_circumstance(name)
+        found.append(((usual is None and last_choice, *place, usual or 0, n_values, last - position), name))
     return [name for _, name in sorted(found)]
 
 
