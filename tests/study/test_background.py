@@ -93,3 +93,13 @@ def test_a_study_keeps_its_background_and_the_numbers_do_not_depend_on_it(tmp_pa
     assert read_image(result.directory.mean_sample, 64) is not None
     plain = {**raw, "dataset": {"path": str(tmp_path / "few.npz")}}
     assert config_from_dict(raw).hash == config_from_dict(plain).hash
+
+
+def test_a_photograph_is_turned_upright_and_shown_in_grey(tmp_path):
+    colours = np.random.default_rng(0).integers(0, 256, (4, 3, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored on its side
+    stored = Image.fromarray(np.rot90(colours))
+    stored.save(tmp_path / "a.png", exif=exif)
+    shown = read_background(tmp_path / "a.png", Matrix(4, 3)).reshape(4, 3)
+    np.testing.assert_allclose(shown, np.asarray(Image.fromarray(colours).convert("L")), atol=1)
