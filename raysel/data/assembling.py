@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
+from raysel.listing import suggestion
 
 
 def assemble(
@@ -174,9 +174,7 @@ def _choose_classes(
     known = np.unique(text).tolist()
     for key, wanted in (("classes", classes or ()), ("exclude_classes", excluded)):
         if unknown := [str(name) for name in wanted if str(name) not in known]:
-            close = get_close_matches(unknown[0], known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known[:12])}."
-            raise DataError(f"{key}: {source} has no class {unknown[0]}; {hint}")
+            raise DataError(f"{key}: {source} has no class {unknown[0]}; {suggestion(unknown[0], known)}")
     kept = np.isin(text, known if classes is None else [str(name) for name in classes])
     kept &= ~np.isin(text, [str(name) for name in excluded])
     groups = None if raw.groups is None else raw.groups[kept]
@@ -199,9 +197,7 @@ def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray,
         raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
     for name in only:
         if name not in layout.modalities:
-            close = get_close_matches(name, layout.modalities, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(layout.modalities)}."
-            raise DataError(f"only: {source} has no modality {name}; {hint}")
+            raise DataError(f"only: {source} has no modality {name}; {suggestion(name, layout.modalities)}")
     kept = Modalities({name: width for name, width in layout.modalities.items() if name in only})
     slices = layout.slices()
     return np.concatenate([np.r_[slices[name]] for name in kept.modalities]), kept
@@ -223,9 +219,7 @@ def _exclude(
         raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give one name for each label.")
     for label in excluded:
         if label not in names:
-            close = get_close_matches(label, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names)}."
-            raise DataError(f"exclude_labels: {source} has no label {label}; {hint}")
+            raise DataError(f"exclude_labels: {source} has no label {label}; {suggestion(label, names)}")
     remaining = [i for i, name in enumerate(names) if name not in excluded]
     return y[:, remaining], tuple(names[i] for i in remaining)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.data.layouts import SEPARATOR, Layout, Tasks
-from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, constant_features, read_only
-from raysel.errors import DataError
+from raysel.arrays import BoolArray, IntArray, LabelArray
+from raysel.data.dataset_checks import validated_parts
+from raysel.data.layouts import Layout
+from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -77,36 +76,9 @@ class Dataset:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        where = f"data set '{self.name}'"
-        X = self.X if isinstance(self.X, TaskBlocks) else _checked_features(np.asarray(self.X), where)
-        names = tuple(map(str, self.feature_names)) or tuple(self.layout.default_names())
-        y = _as_indicator(_checked_labels(np.asarray(self.y), f"{where}: y"))
-        groups = None if self.groups is None else _checked_labels(np.asarray(self.groups), f"{where}: groups")
-        if self.layout.n_features != X.shape[1]:
-            raise DataError(
-                f"{where}: X has {X.shape[1]} columns, but the layout {self.layout!r} has "
-                f"{self.layout.n_features} features."
-            )
-        _check_names(names, X.shape[1], where)
-        for part, values in (("y", y), ("groups", groups)):
-            if values is not None and len(values) != len(X):
-                raise DataError(
-                    f"{where}: X has {len(X)} rows but {part} has {len(values)}; "
-                    "X must be (n, d) or (n, h, w), with one label and one group for each of the n samples."
-                )
-        if groups is not None and groups.ndim != 1:
-            raise DataError(f"{where}: groups has shape {groups.shape}; give one value for each sample.")
-        _check_classes(y, where)
-        if isinstance(X, TaskBlocks) and isinstance(self.layout, Tasks):
-            _check_tasks(as_task_blocks(X, self.layout), y, self.layout, where)
-        elif isinstance(X, TaskBlocks) or isinstance(self.layout, Tasks):
-            raise DataError(
-                f"{where}: X is of type {type(X).__name__} and the layout is {self.layout!r}; the layout Tasks "
-                "requires TaskBlocks (see TaskBlocks.from_dense), every other layout requires an array."
-            )
-        _check_finite(X, names, where)
-        labels = _checked_label_names(self.label_names, y, where)
-        parts = {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
+        parts = validated_parts(
+            self.X, self.y, self.layout, self.name, self.groups, self.feature_names, self.label_names
+        )
         for field, value in parts.items():
             object.__setattr__(self, field, value)  # the dataclass is frozen
 
@@ -237,111 +209,3 @@ class Dataset:
             padded = part.dense() if isinstance(part, TaskBlocks) else part
             digest.update(padded.astype("<f8", copy=False).data)
         return digest.hexdigest()
-
-
-def _checked_features(X: np.ndarray, where: str) -> FloatArray:
-    if X.dtype.kind not in "biuf":
-        raise DataError(f"{where}: X has dtype {X.dtype}; give an array of real numbers.")
-    if X.ndim != 2:
-        raise DataError(f"{where}: X has shape {X.shape}; give (n_samples, n_features).")
-    if X.size == 0:
-        raise DataError(f"{where}: X is empty (shape {X.shape}); give at least one sample and one feature.")
-    return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
-
-
-def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
-    """Convert labels to int64 or text, so that they compare equal for every file format."""
-    if values.ndim not in (1, 2):
-        raise DataError(f"{what} has shape {values.shape}; give one value for each sample.")
-    kind = values.dtype.kind
-    if kind in "biuf":
-        with np.errstate(invalid="ignore"):
-            integers = values.astype(np.int64)
-        if not np.array_equal(integers, values):
-            invalid = values[integers != values].flat[0]
-            raise DataError(
-                f"{what} holds {invalid}, which is no class: raysel classifies, and predicts no quantity. Give whole "
-                "numbers or text, e.g. the quantity cut into ranges."
-            )
-        return read_only(integers, values)
-    if kind in "UT":
-        return read_only(values.astype(np.str_), values)
-    raise DataError(f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str).")
-
-
-def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
-    if len(names) != n_features:
-        raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one each.")
-    name, times = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise DataError(f"{where}: {times} features are called '{name}'; give each feature a different name.")
-
-
-def _as_indicator(y: LabelArray) -> LabelArray:
-    """Convert an indicator of -1 and 1 to one of 0 and 1."""
-    if y.ndim == 2 and y.dtype.kind == "i" and y.size and y.min() == -1 and np.isin(y, (-1, 1)).all():
-        return (y + 1) // 2
-    return y
-
-
-def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
-    if y.ndim == 1:
-        return ()
-    labels = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
-    if len(labels) != y.shape[1] or len(set(labels)) < len(labels):
-        raise DataError(f"{where}: {y.shape[1]} labels need as many different names, not {', '.join(labels)}.")
-    constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
-    if constant.size:
-        which = ", ".join(labels[i] for i in constant)
-        raise DataError(
-            f"{where}: every sample has the same value of label {which}; "
-            "exclude it, e.g. by exclude_labels of load_dataset."
-        )
-    return labels
-
-
-def _check_classes(y: LabelArray, where: str) -> None:
-    if y.ndim == 1:
-        classes = np.unique(y)
-        if len(classes) < 2:
-            raise DataError(f"{where}: y holds one class only ({classes[0]!s}); at least two are needed.")
-        return
-    if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
-        raise DataError(
-            f"{where}: y has shape {y.shape}; give labels of shape (n_samples,), "
-            "or a 0/1 indicator of shape (n_samples, n_labels) with at least two labels."
-        )
-
-
-def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Tasks, where: str) -> None:
-    """Check that each task has at least two classes, with the task's name as prefix."""
-    if y.ndim != 1:
-        raise DataError(f"{where}: several tasks need one label for each sample, not an indicator.")
-    for i, name in enumerate(layout.tasks):
-        classes = np.unique(y[X.tasks == i])
-        if len(classes) < 2:
-            content = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
-            raise DataError(f"{where}: task {name!r} holds {content}; every task needs at least two classes.")
-        if invalid := [label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")]:
-            raise DataError(
-                f"{where}: task {name!r} has the label {invalid[0]!s}; write '{name}{SEPARATOR}{invalid[0]!s}', "
-                "so that equal labels of two tasks remain different."
-            )
-
-
-def _check_finite(X: Samples, names: tuple[str, ...], where: str) -> None:
-    if isinstance(X, TaskBlocks):
-        places = [
-            np.stack([rows[bad[0]], columns.start + bad[1]], axis=1)
-            for rows, columns, block in X.parts()
-            for bad in [np.nonzero(~np.isfinite(block))]
-        ]
-        bad = np.concatenate(places)
-    else:
-        bad = np.argwhere(~np.isfinite(X))
-    if len(bad):
-        row, column = min(bad.tolist())
-        raise DataError(
-            f"{where}: X holds {len(bad)} values that are NaN or infinite, the first in row {row}, "
-            f"column {column} (feature '{names[column]}', counted from 0); impute them or remove these samples."
-        )

@@ -13,7 +13,7 @@ from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
-from raysel.data.formats.image_folder import read_image_folder
+from raysel.data.formats.images.folder import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table

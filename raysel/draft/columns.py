@@ -9,14 +9,14 @@ import numpy as np
 
 from raysel.arrays import LabelArray
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.column_names import FURTHER_ARRAYS, names_origin
 from raysel.data.formats.files import as_labels, find_data_file
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
-from raysel.draft.roles import speaks_of_origin
 from raysel.errors import DataError
 
 #: Names, without suffix, of files of labels beside an array of samples.
-_LABEL_FILES = ("y", "Y", "labels", "label", "targets", "target", "classes")
+_LABEL_FILES = ("y", "Y", *FURTHER_ARRAYS)
 _LABEL_SUFFIXES = (".npy", ".csv", ".txt")
 
 
@@ -66,7 +66,7 @@ def arrays_of_origin(path: str | Path, n_samples: int) -> dict[str, LabelArray]:
     if Path(path).suffix.lower() not in ARRAY_SUFFIXES:
         return found
     with open_arrays(find_data_file(path)) as file:
-        for name in filter(speaks_of_origin, file.names):
+        for name in filter(names_origin, file.names):
             values = as_labels(np.asarray(file.get(name)))
             if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
                 found[name] = values

@@ -14,12 +14,12 @@ from raysel.data.layouts import Tasks, Tensor
 from raysel.data.loading import load_dataset
 from raysel.draft.columns import arrays_of_origin, labels_beside, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
-from raysel.draft.naming import listed
 from raysel.draft.roles import Roles, table_roles, usable_groups
 from raysel.errors import DataError
 from raysel.inspection.arrangement import find_arrangement
 from raysel.inspection.findings import inspect
 from raysel.inspection.leaks import leaking_columns
+from raysel.listing import listed
 
 
 @dataclass

@@ -1,36 +1,9 @@
-"""Names of columns, classes and files in messages and in configurations."""
+"""Names of studies, made of those of data files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
-
-#: Names shown of a long list.
-_SHOWN = 8
-
-
-def listed(values: Iterable[object]) -> str:
-    """Return the first values of a list in words, and how many there are if they are more.
-
-    Parameters
-    ----------
-    values : iterable of object
-        Values, e.g. names of columns.
-
-    Returns
-    -------
-    str
-        Text of one line.
-
-    Examples
-    --------
-    >>> listed(["a", "", 3]), listed(range(20))
-    ("a, '', 3", '0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all)')
-    """
-    every = [str(value) for value in values]
-    shown = [text if text.isprintable() and text else repr(text) for text in every[:_SHOWN]]
-    return ", ".join(shown) + (f", ... ({len(every)} in all)" if len(every) > _SHOWN else "")
 
 
 def plain_name(path: str | Path) -> str:

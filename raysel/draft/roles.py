@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.column_names import INDICATOR, is_unnamed, names_identifier, names_origin, taken_names
+from raysel.data.formats.label_names import likely_labels
 from raysel.draft.folds import FEWEST, class_counts
 from raysel.errors import DataError
+from raysel.listing import listed, suggestion
 
-#: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
-_INDICATOR = "y."
-_UNNAMED = re.compile(r"unnamed([:_ ].*)?|level_\d+|__index_level_\d+__|index|", re.IGNORECASE)
-#: Words in the name of a column that tells which samples are of one origin.
-SUBJECT = re.compile(
-    r"(^|[^a-z])(participant|subject|subj|patient|person|individual|proband|donor|animal|mouse|speaker|user|family|twin"
-    r"|video|recording|scene|well|plate|groups)s?($|[^a-z])"
-)
-_IDENTIFIER = re.compile(
-    r"(^|[^a-z])(id|ids|idx|uid|uuid|guid|accession|barcode|filename|file|path|name|record|row|rownames|serial)($|[^a-z])"
-)
+#: Names that programs give to the number of a row.
+_INDEX = re.compile(r"unnamed([:_ ].*)?|level_\d+|index", re.IGNORECASE)
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
 #: Most columns that are proposed for the label beside the chosen one.
@@ -85,7 +77,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     ('kind', {'': 'an index, 0 to 5'})
     """
     names: list[str] = table.column_names
-    indicator = [name for name in names if name.startswith(_INDICATOR)]
+    indicator = [name for name in names if name.startswith(INDICATOR)]
     doubts: list[str] = []
     if label is not None or len(indicator) < 2 or taken_names(names):
         label, doubts = _label(table, label)
@@ -98,7 +90,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
         column = table.column(position)
         values = _codes(column)
         reason, doubt = _why_no_feature(name, column, values)
-        if values is not None and speaks_of_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
+        if values is not None and names_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
             reason, doubt = "it tells which samples are of one origin", ""
         if reason:
@@ -118,49 +110,21 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     if label is not None:
         if label in names:
             return label, []
-        close = get_close_matches(label, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names[:12])}."
-        raise DataError(f"label={label!r}: the file has no column of this name; {hint}")
+        raise DataError(f"label={label!r}: the file has no column of this name; {suggestion(label, names)}")
     usual, likely = taken_names(names), likely_labels(table)
     if len(usual) == 1:
         return usual[0], []
     if not likely:
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise DataError(
-            f"no column looks like labels, with few values that repeat; name it by label. The columns are {shown}"
+            "no column looks like labels, with few values that repeat; name it by label. "
+            f"The columns are {listed(names)}."
         )
-    others = [name for name in likely if name != likely[0] and not speaks_of_origin(name)][:_MOST_OTHERS]
+    others = [name for name in likely if name != likely[0] and not names_origin(name)][:_MOST_OTHERS]
     more = f" It could also be {', '.join(map(_shown, others))}." if others else ""
     doubt = (
         f"label: {_shown(likely[0])} was chosen by its name and values; no column is called y, label, target or class."
     )
     return likely[0], [doubt + more]
-
-
-def speaks_of_origin(name: str) -> bool:
-    """Return whether a column tells by its name which samples are of one origin, e.g. ``patient_id``.
-
-    Parameters
-    ----------
-    name : str
-        Name of a column.
-
-    Returns
-    -------
-    bool
-        Whether a word of the name is subject, patient or the like.
-
-    Examples
-    --------
-    >>> speaks_of_origin("PatientID"), speaks_of_origin("impatience")
-    (True, False)
-    """
-    return SUBJECT.search(_words(name)) is not None
-
-
-def _words(name: str) -> str:
-    """Name in lower case, with the words of CamelCase apart."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
 
 
 def _shown(name: str) -> str:
@@ -235,9 +199,9 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
     text = _is_text(column.type)
     if not text and _is_index(values):
         return f"an index, {values.min()} to {values.max()}", ""
-    if _UNNAMED.fullmatch(name.strip()):
+    if is_unnamed(name) or _INDEX.fullmatch(name.strip()):
         return "an index: unique in each row", ""
-    if _IDENTIFIER.search(_words(name)) or speaks_of_origin(name):
+    if names_identifier(name) or names_origin(name):
         return "an identifier: unique in each row", ""
     return ("text, unique in each row", "") if text else ("", "")
 

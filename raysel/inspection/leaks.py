@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from raysel.errors import DataError
 from raysel.inspection.columns.label import LabelColumn
 from raysel.inspection.findings import Findings, inspect
 from raysel.inspection.parts import Part
+from raysel.listing import suggestion
 
 #: Number of columns that a message describes, and of those that it names.
 _DESCRIBED, _NAMED = 3, 8
@@ -52,8 +52,7 @@ def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     """
     known = set(dataset.feature_names)
     if unknown := [name for name in keep if name not in known]:
-        close = get_close_matches(unknown[0], dataset.feature_names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"it has {_listed(dataset.feature_names)}."
+        hint = suggestion(unknown[0], dataset.feature_names)
         raise DataError(f"keep: {dataset.name} has no column {unknown[0]}; {hint}")
     for found in inspect(dataset):
         names = found.part.names

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.formats.files import find_data_file, reading
+from raysel.data.formats.images.pixels import read_pixels
 from raysel.data.formats.nifti import check_grid
+from raysel.data.formats.numpy_files import open_npy
 from raysel.data.formats.volumes import is_nifti, read_volume
 from raysel.data.layouts import Layout, MaskedVolume, Tensor
 from raysel.errors import ConfigError, DataError
 from raysel.study.mean_sample import has_images
 
+#: Weights of red, green and blue in the grey value of a pixel: ITU-R BT.601.
+_LUMINANCE = np.array([0.299, 0.587, 0.114])
 _KINDS = "The background is a .npy array, a .png image, or a NIfTI volume (.nii, .nii.gz) for volumes."
 
 
@@ -70,18 +73,12 @@ def _values(path: Path, layout: Tensor | MaskedVolume) -> LabelArray:
         return volume.values
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        with reading(path, "an array of NumPy (.npy)"):
-            values = np.load(path, allow_pickle=False)
-        if not isinstance(values, np.ndarray) or values.dtype.kind not in "biuf":
+        with reading(path, "an array of NumPy (.npy)"), open_npy(path) as file:
+            values: LabelArray = file.get("X")
+        if values.dtype.kind not in "biuf":
             raise DataError(f"{path} is no array of real numbers.")
         return values
     if suffix != ".png":
         raise DataError(f"{path} has an unknown suffix. {_KINDS}")
-    from PIL import Image  # noqa: PLC0415 - only for this kind of background
-
-    with reading(path, "an image (.png)"), Image.open(path, formats=["PNG"]) as image:
-        width, height = image.size
-        if width * height > 4 * math.prod(layout.shape):  # a small file may claim any size
-            raise DataError(f"{path} has the shape ({height}, {width}), but a sample has {layout.shape}.")
-        grey = image if image.mode in ("1", "L", "I", "I;16", "F") else image.convert("L")
-        return np.asarray(grey)
+    values = read_pixels(path).values
+    return values if values.ndim == 2 else values @ _LUMINANCE

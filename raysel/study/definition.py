@@ -12,29 +12,27 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, IntArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
-from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
+from raysel.config.schema import StudyConfig
 from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
 from raysel.cv.prepared import FoldData, make_fold_data
 from raysel.cv.records import TrialRecord
 from raysel.cv.scoring import Evaluation
-from raysel.data.assembling import assemble
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import SEPARATOR, Tasks
-from raysel.data.loading import load_dataset
+from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler
-from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DataError, DirectoryError
+from raysel.errors import DataError
 from raysel.inspection.leaks import refuse_leaks
 from raysel.inspection.remarks import data_remarks
 from raysel.ranking.feature_ranking import default_n_selected
-from raysel.search.configurations import Configuration, configurations, corners, restrict_to
+from raysel.search.configurations import Configuration, corners
 from raysel.search.halving import SuccessiveHalving
 from raysel.study.background import read_background
-from raysel.study.checks import Findings, check_configurations, check_parameters, check_settings
-from raysel.study.own_data import raw_data
+from raysel.study.checks import Problems, check_data, check_evaluation, check_method, check_parameters
+from raysel.study.inputs import draw_folds, kept_columns, list_configurations, load_data
+from raysel.study.trial_fits import Findings, check_configurations
 
 
 @dataclass(frozen=True)
@@ -104,37 +102,31 @@ class Study:
         DirectoryError
             If the folds of a resumed study cannot be used.
         """
-        dataset = like.dataset if like and like.reads_alike(config) else _load_data(config, own)
+        dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
         shown = config.dataset.background
         background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
-            refuse_leaks(dataset, _kept(config))
-        tried: list[Configuration] = []
-        drawn: list[NestedPlan] = []
-
-        def list_configurations() -> None:
-            tried.extend(_list_configurations(config))
+            refuse_leaks(dataset, kept_columns(config))
+        check_method(config)
+        check_data(config, dataset)
+        problems = Problems()
+        with problems.collect():
+            check_evaluation(config, dataset)
+        with problems.collect():
+            tried = list_configurations(config)
             examples = tried or corners(config.solver.params, config.solver.space)
             name, layout = config.solver.name, dataset.layout
             check_parameters(config, dataset, ((c.name, build_solver(name, layout, c.params)) for c in examples))
-
-        def draw_folds() -> None:
-            drawn.append(like.plan if like else _draw_folds(config, dataset, plan))
-
-        check_settings(config, dataset, list_configurations, draw_folds)
-        folds = drawn[0]
-        study = cls(config, dataset, folds, tuple(tried), own=own, background=background)
-        smallest = min((train for train, _ in folds.training_sets()), key=len)
-        # A transductive method holds the test samples as well.
-        transductive = solver_capabilities(config.solver.name).transductive
-        largest = max(
-            (np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds.folds), key=len
-        )
+        with problems.collect():
+            folds = like.plan if like else draw_folds(config, dataset, plan)
+        problems.report(dataset.name)
+        study = cls(config, dataset, folds, tried, own=own, background=background)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
+        smallest, largest = study.extreme_training_sets
         findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
-        return replace(study, findings=findings, background=background)
+        return replace(study, findings=findings)
 
     def with_data_at(self, path: Path) -> Study:
         """Return the study whose own data, if it has any, are read from a file.
@@ -173,6 +165,18 @@ class Study:
     def training_sets(self) -> list[tuple[OuterFold, int]]:
         """Inner training sets, each as its outer fold and the number of its inner fold."""
         return [(fold, i) for fold in self.plan.folds for i in range(len(fold.inner))]
+
+    @property
+    def extreme_training_sets(self) -> tuple[IntArray, IntArray]:
+        """Samples of the smallest inner and of the largest outer training set.
+
+        A transductive method holds the test samples as well.
+        """
+        smallest = min((train for train, _ in self.plan.training_sets()), key=len)
+        transductive = solver_capabilities(self.config.solver.name).transductive
+        folds = self.plan.folds
+        sets = [np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds]
+        return smallest, max(sets, key=len)
 
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return an unfitted solver with the given parameters, for the layout of the study's data."""
@@ -281,75 +285,3 @@ class Study:
         """Number of samples of all inner training sets together, relative to the largest one."""
         fold, number = self.largest
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
-
-
-def _load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
-    """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory."""
-    source, groups = config.dataset, config.cv.groups
-    if own is not None:
-        return own if source.only is None else assemble(raw_data(own), own.name, only=source.only)
-    if source.tasks is None:
-        return load_dataset(
-            source.path or source.source or "",
-            mask=source.mask,
-            modalities=source.modalities,
-            only=source.only,
-            exclude_labels=source.exclude_labels,
-            **_of_file(source, groups),
-        )
-    tasks = {task.name: load_dataset(task.path or task.source or "", **_of_file(task, groups)) for task in source.tasks}
-    return join_tasks(tasks, " + ".join(tasks))
-
-
-def _kept(config: StudyConfig) -> list[str]:
-    """Return the names of the columns that are accepted as features whatever they look like."""
-    tasks = config.dataset.tasks or ()
-    return [*config.dataset.keep, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
-
-
-def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:
-    """Return the arguments of `load_dataset` that a single data set and a task have in common."""
-    return {
-        "label": source.label,
-        "labels": source.labels,
-        "groups": groups,
-        "drop": source.drop,
-        "delimiter": source.delimiter,
-        "shape": source.shape,
-        "order": source.order or "C",
-        "classes": source.classes,
-        "exclude_classes": source.exclude_classes,
-    }
-
-
-def _draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:
-    """Draw a study's folds, or read those of a resumed study or of ``cv.plan``."""
-    if plan is not None:
-        try:
-            return NestedPlan.load(plan, dataset.y, dataset.groups, final=config.cv.final)
-        except ConfigError as error:
-            raise DirectoryError(
-                f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
-                "Undo the change, or start a new study in another directory."
-            ) from error
-    if config.cv.plan:
-        return NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups, final=config.cv.final)
-    return NestedPlan.make(
-        dataset.y,
-        outer=config.cv.outer,
-        inner=config.cv.inner,
-        repeats=config.cv.repeats,
-        train_per_class=config.cv.train_per_class,
-        groups=dataset.groups,
-        seed=config.seed,
-        final=config.cv.final,
-    )
-
-
-def _list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
-    """List the configurations that a study tries; none if its sampler proposes them."""
-    solver, search = config.solver, config.search
-    found = configurations(
-        solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed
-    )
-    return tuple(restrict_to(found, search.configurations) if search.configurations else found)

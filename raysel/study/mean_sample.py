@@ -100,7 +100,7 @@ def write_image(values: FloatArray, path: str | Path) -> None:
     write_result(path, content.getvalue())
 
 
-def read_mean_sample(path: str | Path, n_features: int) -> FloatArray | None:
+def read_image(path: str | Path, n_features: int) -> FloatArray | None:
     """Read the mean of each feature, or another image of a study's directory.
 
     Parameters

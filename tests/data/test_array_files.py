@@ -165,7 +165,7 @@ def test_a_copy_of_the_labels_is_no_modality():
     np.savez("m.npz", a=FLAT, b=FLAT[:, :2], codes=np.eye(3)[LABELS][:, [2, 0, 1]], target=LABELS, Y=np.eye(3)[LABELS])
     data = load_dataset("m.npz", label="target")
     assert data.layout == Modalities({"a": 6, "b": 2})
-    assert any("repeat the labels: codes, Y" in note for note in data.notes)
+    assert any("repeat the labels are left out: codes, Y" in note for note in data.notes)
 
 
 def test_the_only_array_is_taken():

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.column_names import names_identifier, names_origin, taken_names
+from raysel.data.formats.label_names import likely_labels
 
 SETS = {load.__name__: load(as_frame=True).frame for load in (load_iris, load_wine, load_breast_cancer)}
 
@@ -33,3 +34,20 @@ def test_measurements_identifiers_and_constants_are_not_proposed():
 
 def test_names_that_are_taken_without_a_question():
     assert taken_names(["Y", "x", "LABEL", "diagnosis", "targets", "Class "]) == ["Y", "LABEL", "Class "]
+
+
+@pytest.mark.parametrize(
+    "name", ["patient", "PatientID", "Subject.ID", "clinical.donor_no", "participant_ids", "Mouse"]
+)
+def test_names_of_origins(name):
+    assert names_origin(name)
+
+
+@pytest.mark.parametrize("name", ["patient_age", "family_size", "user rating", "plate.height", "session_length", "id"])
+def test_measurements_of_a_patient_or_a_family_are_no_origin(name):
+    assert not names_origin(name)
+
+
+def test_identifiers_are_told_from_measurements_by_their_names():
+    assert all(map(names_identifier, ["sample_id", "Record Nr", "uuid", "CustomerID", "row", "image.filename"]))
+    assert not any(map(names_identifier, ["path_length", "row_sum", "file size", "width", "", "grid", "idée"]))

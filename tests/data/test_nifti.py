@@ -181,3 +181,10 @@ def test_damaged_files_are_refused(own):
 def test_without_nibabel_the_command_that_installs_it_is_said(own, monkeypatch):
     monkeypatch.setitem(sys.modules, "nibabel", None)  # as if it were not installed
     refused(own, "pip install 'raysel[neuro]'")
+
+
+def test_an_unknown_column_of_a_table_of_files_names_a_similar_one(written):
+    refused(
+        written.table.parent, "label", "no column diagnoses for the labels; did you mean diagnosis?", label="diagnoses"
+    )
+    refused(written.table.parent, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])

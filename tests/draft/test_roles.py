@@ -71,6 +71,12 @@ def test_a_subject_with_several_rows_is_the_group(name):
     assert (found.groups, dict(found.drop)) == (name, {})
 
 
+@pytest.mark.parametrize("name", ["patient_age", "family_size"])
+def test_a_measurement_of_a_subject_is_a_feature(name):
+    found = roles(**{name: np.random.default_rng(3).integers(20, 40, N)})
+    assert (found.groups, dict(found.drop)) == (None, {})
+
+
 def test_a_subject_that_has_a_class_of_its_own_cannot_be_the_group():
     found = roles(kind=np.repeat(list("abcdef"), N // 6), subject=np.repeat(np.arange(6), N // 6))
     assert found.groups is None

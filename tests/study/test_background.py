@@ -13,7 +13,7 @@ from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.errors import ConfigError
 from raysel.results.pictures.drawing import picture_background
 from raysel.study.background import read_background
-from raysel.study.mean_sample import read_mean_sample
+from raysel.study.mean_sample import read_image
 
 GREY = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 
@@ -44,7 +44,7 @@ def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
         ("large.png", Matrix(3, 4), r"\(100, 100\), but a sample"),
         ("broken.png", Matrix(3, 4), "broken.png cannot be read"),
         ("empty.npy", Matrix(3, 4), "empty.npy is empty"),
-        ("object.npy", Matrix(3, 4), "object.npy cannot be read"),
+        ("object.npy", Matrix(3, 4), "holds pickled Python objects"),
         ("text.npy", Matrix(3, 4), "no array of real numbers"),
         ("nan.npy", Matrix(3, 4), "no finite value"),
         ("a.jpg", Matrix(3, 4), "unknown suffix"),
@@ -90,6 +90,16 @@ def test_a_study_keeps_its_background_and_the_numbers_do_not_depend_on_it(tmp_pa
     image, what = picture_background(result)
     np.testing.assert_array_equal(image, np.arange(64.0))
     assert what == "image bg.npy"
-    assert read_mean_sample(result.directory.mean_sample, 64) is not None
+    assert read_image(result.directory.mean_sample, 64) is not None
     plain = {**raw, "dataset": {"path": str(tmp_path / "few.npz")}}
     assert config_from_dict(raw).hash == config_from_dict(plain).hash
+
+
+def test_a_photograph_is_turned_upright_and_shown_in_grey(tmp_path):
+    colours = np.random.default_rng(0).integers(0, 256, (4, 3, 3), dtype=np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored on its side
+    stored = Image.fromarray(np.rot90(colours))
+    stored.save(tmp_path / "a.png", exif=exif)
+    shown = read_background(tmp_path / "a.png", Matrix(4, 3)).reshape(4, 3)
+    np.testing.assert_allclose(shown, np.asarray(Image.fromarray(colours).convert("L")), atol=1)

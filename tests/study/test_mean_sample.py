@@ -8,7 +8,7 @@ import pytest
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.tasks import join_tasks
-from raysel.study.mean_sample import has_images, in_cells, read_mean_sample, write_mean_sample
+from raysel.study.mean_sample import has_images, in_cells, read_image, write_mean_sample
 
 
 def images(shape=(3, 2), n=8, seed=0):
@@ -19,14 +19,14 @@ def images(shape=(3, 2), n=8, seed=0):
 def test_it_is_the_mean_of_each_cell(tmp_path):
     data = images()
     write_mean_sample(data, tmp_path / "mean.npy")
-    np.testing.assert_array_equal(read_mean_sample(tmp_path / "mean.npy", 6), data.X.mean(axis=0))
+    np.testing.assert_array_equal(read_image(tmp_path / "mean.npy", 6), data.X.mean(axis=0))
 
 
 def test_tasks_have_means_of_their_own_samples(tmp_path):
     first, second = images(), images((2, 2), 6, seed=1)
     write_mean_sample(join_tasks({"a": first, "b": second}, "both"), tmp_path / "mean.npy")
     expected = np.concatenate([first.X.mean(axis=0), second.X.mean(axis=0)])
-    np.testing.assert_allclose(read_mean_sample(tmp_path / "mean.npy", 10), expected)
+    np.testing.assert_allclose(read_image(tmp_path / "mean.npy", 10), expected)
 
 
 @pytest.mark.parametrize("layout", [Tensor((6,)), Tensor((6, 1)), Tensor((1, 6)), Modalities({"a": 4, "b": 2})])
@@ -38,12 +38,12 @@ def test_samples_that_are_no_images_have_none(tmp_path, layout):
 
 def test_what_is_no_mean_is_not_read(tmp_path):
     path = tmp_path / "mean.npy"
-    assert read_mean_sample(path, 6) is None
+    assert read_image(path, 6) is None
     for content in (np.zeros(5), np.full(6, np.nan), np.array(["a"] * 6), np.zeros(6, dtype=object)):
         np.save(path, content, allow_pickle=True)
-        assert read_mean_sample(path, 6) is None
+        assert read_image(path, 6) is None
     path.write_bytes(b"")
-    assert read_mean_sample(path, 6) is None
+    assert read_image(path, 6) is None
 
 
 def test_the_mean_of_masked_volumes_lies_in_the_mask_only(tmp_path):
@@ -51,6 +51,6 @@ def test_the_mean_of_masked_volumes_lies_in_the_mask_only(tmp_path):
     layout = MaskedVolume(mask)
     data = Dataset(np.random.default_rng(1).random((4, mask.sum())), [0, 1, 0, 1], layout)
     write_mean_sample(data, tmp_path / "mean.npy")
-    volume = in_cells(layout, read_mean_sample(tmp_path / "mean.npy", data.n_features)).reshape(mask.shape)
+    volume = in_cells(layout, read_image(tmp_path / "mean.npy", data.n_features)).reshape(mask.shape)
     np.testing.assert_array_equal(volume[mask], data.X.mean(axis=0))
     assert np.isnan(volume[~mask]).all()

@@ -15,6 +15,7 @@ from raysel.arrays import LabelArray
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
 _RECIPES = {
@@ -35,9 +36,10 @@ USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixel
 }
 
 _FORMATS = (
-    "A data file is .npz with arrays X, (n, h, w) or (n, d), or view_0, view_1, ... with view_names, and y, (n,), "
-    "or Y, (n, labels) of 0 and 1; .mat or .h5 with the same; .npy with X, and a file of labels; .csv, .parquet or "
-    ".arrow with a column y, or columns y.<label>; or a folder with a folder of images for each class."
+    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather) of one row for each sample, with a "
+    "column y, label, target or class, or the one that label names, or columns y.<label>; or a file of arrays (.npz, "
+    ".mat, .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for each modality, and y, (n,), or Y, "
+    "(n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a folder of images for each class."
 )
 
 
@@ -220,10 +222,7 @@ def missing(path: Path, required: str, available: Collection[str], remedy: str =
     DataError
         The exception, to be raised by the caller.
     """
-    names = ", ".join(list(available)[:12]) or "nothing"
-    if len(available) > 12:
-        names += f", ... ({len(available)} in all)"
-    return DataError(f"{path} has no {required}; it holds {names}. {remedy}")
+    return DataError(f"{path} has no {required}; it holds {listed(available)}. {remedy}")
 
 
 def as_labels(values: LabelArray) -> LabelArray:

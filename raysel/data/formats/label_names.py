@@ -1,54 +1,19 @@
-"""Names of the column that holds the labels: those that are taken, and the columns that are proposed."""
+"""Columns of a table that are proposed for the labels, by their names and values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Names, in any case, of the column that is taken for the labels where none is named.
-TAKEN = ("y", "label", "target", "class")
+from raysel.data.formats.column_names import PROPOSED, TAKEN, names_circumstance, names_identifier, names_origin
 
-#: Names that are proposed only: a column of this name may as well be a feature.
-_PROPOSED = (
-    *("labels", "targets", "classes", "diagnosis", "species", "outcome", "class_label", "class_name", "category"),
-    *("disease", "phenotype", "cultivar", "variety", "cell_type", "tumor_type", "cancer_type", "subtype", "response"),
-    *("group", "condition", "status", "type", "kind", "result", "quality", "survived", "emotion", "activity", "digit"),
-    *("grade", "stage", "treatment", "arm", "cohort"),
-)
-#: Words in the names of columns that tell one sample, or the samples that belong together, from the others.
-_IDENTIFIERS = re.compile(
-    r"(^|[^a-z])(id|ids|idx|index|subject|patient|participant|person|session|site|scanner|batch|fold|split|row|name)"
-    r"($|[^a-z])"
-)
 #: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
 _MOST_NUMBERS = 20
 #: A column whose first values are this many different fractions is a measurement.
 _FIRST_ROWS = 256
-
-
-def taken_names(names: Collection[str]) -> list[str]:
-    """Columns that may be the labels by their name alone: y, label, target or class, in any case.
-
-    Parameters
-    ----------
-    names : collection of str
-        Names of the columns.
-
-    Returns
-    -------
-    list of str
-        In the order of the table. With one name the labels are known; with several they are not.
-
-    Examples
-    --------
-    >>> taken_names(["a", "Class", "diagnosis"])
-    ['Class']
-    """
-    return [name for name in names if name.strip().lower() in TAKEN]
 
 
 def likely_labels(table: Any) -> list[str]:
@@ -57,8 +22,8 @@ def likely_labels(table: Any) -> list[str]:
     A column is proposed if it has at least two values and, on average, at least two rows of each; numbers must be
     whole, and of at most 20 values unless the column's name is one of labels. First come usual names (y, label,
     target, class; then diagnosis, species, outcome and others), then columns of text, then the last and the first
-    column, then other columns of few numbers; within these, columns of fewer values first. Columns whose names speak
-    of an identifier or of a subject come last.
+    column, then other columns of few numbers; within these, columns of fewer values first. Columns that are called as
+    identifiers, subjects or circumstances of the measurement come last.
 
     Parameters
     ----------
@@ -87,13 +52,13 @@ def likely_labels(table: Any) -> list[str]:
         if n_values is None:
             continue
         place = (0, 0) if usual is not None else (1, 0) if text else (2, 0 if position in (0, last) else 1)
-        identifier = usual is None and _IDENTIFIERS.search(plain) is not None
-        found.append(((identifier, *place, usual or 0, n_values, last - position), name))
+        last_choice = names_identifier(name) or names_origin(name) or names_circumstance(name)
+        found.append(((usual is None and last_choice, *place, usual or 0, n_values, last - position), name))
     return [name for _, name in sorted(found)]
 
 
 def _rank_of_name(plain: str) -> int | None:
-    names = (*TAKEN, *_PROPOSED)
+    names = (*TAKEN, *PROPOSED)
     return names.index(plain) if plain in names else None
 
 

@@ -12,12 +12,10 @@ import numpy as np
 
 from raysel.arrays import LabelArray
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.column_names import has_label_name
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.errors import DataError
-
-#: Names that the labels of a file of arrays have, those of raysel first, and further usual ones.
-LABEL_NAMES = ("y", "Y", "gnd")
-FURTHER_LABEL_NAMES = ("label", "labels", "target", "targets", "class", "classes")
+from raysel.listing import listed
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"
@@ -81,7 +79,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
     elif suffix in ARRAY_SUFFIXES:
         with open_arrays(path, alone="") as file:
             wanted = [name for name in (options.label, options.groups) if name in file.names]
-            wanted += [name for name in file.names if name in (*LABEL_NAMES, *FURTHER_LABEL_NAMES)]
+            wanted += [name for name in file.names if has_label_name(name)]
             names = file.names if len(file.names) == 1 else dict.fromkeys(wanted or file.names)
             columns = {name: array_labels(file.get(name)) for name in names}
     else:
@@ -127,14 +125,14 @@ def _chosen(columns: Collection[str], options: ReadOptions, path: Path) -> str:
             raise DataError(f"label: {path} has no column {options.label}; it holds {_list(columns)}.")
         return options.label
     rest = [name for name in columns if name != options.groups]
-    usual = [name for name in rest if name.lower() in (*LABEL_NAMES, *FURTHER_LABEL_NAMES)]
+    usual = [name for name in rest if has_label_name(name)]
     if len(usual) != 1 and len(rest) != 1:
         raise DataError(f"labels: {path} holds {_list(columns)}; name the one of the labels by dataset.label.")
     return (usual if len(usual) == 1 else rest)[0]
 
 
 def _list(columns: Collection[str]) -> str:
-    return ", ".join([name or "one column without a name" for name in columns][:12])
+    return listed(name or "one column without a name" for name in columns)
 
 
 def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:

@@ -12,10 +12,12 @@ import numpy as np
 
 from raysel.arrays import LabelArray
 from raysel.data.formats.array_files import open_arrays
+from raysel.data.formats.column_names import has_label_name, label_arrays
 from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels, missing
-from raysel.data.formats.labels_file import FURTHER_LABEL_NAMES, LABEL_NAMES, Labels, array_labels, read_labels
+from raysel.data.formats.labels_file import Labels, array_labels, read_labels
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Usual names of the samples; that of raysel first.
 _X_NAMES = ("X", "fea")
@@ -80,8 +82,7 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
 
 def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> Labels:
     """Labels and groups, of the file itself or of the file of labels."""
-    own = [name for name in LABEL_NAMES if name in file.names][:1]
-    own = own or [name for name in file.names if name.lower() in FURTHER_LABEL_NAMES]
+    own = label_arrays(file.names)
     if options.labels is not None:
         if own:
             raise DataError(
@@ -179,7 +180,7 @@ def _parts(
         wide = values.dtype.kind in "biuf" and len(values) == n_samples and values.size > n_samples
         if not wide or name in beside:
             continue
-        if name.lower() in (*LABEL_NAMES, *FURTHER_LABEL_NAMES) or _recodes(values, labels.y):
+        if has_label_name(name) or _recodes(values, labels.y):
             copies.append(name)
         else:
             parts[name] = values
@@ -190,10 +191,10 @@ def _parts(
         raise DataError(f"{path} has no array X, and several may be the samples: {shapes}; call one of them X.")
     notes = [f"{shapes} {'is taken as X' if len(parts) == 1 else 'are taken as modalities'}"]
     if copies:
-        notes.append(f"left out, because they repeat the labels: {', '.join(copies)}")
+        notes.append(f"arrays that repeat the labels are left out: {listed(copies)}")
     used = {*parts, *copies, *beside, *_NAMES_OF_PARTS}
     if others := [name for name in arrays if name not in used]:
-        notes.append(f"the arrays {', '.join(others)} are not used")
+        notes.append(f"arrays that are not used: {listed(others)}")
     return parts, notes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.files import RawData, ReadOptions, missing
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.column_names import taken_names
+from raysel.data.formats.files import RawData, ReadOptions
+from raysel.data.formats.label_names import likely_labels
 from raysel.data.formats.tables.columns import labels
+from raysel.data.formats.tables.contents import named_columns
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import Volume, is_nifti, read_volume
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3
@@ -55,19 +59,15 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     names: list[str] = table.column_names
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"{path}: two columns are called '{twice[0]}'; give each column a different name.")
-    for key, wanted in (("for the labels", options.label), ("for the groups", options.groups)):
-        if wanted is not None and wanted not in names:
-            raise missing(path, f"column {wanted} {key}", names)
-    if unknown := [name for name in options.drop if name not in names]:
-        raise missing(path, f"column {unknown[0]} to drop", names)
-    files = _file_column(path, table, {options.label, options.groups, *options.drop})
-    label = options.label or _label(path, table, {files, options.groups, *options.drop})
+    drop = named_columns(options, Counter(names), str(path))
+    files = _file_column(path, table, {options.label, options.groups, *drop})
+    label = options.label or _label(path, table, {files, options.groups, *drop})
     y = labels(table, label, str(path))
     groups = None if options.groups is None else labels(table, options.groups, str(path), "groups")
-    others = [name for name in names if name not in {files, label, options.groups, *options.drop}]
+    others = [name for name in names if name not in {files, label, options.groups, *drop}]
     notes = [*recognised, f"the samples are the files in column {files}"]
     if others:
-        notes.append(f"columns that are not used: {', '.join(others)}")
+        notes.append(f"columns that are not used: {listed(others)}")
     return RawData(
         X=_voxels(path, labels(table, files, str(path)), layout, options.mask),
         y=y,
@@ -180,7 +180,7 @@ def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
     if not found:
         raise DataError(
             f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it has the columns "
-            f"{', '.join(table.column_names[:12])}."
+            f"{listed(table.column_names)}."
         )
     return found[0]
 
@@ -190,6 +190,6 @@ def _label(path: Path, table: Any, others: set[str | None]) -> str:
     left = [name for name in table.column_names if name not in others]
     found = taken_names(left) or left
     if len(found) != 1:
-        likely = ", ".join(likely_labels(table.select(left))) or ", ".join(left[:12]) or "no column besides the files"
-        raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {likely}.")
+        shown = listed(likely_labels(table.select(left)) or left) if left else "no column besides the files"
+        raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {shown}.")
     return found[0]

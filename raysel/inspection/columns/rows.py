@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.data.formats.column_names import is_unnamed, names_identifier, names_origin
 from raysel.inspection.columns.label import FEWEST
 from raysel.inspection.parts import Part
 
@@ -24,17 +24,6 @@ _FEWEST_NAMED = 3
 _FEWEST_NUMBERED = 100
 #: Number of rows that tell most columns that cannot be meant.
 _GLIMPSE = 64
-
-#: Names of the columns of an index: of pandas, and of no name at all.
-_UNNAMED = re.compile(r"\s*|Unnamed: \d+(\.\d+)?|__index_level_\d+__")
-#: Words of the names of columns of subjects, or of others from which several samples come.
-_GROUPS = frozenset(
-    ["subject", "subjects", "subj", "patient", "patients", "participant", "participants", "person", "individual"]
-).union(["volunteer", "proband", "donor", "animal", "family", "household", "speaker", "writer", "session"])
-#: Words of a name such as patient_id or SubjectNr.
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-#: Words of the names of columns of identifiers.
-_NUMBERS = frozenset(("id", "ids", "nr", "no", "num", "number", "code", "idx", "index", "key", "name", "uid", "uuid"))
 
 #: - unnamed: a column without a name, as an index is written.
 #: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
@@ -143,13 +132,12 @@ def _is_by_class(part: Part, order: IntArray) -> bool:
 def _by_name(part: Part, column: int, kind: Kind | None) -> Kind | None:
     """Tell what a column is by its name, if its values agree."""
     name = part.own_name(column)
-    if _UNNAMED.fullmatch(name):
+    if is_unnamed(name):
         return "unnamed"
-    words = _WORDS.findall(name.rpartition(".")[2])
-    lower = {word.lower() for word in words}
-    if not lower or kind == "index" or not lower <= _GROUPS | _NUMBERS or not _is_whole(part.X[:, column]):
+    of_origin = names_origin(name)
+    if kind == "index" or not (of_origin or names_identifier(name)) or not _is_whole(part.X[:, column]):
         return None
     n_values = len(np.unique(part.X[:, column]))
     if n_values == len(part.X) >= _FEWEST_COUNTED:
         return "identifier"
-    return "group" if lower & _GROUPS and _FEWEST_NAMED <= n_values < len(part.X) else None
+    return "group" if of_origin and _FEWEST_NAMED <= n_values < len(part.X) else None

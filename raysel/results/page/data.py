@@ -15,7 +15,7 @@ from raysel.results import words
 from raysel.results.pictures.preview import read_preview_parts
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
-from raysel.study.mean_sample import has_images, in_cells, read_mean_sample
+from raysel.study.mean_sample import has_images, in_cells, read_image
 
 _MOST_TASKS = 6
 
@@ -103,7 +103,7 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
 
     n = result.stored.study.n_samples
-    mean = read_mean_sample(result.directory.mean_sample, len(result.feature_names))
+    mean = read_image(result.directory.mean_sample, len(result.feature_names))
     for i, (name, columns, layout) in enumerate(drawn_parts(result.layout)[:_MOST_TASKS] if mean is not None else ()):
         plane = make_plane(layout)
         if mean is None or plane is None:

@@ -13,7 +13,7 @@ from raysel.errors import StudyError
 from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.pictures.score_meaning import score_meaning
-from raysel.study.mean_sample import in_cells, read_mean_sample
+from raysel.study.mean_sample import in_cells, read_image
 
 #: Suffixes of the files of a picture.
 KINDS = ("png", "svg", "pdf")
@@ -101,10 +101,10 @@ def picture_background(result: StudyResult) -> tuple[FloatArray | None, str]:
     """
     layout, directory = result.layout, result.directory
     n_cells = math.prod(layout.shape) if isinstance(layout, MaskedVolume) else layout.n_features
-    chosen = read_mean_sample(directory.background, n_cells)
+    chosen = read_image(directory.background, n_cells)
     if chosen is not None:
         return chosen, f"image {Path(result.config['dataset'].get('background') or directory.background).name}"
-    mean = read_mean_sample(directory.mean_sample, layout.n_features)
+    mean = read_image(directory.mean_sample, layout.n_features)
     return None if mean is None else in_cells(layout, mean), MEAN
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
@@ -15,19 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from raysel.arrays import LabelArray
+from raysel.data.formats.column_names import INDICATOR, PANDAS_INDEX, taken_names
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.label_names import likely_labels
 from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor, with_plain_text
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
+from raysel.listing import listed
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"
-
-#: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
-_LABEL_PREFIX = "y."
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def raw_data(
     names = [columns[i] for i in features]
     layout = _modalities(names)
     if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
-        known = " and ".join(name for name in unused if not _PANDAS_INDEX.fullmatch(name))
+        known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
         notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
     if isinstance(layout, Modalities):
         widths = ", ".join(f"{name} ({width})" for name, width in layout.modalities.items())
@@ -129,7 +127,7 @@ def raw_data(
         groups=groups,
         layout=layout,
         feature_names=tuple(names),
-        label_names=tuple(name.removeprefix(_LABEL_PREFIX) for name in roles.indicator),
+        label_names=tuple(name.removeprefix(INDICATOR) for name in roles.indicator),
         label=roles.label,
         notes=notes,
     )
@@ -144,24 +142,57 @@ def _roles(table: Any, options: ReadOptions, source: str, *, own_groups: bool, o
     groups = options.groups
     if groups is None and own_groups and "groups" in names:
         groups = "groups"
-    label = _known(options.label, names, "label", source)
+    drop = named_columns(replace(options, groups=groups), names, source)
+    label = options.label
     indicator: tuple[str, ...] = ()
-    groups = _known(groups, names, "groups", source)
-    drop = {name for wanted in options.drop for name in _dropped(wanted, names, source)}
-    for role, name in (("labels", label), ("groups", groups)):
-        if name in drop:
-            raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
     index = _pandas_index(table)
     if label is None and own_labels:
-        unnamed = {name for name in index if _PANDAS_INDEX.fullmatch(name)}
+        unnamed = {name for name in index if PANDAS_INDEX.fullmatch(name)}
         label, indicator = _labels_of(table, {groups, *drop, *unnamed}, source)
-    return _Roles(label, indicator, groups, frozenset(drop), index)
+    return _Roles(label, indicator, groups, drop, index)
+
+
+def named_columns(options: ReadOptions, names: Counter[str], source: str) -> frozenset[str]:
+    """Check that a table has the columns that are named, and return those to leave out.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        Names of the labels, of the groups and of columns to leave out.
+    names : Counter of str
+        Number of columns of each name.
+    source : str
+        Name of the table, for error messages.
+
+    Returns
+    -------
+    frozenset of str
+        Columns to leave out; the empty name in ``drop`` stands for all columns without a name.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or several of one name, or the labels or the groups are to be left out.
+
+    Examples
+    --------
+    >>> named_columns(ReadOptions(label="kind", drop=("id",)), Counter(["id", "kind", "width"]), "flowers.csv")
+    frozenset({'id'})
+    """
+    for wanted, key in ((options.label, "label"), (options.groups, "groups")):
+        if wanted is not None:
+            _check_known(wanted, names, key, source)
+    drop = frozenset(name for wanted in options.drop for name in _dropped(wanted, names, source))
+    for role, name in (("labels", options.label), ("groups", options.groups)):
+        if name in drop:
+            raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
+    return drop
 
 
 def _labels_of(table: Any, others: Collection[str | None], source: str) -> tuple[str | None, tuple[str, ...]]:
     """Column of the labels, or else the columns of an indicator."""
     names = [name for name in table.column_names if name not in others]
-    indicator = [name for name in names if name.startswith(_LABEL_PREFIX)]
+    indicator = [name for name in names if name.startswith(INDICATOR)]
     taken = [*taken_names(names), *indicator[:1]]
     if len(taken) > 1:
         raise DataError(
@@ -184,7 +215,7 @@ def _without_labels(table: Any, source: str) -> DataError:
     else:
         mend = "set label to the column that holds the classes"
     return DataError(
-        f"{source} has no column y, label, target or class; {mend}. It holds {_listed(table.column_names)}."
+        f"{source} has no column y, label, target or class; {mend}. It holds {listed(table.column_names)}."
     )
 
 
@@ -193,29 +224,24 @@ def _alternatives(names: Sequence[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    text = ", ".join(names[:12]) or "nothing"
-    return text if len(names) <= 12 else f"{text}, ... ({len(names)} in all)"
-
-
 def _dropped(wanted: str, names: Counter[str], source: str) -> list[str]:
     """Columns that an entry of drop names; the empty text names those without a name."""
     if wanted == "" and (unnamed := [name for name in names if not name or name.startswith(UNNAMED)]):
         return unnamed
-    found = _known(wanted, names, "drop", source)
-    return [] if found is None else [found]
+    _check_known(wanted, names, "drop", source)
+    return [wanted]
 
 
-def _known(wanted: str | None, names: Counter[str], key: str, source: str) -> str | None:
-    """Check that a table has a column, by the number of columns of each name."""
-    if wanted is None or wanted in names:
-        if wanted is not None and names[wanted] > 1 and key != "drop":
+def _check_known(wanted: str, names: Counter[str], key: str, source: str) -> None:
+    """Check that a table has a column, and of the labels and groups only one of this name."""
+    if wanted in names:
+        if names[wanted] > 1 and key != "drop":
             raise DataError(f"{source}: two columns are called '{wanted}'; give each column a different name.")
-        return wanted
+        return
     purpose = {"label": " for the labels", "groups": " for the groups", "drop": " to drop"}[key]
     lower = {name.lower(): name for name in names}
     close = get_close_matches(wanted.lower(), lower, n=1)
-    hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {_listed(list(names))}."
+    hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {listed(names)}."
     raise DataError(f"{key}: {source} has no column {wanted or 'without a name'}{purpose}; {hint}")
 
 
@@ -223,7 +249,7 @@ def _pandas_index(table: Any) -> tuple[str, ...]:
     """Columns in which pandas stores the index of a data frame."""
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     named = {name for name in stored if isinstance(name, str)}
-    return tuple(name for name in table.column_names if name in named or _PANDAS_INDEX.fullmatch(name))
+    return tuple(name for name in table.column_names if name in named or PANDAS_INDEX.fullmatch(name))
 
 
 def _modalities(features: Sequence[str]) -> Layout | None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
-from raysel.data.formats.label_names import taken_names
+from raysel.data.formats.column_names import taken_names
 
 #: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of the UCI files.
 MISSING = (

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, ImageOps
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.files import RawData, ReadOptions, reading
+from raysel.data.formats.files import RawData, ReadOptions
+from raysel.data.formats.images.pixels import read_pixels
 from raysel.errors import DataError
+from raysel.listing import listed
 
-#: Suffixes of the files that are read, and Pillow's names of their formats: no other of its decoders is used.
+#: Suffixes of the files that are read.
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".pnm", ".pbm")
-_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
-#: Modes of Pillow of one channel whose numbers are grey values.
-_GREY = ("L", "I;16", "I;16B", "I;16L", "I;16N", "I", "F")
-_CONVERTED = {"1": "L", "P": "RGB", "PA": "RGBA", "La": "LA", "RGBa": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"}
+#: Number of ignored files that a note names.
 _SHOWN = 5
 
 
@@ -57,6 +54,7 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     Examples
     --------
     >>> import tempfile
+    >>> from PIL import Image
     >>> folder = Path(tempfile.mkdtemp())
     >>> for name, grey in {"dark": 10, "light": 200}.items():
     ...     (folder / name).mkdir()
@@ -70,8 +68,7 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     listing = _list_images(path)
     X, notes = _stacked(path, listing.images)
     if listing.ignored:
-        more = f" and {len(listing.ignored) - _SHOWN} more" if len(listing.ignored) > _SHOWN else ""
-        notes.append(f"not read, because hidden or no images: {', '.join(listing.ignored[:_SHOWN])}{more}")
+        notes.append(f"files that are hidden or no images are not read: {listed(listing.ignored, _SHOWN)}")
     return RawData(X=X, y=_labels(listing.classes), notes=tuple(notes))
 
 
@@ -123,7 +120,7 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     images: list[LabelArray] = []
     turned, opaque, coloured = 0, 0, None
     for file in files:
-        image, was_turned, had_alpha = _read(file)
+        image, was_turned, had_alpha = read_pixels(file)
         first = images[0] if images else image
         if image.shape[:2] != first.shape[:2]:
             raise DataError(
@@ -152,28 +149,3 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     if opaque:
         notes.append(f"the transparency of {opaque} images, which is none, is left out")
     return X, notes
-
-
-def _read(file: Path) -> tuple[LabelArray, bool, bool]:
-    """Grey values (h, w) or colours (h, w, 3) of an image, whether it was turned, and whether it had transparency."""
-    with reading(file, "an image"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a TIFF's unknown tags
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        with Image.open(file, formats=_FORMATS) as image:
-            if (pages := getattr(image, "n_frames", 1)) > 1:
-                raise DataError(f"{file} holds {pages} pages; save each as an image of its own.")
-            turned = image.getexif().get(0x0112, 1) not in (0, 1)
-            upright: Image.Image = ImageOps.exif_transpose(image) if turned else image.copy()
-    mode = _CONVERTED.get(upright.mode, upright.mode)
-    if mode == "RGB" and "transparency" in upright.info:
-        mode = "RGBA"
-    pixels = np.asarray(upright if mode == upright.mode else upright.convert(mode))
-    if mode in _GREY:
-        return pixels.astype(pixels.dtype.newbyteorder("=")), turned, False
-    if mode not in {"RGB", "RGBA", "LA"}:
-        raise DataError(f"{file} is an image of Pillow's mode {mode}, which is not read; save it as grey or RGB.")
-    if mode == "RGB":
-        return pixels, turned, False
-    if pixels[..., -1].min() < 255:
-        raise DataError(f"{file} is partly transparent; save it without transparency, on the background you want.")
-    return (pixels[..., 0] if mode == "LA" else pixels[..., :3]), turned, True

@@ -1,0 +1,203 @@
+"""What the names of columns and arrays tell: labels, samples of one origin, identifiers, or no name at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+#: Names, in any case, of the column of a table that is taken for the labels where none is named.
+TAKEN = ("y", "label", "target", "class")
+#: Names of the array of labels where none is named: the first of these that a file has ...
+ARRAYS = ("y", "Y", "gnd")
+#: ... or else one of these, in any case.
+FURTHER_ARRAYS = ("label", "labels", "target", "targets", "class", "classes")
+#: Names of columns that are proposed only: a column of such a name may as well be a feature.
+PROPOSED = (
+    *("labels", "targets", "classes", "diagnosis", "species", "outcome", "class_label", "class_name", "category"),
+    *("disease", "phenotype", "cultivar", "variety", "cell_type", "tumor_type", "cancer_type", "subtype", "response"),
+    *("group", "condition", "status", "type", "kind", "result", "quality", "survived", "emotion", "activity", "digit"),
+    *("grade", "stage", "treatment", "arm", "cohort"),
+)
+
+#: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
+INDICATOR = "y."
+#: Columns in which pandas stores an index without a name.
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+_UNNAMED = re.compile(rf"\s*|Unnamed: \d+(\.\d+)*|{PANDAS_INDEX.pattern}")
+
+#: Words of the names of columns that tell which samples are of one origin.
+_ORIGIN = frozenset(
+    (
+        *("subject", "subj", "patient", "participant", "person", "individual", "volunteer", "proband", "donor"),
+        *("animal", "mouse", "family", "household", "twin", "speaker", "writer", "user", "video", "recording"),
+        *("scene", "well", "plate", "groups"),
+    )
+)
+#: Words of the names of columns that tell in which order, where or how a sample was measured.
+_CIRCUMSTANCE = frozenset(
+    (
+        *("session", "trial", "run", "block", "visit", "epoch", "batch", "site", "scanner", "center", "centre"),
+        *("fold", "split", "index", "row", "name"),
+    )
+)
+#: Words that make a name one of identifiers, and words that do so only beside each other or those of origins.
+_IDENTIFIER = frozenset(("id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial"))
+_NUMBER = frozenset(("nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record"))
+#: Places between the words of a name such as PatientID or IDNumber, and a word or a number.
+_BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+def taken_names(names: Collection[str]) -> list[str]:
+    """Return the columns that may be the labels by their name alone: y, label, target or class, in any case.
+
+    Parameters
+    ----------
+    names : collection of str
+        Names of the columns.
+
+    Returns
+    -------
+    list of str
+        In the order of the table. With one name the labels are known; with several they are not.
+
+    Examples
+    --------
+    >>> taken_names(["a", "Class", "diagnosis"])
+    ['Class']
+    """
+    return [name for name in names if name.strip().lower() in TAKEN]
+
+
+def label_arrays(names: Collection[str]) -> list[str]:
+    """Return the arrays that may be the labels by their name alone.
+
+    Parameters
+    ----------
+    names : collection of str
+        Names of the arrays of a file.
+
+    Returns
+    -------
+    list of str
+        The first of y, Y and gnd, or else all that are called label, target, class or their plurals, in any case.
+
+    Examples
+    --------
+    >>> label_arrays(["fea", "gnd", "Y"]), label_arrays(["X", "Labels", "target"])
+    (['Y'], ['Labels', 'target'])
+    """
+    return [name for name in ARRAYS if name in names][:1] or [name for name in names if name.lower() in FURTHER_ARRAYS]
+
+
+def has_label_name(name: str) -> bool:
+    """Return whether an array may be the labels by its name, whatever other arrays there are.
+
+    Parameters
+    ----------
+    name : str
+        Name of the array.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> has_label_name("GND"), has_label_name("X")
+    (True, False)
+    """
+    return name.lower() in (*ARRAYS, *FURTHER_ARRAYS)
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether a column has no name of its own: an empty one, or one that pandas gives an index.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_unnamed(""), is_unnamed("Unnamed: 0"), is_unnamed("age")
+    (True, True, False)
+    """
+    return _UNNAMED.fullmatch(name) is not None
+
+
+def names_origin(name: str) -> bool:
+    """Return whether a column tells by its name which samples are of one origin, e.g. of one patient.
+
+    All words of the name, or those behind its last full stop, are words of origins, identifiers or numbers.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> [names_origin(name) for name in ("PatientID", "Subject.No", "clinical.donor", "patient_age", "impatience")]
+    [True, True, True, False, False]
+    """
+    return any(words & _ORIGIN and words <= _ORIGIN | _IDENTIFIER | _NUMBER for words in _words(name))
+
+
+def names_identifier(name: str) -> bool:
+    """Return whether a column may tell each sample from all others by its name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> [names_identifier(name) for name in ("sample_id", "RecordNr", "subject", "path_length", "width")]
+    [True, True, True, False, False]
+    """
+    return any(words & _IDENTIFIER or (words and words <= _ORIGIN | _NUMBER) for words in _words(name))
+
+
+def names_circumstance(name: str) -> bool:
+    """Return whether a column may tell by its name how a sample was measured, and be no property of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> [names_circumstance(name) for name in ("scanner", "Run 2", "website")]
+    [True, True, False]
+    """
+    return any(words & _CIRCUMSTANCE for words in _words(name))
+
+
+def _words(name: str) -> list[set[str]]:
+    """Words of a name, and those behind its last full stop, in lower case and in the singular."""
+    apart = _BETWEEN.sub("_", name).lower()
+    return [set(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2])]
+
+
+def _singular(word: str) -> str:
+    known = word in _ORIGIN | _IDENTIFIER | _NUMBER
+    return word if known else word.removesuffix("s")

@@ -1,0 +1,1 @@
+"""Reading of image files with Pillow, and of folders of them."""

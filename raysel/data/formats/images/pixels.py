@@ -1,0 +1,90 @@
+"""Pixels of an image file, read by Pillow."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from raysel.arrays import LabelArray
+from raysel.data.formats.files import reading
+from raysel.errors import DataError
+
+#: Pillow's names of the formats that are read: no other of its decoders is used.
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
+#: Modes of Pillow of one channel whose numbers are grey values.
+_GREY = ("L", "I;16", "I;16B", "I;16L", "I;16N", "I", "F")
+_CONVERTED = {"1": "L", "P": "RGB", "PA": "RGBA", "La": "LA", "RGBa": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"}
+#: Tag of the orientation in EXIF data, and its values of an upright image.
+_ORIENTATION, _UPRIGHT = 0x0112, (0, 1)
+
+
+class Pixels(NamedTuple):
+    """Pixels of an image.
+
+    Parameters
+    ----------
+    values : ndarray of shape (h, w) or (h, w, 3)
+        Grey values, or red, green and blue.
+    turned : bool
+        Whether the image was turned upright as its EXIF data say.
+    opaque : bool
+        Whether the file has values of transparency, all of which are none.
+    """
+
+    values: LabelArray
+    turned: bool
+    opaque: bool
+
+
+def read_pixels(path: Path) -> Pixels:
+    """Read an image of one page: PNG, JPEG, TIFF, BMP or one of the PNM formats.
+
+    Parameters
+    ----------
+    path : Path
+        Path of an existing file.
+
+    Returns
+    -------
+    Pixels
+        The pixels, upright.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, larger than Pillow's limit for an image, of several pages, partly transparent, or
+        neither grey nor of colours that can be converted to red, green and blue.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "grey.png")
+    >>> Image.new("L", (4, 3), 10).save(path)
+    >>> read_pixels(path).values.shape
+    (3, 4)
+    """
+    with reading(path, "an image"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a TIFF's unknown tags
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(path, formats=_FORMATS) as image:
+            if (pages := getattr(image, "n_frames", 1)) > 1:
+                raise DataError(f"{path} holds {pages} pages; save each as an image of its own.")
+            turned = image.getexif().get(_ORIENTATION, 1) not in _UPRIGHT
+            upright: Image.Image = ImageOps.exif_transpose(image) if turned else image.copy()
+    mode = _CONVERTED.get(upright.mode, upright.mode)
+    if mode == "RGB" and "transparency" in upright.info:
+        mode = "RGBA"
+    pixels = np.asarray(upright if mode == upright.mode else upright.convert(mode))
+    if mode in _GREY:
+        return Pixels(pixels.astype(pixels.dtype.newbyteorder("=")), turned, False)
+    if mode not in {"RGB", "RGBA", "LA"}:
+        raise DataError(f"{path} is an image of Pillow's mode {mode}, which is not read; save it as grey or RGB.")
+    if mode == "RGB":
+        return Pixels(pixels, turned, False)
+    if pixels[..., -1].min() < 255:
+        raise DataError(f"{path} is partly transparent; save it without transparency, on the background you want.")
+    return Pixels(pixels[..., 0] if mode == "LA" else pixels[..., :3], turned, True)

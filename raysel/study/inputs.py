@@ -1,0 +1,156 @@
+"""Data, folds and configurations of a study, as its configuration names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
+from raysel.cv.plan import NestedPlan
+from raysel.data.assembling import assemble
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import SEPARATOR
+from raysel.data.loading import load_dataset
+from raysel.data.tasks import join_tasks
+from raysel.errors import ConfigError, DirectoryError
+from raysel.search.configurations import Configuration, configurations, restrict_to
+from raysel.study.own_data import raw_data
+
+
+def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
+    """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+    own : Dataset, optional
+        Data set given in memory. By default the data are loaded.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        If the data cannot be read or used; names the defect and how to fix it.
+    """
+    source, groups = config.dataset, config.cv.groups
+    if own is not None:
+        return own if source.only is None else assemble(raw_data(own), own.name, only=source.only)
+    if source.tasks is None:
+        return load_dataset(
+            source.path or source.source or "",
+            mask=source.mask,
+            modalities=source.modalities,
+            only=source.only,
+            exclude_labels=source.exclude_labels,
+            **_of_file(source, groups),
+        )
+    tasks = {task.name: load_dataset(task.path or task.source or "", **_of_file(task, groups)) for task in source.tasks}
+    return join_tasks(tasks, " + ".join(tasks))
+
+
+def kept_columns(config: StudyConfig) -> list[str]:
+    """Return the names of the columns that are accepted as features whatever they look like.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+
+    Returns
+    -------
+    list of str
+        Values of ``dataset.keep``, and ``task/name`` for those of tasks.
+    """
+    tasks = config.dataset.tasks or ()
+    return [*config.dataset.keep, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
+
+
+def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:
+    """Return the arguments of `load_dataset` that a single data set and a task have in common."""
+    return {
+        "label": source.label,
+        "labels": source.labels,
+        "groups": groups,
+        "drop": source.drop,
+        "delimiter": source.delimiter,
+        "shape": source.shape,
+        "order": source.order or "C",
+        "classes": source.classes,
+        "exclude_classes": source.exclude_classes,
+    }
+
+
+def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:
+    """Draw a study's folds, or read those of a resumed study or of ``cv.plan``.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+    dataset : Dataset
+        Data set of the study.
+    plan : Path or None
+        The ``plan.json`` of a resumed study.
+
+    Returns
+    -------
+    NestedPlan
+
+    Raises
+    ------
+    ConfigError
+        If ``cv.plan`` cannot be read or does not fit the data.
+    DataError
+        If the data do not admit so many folds.
+    DirectoryError
+        If the folds of a resumed study do not fit the data.
+    """
+    if plan is not None:
+        try:
+            return NestedPlan.load(plan, dataset.y, dataset.groups, final=config.cv.final)
+        except ConfigError as error:
+            raise DirectoryError(
+                f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
+                "Undo the change, or start a new study in another directory."
+            ) from error
+    if config.cv.plan:
+        return NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups, final=config.cv.final)
+    return NestedPlan.make(
+        dataset.y,
+        outer=config.cv.outer,
+        inner=config.cv.inner,
+        repeats=config.cv.repeats,
+        train_per_class=config.cv.train_per_class,
+        groups=dataset.groups,
+        seed=config.seed,
+        final=config.cv.final,
+    )
+
+
+def list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
+    """List the configurations that a study tries.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+
+    Returns
+    -------
+    tuple of Configuration
+        Empty if the search proposes them.
+
+    Raises
+    ------
+    ConfigError
+        If a grid has a continuous domain or too many points, or ``search.configurations`` names an unknown one.
+    """
+    solver, search = config.solver, config.search
+    found = configurations(
+        solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed
+    )
+    return tuple(restrict_to(found, search.configurations) if search.configurations else found)

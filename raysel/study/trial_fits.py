@@ -1,0 +1,212 @@
+"""Checks of a study's configurations against its training sets, by trial fits where nothing else tells."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils import get_tags
+
+from raysel.arrays import IntArray, LabelArray
+from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.estimator import Estimator
+from raysel.base.models import trusted_types, untrusted_types
+from raysel.config.schema import StudyConfig
+from raysel.data.dataset import Dataset
+from raysel.errors import ConfigError, DataError
+from raysel.metrics.class_scores import class_scores, gives_class_scores
+from raysel.metrics.classification import needs_scores
+from raysel.study.checks import check_classifier, metrics_of
+
+#: Number of samples of each class, or with and without each label, in the trial fit of a scikit-learn class.
+_TRIED_PER_CLASS = 10
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Properties of a study's method that are known before anything is computed.
+
+    Parameters
+    ----------
+    ranks : bool, default=True
+        Whether the method gives each feature a score.
+    untrusted : tuple of str, default=()
+        Names of types in the fitted method that `load_model` would refuse. A model file does not hold such a method,
+        and there is none where the method itself classifies; all other parts of a model can be stored.
+    """
+
+    ranks: bool = True
+    untrusted: tuple[str, ...] = ()
+
+
+def _find_out(
+    config: StudyConfig,
+    dataset: Dataset,
+    solvers: Sequence[tuple[str, Estimator]],
+    train: IntArray,
+    scaler: TransformerMixin,
+) -> Findings:
+    """Determine whether the study's method ranks features and whether its model can be saved.
+
+    Solvers of raysel declare whether they rank features, and their models can be saved if they are registered.
+    scikit-learn classes are fitted to a few samples, once for each combination of non-numeric parameter values.
+    """
+    name = config.solver.name
+    wrapped = [(key, solver) for key, solver in solvers if isinstance(solver, ScikitLearnMethod)]
+    if not wrapped:
+        cls = type(solvers[0][1])
+        dotted = f"{cls.__module__}.{cls.__qualname__}"
+        return Findings(cls.capabilities.ranks, () if dotted in trusted_types() else (dotted,))
+    _check_is_no_regressor(name, wrapped[0][1].estimator)
+    tried: dict[str, ScikitLearnMethod] = {}
+    error: BaseException | None = None
+    few = train[_few(dataset.y[train])]
+    for key, solver in _of_each_kind(wrapped):
+        for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
+            X = np.ascontiguousarray(scaler.fit_transform(dataset.X[rows]))
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    tried[key] = solver.fit(X, dataset.y[rows])
+            except (Exception, SystemExit) as raised:  # a class of another package may raise anything  # noqa: BLE001
+                error = raised
+            else:
+                break
+    if not tried:
+        raise ConfigError(
+            f"solver.name: {name} cannot be fitted to the {len(train)} samples of the smallest training set: "
+            f"{type(error).__name__}: {error}"
+        )
+    ranks = {key: hasattr(solver, "scores_") for key, solver in tried.items()}
+    for key, solver in tried.items():
+        shown = f"{name} ({key})" if len(tried) > 1 else name
+        check_classifier(config.evaluation.classifier, shown, ranks[key], hasattr(solver, "predict"))
+        if _needs_own_scores(config):
+            n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
+            class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
+    return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
+
+
+def _refused(solver: ScikitLearnMethod) -> list[str]:
+    try:
+        return untrusted_types(solver)
+    except (DataError, TypeError, ValueError, AttributeError, NotImplementedError) as error:  # skops cannot write it
+        return [f"{type(solver.estimator).__name__} ({error})"]
+
+
+def _check_is_no_regressor(name: str, estimator: Any) -> None:
+    kind = get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None
+    if kind not in (None, "classifier", "transformer"):
+        raise ConfigError(f"solver.name: {name} is a {kind}; use a classifier or a selector.")
+
+
+def _few(y: LabelArray) -> IntArray:
+    """Indices of the first samples of each class, or with and without each label."""
+    groups = [y == label for label in np.unique(y)] if y.ndim == 1 else [c == v for c in y.T for v in np.unique(c)]
+    found: IntArray = np.unique(np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups]))
+    return found
+
+
+def _of_each_kind(solvers: Sequence[tuple[str, ScikitLearnMethod]]) -> list[tuple[str, ScikitLearnMethod]]:
+    """First configuration of each combination of parameters that are strings, booleans or None."""
+    found: dict[tuple[tuple[str, str], ...], tuple[str, ScikitLearnMethod]] = {}
+    for key, solver in solvers:
+        params: Mapping[str, Any] = solver.estimator.get_params(deep=False)
+        words = {k: repr(v) for k, v in params.items() if v is None or isinstance(v, str | bool)}
+        found.setdefault(tuple(sorted(words.items())), (key, solver))
+    return list(found.values())
+
+
+def check_configurations(
+    config: StudyConfig,
+    dataset: Dataset,
+    solvers: Sequence[tuple[str, Estimator]],
+    train: IntArray,
+    largest: IntArray,
+    scaler: TransformerMixin,
+) -> Findings:
+    """Check configurations against the data and the extreme training sets, and determine properties of the method.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration of the study.
+    dataset : Dataset
+        Data set of the study.
+    solvers : sequence of (str, Estimator)
+        Names and unfitted solvers of representative configurations.
+    train : ndarray of int
+        Indices of the smallest training set.
+    largest : ndarray of int
+        Indices of the largest training set, for a transductive method with its test set, which must not be too large
+        for the method.
+    scaler : transformer
+        Unfitted scaler.
+
+    Returns
+    -------
+    Findings
+        Whether the method ranks features, and what in its model could not be saved.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter does not fit, none of the configurations can be fitted to a few samples, or one lacks what the
+        evaluation needs; names the configuration, the parameter and its value.
+    """
+    if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(train):
+        raise ConfigError(
+            f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)} samples "
+            "of the smallest training set."
+        )
+    for name, solver in solvers:
+        if config.evaluation.classifier != "native" and not solver.labelled(dataset.y).all():
+            raise ConfigError(
+                f"evaluation.classifier={config.evaluation.classifier} would take the label of unlabelled samples for "
+                f"a class ({name or config.solver.name}); use evaluation.classifier=native."
+            )
+        try:
+            for rows in (train, largest):
+                solver.check_training(dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows])
+        except ConfigError as error:
+            raise ConfigError(f"configuration {name}: {error}") from error
+    _check_scores(config, solvers)
+    if config.search.method == "path":
+        _check_path([solver for _, solver in solvers])
+    found = _find_out(config, dataset, solvers, train, scaler)
+    if config.tracking.register and found.untrusted and config.evaluation.classifier == "native":
+        other = ", or use evaluation.classifier knn or linear_svm, whose model needs no part of the method"
+        raise ConfigError(
+            f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
+            f"must not name {', '.join(found.untrusted)}; leave tracking.register out"
+            f"{other if found.ranks else ''}."
+        )
+    return found
+
+
+def _check_path(solvers: Sequence[Estimator]) -> None:
+    """Check that the configurations can share a path."""
+    cls = type(solvers[0])
+    for parameter in sorted(cls.capabilities.prepare_parameters):
+        if len({repr(getattr(solver, parameter)) for solver in solvers}) > 1:
+            raise ConfigError(f"search.method path: {parameter} cannot vary along a path; use grid.")
+    cls.check_path(solvers)
+
+
+def _needs_own_scores(config: StudyConfig) -> bool:
+    return config.evaluation.classifier == "native" and any(needs_scores(name) for _, name in metrics_of(config))
+
+
+def _check_scores(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
+    """Check that the model itself has scores of the classes if a metric needs them; knn and linear_svm do."""
+    for name, solver in solvers if _needs_own_scores(config) else ():
+        if not gives_class_scores(solver):
+            key, metric = next((key, metric) for key, metric in metrics_of(config) if needs_scores(metric))
+            raise ConfigError(
+                f"{key}: {metric} needs scores of the classes, and {config.solver.name} ({name}) has neither "
+                "decision_function nor predict_proba; leave the metric out, or use evaluation.classifier knn or "
+                "linear_svm if the method ranks features."
+            )
