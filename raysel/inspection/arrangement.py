@@ -93,9 +93,7 @@ class Arrangement:
         )
 
 
-def find_arrangement(
-    X: NDArray[Any], y: LabelArray | None = None, *, column_major: bool = False
-) -> Arrangement | None:
+def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_major: bool = False) -> Arrangement | None:
     r"""Find the shape and order of images from the correlations of neighbouring cells.
 
     Cells side by side are one column of X apart, and cells below each other are a row's length w apart. The
@@ -229,8 +227,8 @@ def _on_their_side(found: Arrangement) -> str:
     height, width = found.shape
     return (
         f"images of shape [{width}, {height}] seem to lie on their side: their mean image is {found.symmetry:.0f} "
-        f"times as symmetric top to bottom as left to right, and those of nearly all classes are so too; shape [{height}, {width}] "
-        "with order F (or, if order is F now, C) turns them upright."
+        f"times as symmetric top to bottom as left to right, and those of nearly all classes agree; shape "
+        f"[{height}, {width}] with order F (or, if order is F now, C) turns them upright."
     )
 
 

@@ -94,6 +94,13 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
             f"{_named(found, separating)} {'separates' if len(separating) == 1 else 'separate'} the classes alone, "
             "by thresholds and without an error: make sure that the values were known before the label was."
         )
+    determining = [column for column, kind in kinds.items() if kind == "determines" and column not in said]
+    if determining:
+        yield (
+            f"{_named(found, determining)} {'tells' if len(determining) == 1 else 'tell'} "
+            f"{'one label' if part.y.ndim == 2 else 'the classes'} alone, without an error: make sure that the values "
+            "were known before the label was."
+        )
     if coarse:
         yield (
             f"{_named(found, coarse)} {_has(coarse)} one value in each class: make sure that the values were known "
