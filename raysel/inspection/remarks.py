@@ -113,9 +113,17 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
 
 
 def _may_name_groups(found: Findings, column: int) -> bool:
-    """Return whether a column whose values have one class each has whole numbers, two or more samples a value."""
-    values = found.part.X[:, column]
-    return bool((values == np.floor(values)).all()) and 2 * found.by_label[column].n_values <= len(values)
+    """Return whether a column whose values have one class each may number subjects.
+
+    It has whole numbers, two or more samples a value, and is unlike most other columns: not half to twice as many
+    values.
+    """
+    part, n_values = found.part, found.by_label[column].n_values
+    values = part.X[:, column]
+    if part.image or 2 * n_values > len(values) or (values != np.floor(values)).any():
+        return False
+    alike = [n_values <= 2 * len(np.unique(part.X[:, c])) <= 4 * n_values for c in range(part.X.shape[1])]
+    return 2 * sum(alike) <= len(alike)
 
 
 def _constant(found: Findings, dataset: Dataset) -> np.ndarray:

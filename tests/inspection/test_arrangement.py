@@ -1,6 +1,7 @@
 """Shape and order of images, found from the values."""
 
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from raysel import Dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.errors import DataError
 from raysel.inspection.arrangement import arrangement_remark, find_arrangement
+from raysel.inspection.upright import is_known, symmetry
 
 
 def smooth_fields(height, width, seed, n=60):
@@ -208,6 +210,19 @@ def test_real_images_are_found_upright_on_their_side_and_scrambled(real_data, na
     for side in range(5, h * w // 5 + 1):
         if h * w % side == 0 and side != h:
             assert f"[{h}, {w}] and order C" in remark(upright, Matrix(side, h * w // side), y=y)
+
+
+@pytest.mark.slow
+def test_no_few_digits_are_said_to_lie_on_their_side(real_data):
+    with np.load(real_data("USPS.npz")) as file:
+        X, y = file["X"].reshape(-1, 256).astype(np.float64), file["y"]
+    rows = np.concatenate([np.flatnonzero(y == label)[:30] for label in range(10)])
+    X, y = X[rows], y[rows]
+    for size in range(2, 7):
+        for labels in combinations(range(10), size):
+            part = np.isin(y, labels)
+            ratio = symmetry(X[part], (16, 16))
+            assert ratio > 1 or not is_known(ratio, X[part], y[part], (16, 16))
 
 
 @pytest.mark.slow
