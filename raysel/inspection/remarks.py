@@ -20,8 +20,9 @@ _NAMED = 3
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     """Remark on what in a data set may make scores say less than they seem to.
 
-    Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that separate the classes
-    alone, are constant in each class, number the samples, or follow the order of the file while the classes do;
+    Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that tell the classes or a
+    label alone, are constant in each class, number the samples, or follow the order of the file, within the classes
+    too, while the classes stand one after the other;
     columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
     samples; matrices whose neighbouring cells correlate less than in another shape or order.
 
