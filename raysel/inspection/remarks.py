@@ -123,8 +123,8 @@ def _may_name_groups(found: Findings, column: int) -> bool:
     values = part.X[:, column]
     if part.image or 2 * n_values > len(values) or (values != np.floor(values)).any():
         return False
-    alike = [n_values <= 2 * len(np.unique(part.X[:, c])) <= 4 * n_values for c in range(part.X.shape[1])]
-    return 2 * sum(alike) <= len(alike)
+    alike = (n_values <= 2 * found.n_values) & (found.n_values <= 2 * n_values)
+    return bool(alike.mean() <= 0.5)
 
 
 def _constant(found: Findings, dataset: Dataset) -> np.ndarray:
