@@ -169,7 +169,7 @@ def _arrange(found: Looked) -> None:
         return
     named = found.dataset.feature_names != tuple(layout.default_names())
     matlab = Path(found.path).suffix.lower() == ".mat"
-    arranged = find_arrangement(np.asarray(found.dataset.X), column_major=matlab)
+    arranged = find_arrangement(np.asarray(found.dataset.X), found.dataset.y, column_major=matlab)
     if arranged is None:
         return
     options: dict[str, Any] = {"shape": list(arranged.shape)}

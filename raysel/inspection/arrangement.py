@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, LabelArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.errors import DataError
@@ -34,12 +34,12 @@ class Arrangement:
     order : {"C", "F"}
         Order in which the columns run through the cells: C row by row, F column by column.
     order_known : bool
-        Whether the values tell the order. If not, it is what the caller took for usual, and the images may lie on
-        their side: a matrix and its transpose have the same neighbours.
+        Whether values and classes tell the order. If not, it is what the caller took for usual, and the images may
+        lie on their side: a matrix and its transpose have the same neighbours.
     symmetry : float
         How many times the upright mean image is more symmetric left to right than top to bottom, see
-        `raysel.inspection.upright.symmetry`. Below one: it is more symmetric top to bottom. The order is known from
-        3 on.
+        `raysel.inspection.upright.symmetry`. Below one: it is more symmetric top to bottom. The order is known only
+        from 3 on, see `raysel.inspection.upright.is_known`.
     correlation : float
         Mean correlation, over the samples, of neighbouring cells.
     n_pairs : int
@@ -83,14 +83,17 @@ class Arrangement:
         if not math.isnan(self.runner_up):
             text += f", those of the next best shape by {self.runner_up:.2f}"
         if self.order_known:
-            return f"{text}; upright, because the mean image is symmetric left to right rather than top to bottom."
+            return (
+                f"{text}; upright, because the mean images of nearly all classes are more symmetric left to right "
+                "than top to bottom."
+            )
         return (
             f"{text}. C or F cannot be told from the values: look at the mean image, and if it lies on its side, set "
             f"shape [{width}, {height}] and order {'F' if self.order == 'C' else 'C'}."
         )
 
 
-def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangement | None:
+def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_major: bool = False) -> Arrangement | None:
     r"""Find the shape and order of images from the correlations of neighbouring cells.
 
     Cells side by side are one column of X apart, and cells below each other are a row's length w apart. The
@@ -108,14 +111,17 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     A table of features, a spectrum (smooth in one direction only) and images whose columns were permuted do not meet
     these conditions.
 
-    An image and its transpose have the same neighbours. Which of them is upright is told only by the mean image, if
-    it is at least 3 times as symmetric left to right as top to bottom, or the reverse. This holds for frontal faces,
-    not for digits or faces in profile; for objects that are symmetric top to bottom only it is wrong.
+    An image and its transpose have the same neighbours. Which of them is upright is told only by the mean images: that
+    of all samples must be at least 3 times as symmetric left to right as top to bottom, or the reverse, and those of
+    90 % of at least 5 classes must agree with it; both sides must have 16 cells or more. This holds for frontal faces,
+    not for digits or faces in profile. Where every class is symmetric top to bottom only, it is wrong.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Samples; rows with NaN or infinity do not count. At most 500 rows are looked at, evenly over the rows.
+    y : array of shape (n_samples,), default=None
+        Class of each sample. Without it the order is never known.
     column_major : bool, default=False
         Whether the source usually stores images column by column, as MATLAB does; decides the order where the values
         do not.
@@ -129,7 +135,7 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     Raises
     ------
     DataError
-        If X is not a matrix of real numbers.
+        If X is not a matrix of real numbers, or y does not have one class for each of its rows.
 
     Examples
     --------
@@ -143,11 +149,14 @@ def find_arrangement(X: NDArray[Any], *, column_major: bool = False) -> Arrangem
     X = np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataError(f"X has shape {X.shape} and dtype {X.dtype}; give numbers of shape (n_samples, n_features).")
+    if y is not None and np.shape(y) != (len(X),):
+        raise DataError(f"y has shape {np.shape(y)}; give the class of each of the {len(X)} rows of X, or no y.")
     widths = _widths(X.shape[1])
     if not widths:
         return None
-    samples = chosen_samples(X)
-    return _find(samples, widths, column_major) if len(samples) >= FEWEST_SAMPLES else None
+    samples, rows = chosen_samples(X)
+    classes = None if y is None else np.asarray(y)[rows]
+    return _find(samples, classes, widths, column_major) if len(samples) >= FEWEST_SAMPLES else None
 
 
 def arrangement_remark(dataset: Dataset) -> str | None:
@@ -179,13 +188,13 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     height, width = dataset.layout.shape
     if min(height, width) < SHORTEST_SIDE:
         return None
-    samples = chosen_samples(np.asarray(dataset.X))
+    samples, rows = chosen_samples(np.asarray(dataset.X))
     if len(samples) < FEWEST_SAMPLES:
         return None
-    return _remark(samples, height, width)
+    return _remark(samples, None if dataset.is_multilabel else dataset.y[rows], height, width)
 
 
-def _remark(samples: FloatArray, height: int, width: int) -> str | None:
+def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) -> str | None:
     declared = neighbours(samples.copy())
     correlation, n_pairs = declared.score(width)
     widths = _widths(height * width)
@@ -193,10 +202,10 @@ def _remark(samples: FloatArray, height: int, width: int) -> str | None:
         f"images of shape [{height}, {width}]: neighbouring cells correlate by {correlation:.2f} on average "
         f"({n_pairs} pairs, {len(samples)} samples)"
     )
-    found = _find(samples, widths, column_major=False)
+    found = _find(samples, y, widths, column_major=False)
     # With order F the columns were rearranged: put them back as the file has them.
     stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
-    before = _find(stored, widths, column_major=False)
+    before = _find(stored, y, widths, column_major=False)
     # An image read in the wrong order can look like one whose rows are shifted, so the better of the two counts.
     if before is not None and (found is None or before.correlation > found.correlation + _SAME):
         if before.row_length != height and before.correlation > correlation:
@@ -218,8 +227,8 @@ def _on_their_side(found: Arrangement) -> str:
     height, width = found.shape
     return (
         f"images of shape [{width}, {height}] seem to lie on their side: their mean image is {found.symmetry:.0f} "
-        f"times as symmetric top to bottom as left to right ({found.n_samples} samples); shape [{height}, {width}] "
-        "with order F (or, if order is F now, C) turns them upright."
+        f"times as symmetric top to bottom as left to right, and those of nearly all classes agree; shape "
+        f"[{height}, {width}] with order F (or, if order is F now, C) turns them upright."
     )
 
 
@@ -233,7 +242,7 @@ def _choices(found: Arrangement) -> str:
     )
 
 
-def _find(samples: FloatArray, widths: list[int], column_major: bool) -> Arrangement | None:
+def _find(samples: FloatArray, y: LabelArray | None, widths: list[int], column_major: bool) -> Arrangement | None:
     """Find the arrangement among factorisations of the given widths."""
     n_features = samples.shape[1]
     found = neighbours(samples.copy())
@@ -244,7 +253,7 @@ def _find(samples: FloatArray, widths: list[int], column_major: bool) -> Arrange
 
     height = n_features // width
     ratio = symmetry(samples, (height, width))
-    known = is_known(ratio)
+    known = is_known(ratio, samples, y, (height, width))
     row_by_row = ratio > 1 if known else not column_major
     others = [scores[other][0] for other in widths if other != width and not math.isnan(scores[other][0])]
     return Arrangement(

@@ -91,7 +91,7 @@ def _joined(ids: IntArray, pairs: IntArray) -> IntArray:
 
 def _across(ids: IntArray, found: Findings, dataset: Dataset, plan: NestedPlan | None) -> str:
     """Return how many test samples have a sample of their number in the training set, and what keeps them together."""
-    remedy = "give them the same value in a column that cv.groups names"
+    remedy = "give them the same value in a column or array that cv.groups names"
     if plan is None:
         together = "" if dataset.groups is not None else f" To keep them on one side of every split, {remedy}."
         return f".{together}"

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from raysel.arrays import IntArray
 from raysel.data.dataset import Dataset
 from raysel.inspection.columns.label import LabelColumn, label_columns
 from raysel.inspection.columns.rows import Kind, row_columns
@@ -31,6 +34,13 @@ class Findings:
     part: Part
     by_row: Mapping[int, Kind]
     by_label: Mapping[int, LabelColumn]
+
+    @cached_property
+    def n_values(self) -> IntArray:
+        """Number of distinct values of each column: shape (n_features,)."""
+        ordered = (np.sort(block, axis=0) for _, block in self.part.columns())
+        counts: IntArray = 1 + np.concatenate([(block[1:] != block[:-1]).sum(axis=0) for block in ordered])
+        return counts
 
     @cached_property
     def near(self) -> NearPairs | None:

@@ -26,7 +26,9 @@ def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     An index is a column without a name, one that counts the samples from 0 or 1 in their order, or one that did so
     in a file whose samples stood class by class. The label itself is its copy, other values for the same classes, 0/1
     columns that tell all classes apart, or few values each of which occurs in one class only; of 20 samples or fewer
-    these are not looked for. A measurement that separates the classes by thresholds is accepted.
+    these are not looked for. A measurement that separates the classes by thresholds is accepted, and so is one of many
+    columns of few values that tells up to 4 classes apart, from 200 samples on only if another one nearly does so too
+    or it has more values than there are classes; see `raysel.inspection.columns.coarse`.
 
     Parameters
     ----------

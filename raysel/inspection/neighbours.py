@@ -19,7 +19,7 @@ _VALUES = 20_000_000
 _CONSTANT = 1e-9
 
 
-def chosen_samples(X: NDArray[Any]) -> FloatArray:
+def chosen_samples(X: NDArray[Any]) -> tuple[FloatArray, IntArray]:
     """Choose samples evenly over the rows, without those that hold NaN or infinity.
 
     Parameters
@@ -31,11 +31,14 @@ def chosen_samples(X: NDArray[Any]) -> FloatArray:
     -------
     array of shape (n_chosen, n_features)
         At most 500 rows of X in their order, fewer from 40 000 columns on; the same rows at every call.
+    array of int, shape (n_chosen,)
+        Their positions in X.
     """
     wanted = min(_SAMPLES, max(20, _VALUES // max(1, X.shape[1])))
     rows = np.unique(np.linspace(0, len(X) - 1, min(wanted, len(X))).astype(np.int64))
     chosen: FloatArray = X[rows].astype(np.float64)
-    return chosen[np.isfinite(chosen).all(axis=1)]
+    finite = np.isfinite(chosen).all(axis=1)
+    return chosen[finite], rows[finite]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ _NAMED = 3
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     """Remark on what in a data set may make scores say less than they seem to.
 
-    Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that separate the classes
-    alone, are constant in each class, number the samples, or follow the order of the file while the classes do;
+    Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that tell the classes or a
+    label alone, are constant in each class, number the samples, or follow the order of the file, within the classes
+    too, while the classes stand one after the other;
     columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
     samples; matrices whose neighbouring cells correlate less than in another shape or order.
 
@@ -94,6 +95,13 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
             f"{_named(found, separating)} {'separates' if len(separating) == 1 else 'separate'} the classes alone, "
             "by thresholds and without an error: make sure that the values were known before the label was."
         )
+    determining = [column for column, kind in kinds.items() if kind == "determines" and column not in said]
+    if determining:
+        yield (
+            f"{_named(found, determining)} {'tells' if len(determining) == 1 else 'tell'} "
+            f"{'one label' if part.y.ndim == 2 else 'the classes'} alone, without an error: make sure that the values "
+            "were known before the label was."
+        )
     if coarse:
         yield (
             f"{_named(found, coarse)} {_has(coarse)} one value in each class: make sure that the values were known "
@@ -106,9 +114,17 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
 
 
 def _may_name_groups(found: Findings, column: int) -> bool:
-    """Return whether a column whose values have one class each has whole numbers, two or more samples a value."""
-    values = found.part.X[:, column]
-    return bool((values == np.floor(values)).all()) and 2 * found.by_label[column].n_values <= len(values)
+    """Return whether a column whose values have one class each may number subjects.
+
+    It has whole numbers, two or more samples a value, and is unlike most other columns: not half to twice as many
+    values.
+    """
+    part, n_values = found.part, found.by_label[column].n_values
+    values = part.X[:, column]
+    if part.image or 2 * n_values > len(values) or (values != np.floor(values)).any():
+        return False
+    alike = (n_values <= 2 * found.n_values) & (found.n_values <= 2 * n_values)
+    return bool(alike.mean() <= 0.5)
 
 
 def _constant(found: Findings, dataset: Dataset) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Shape and order of images, found from the values."""
 
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from raysel import Dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.errors import DataError
 from raysel.inspection.arrangement import arrangement_remark, find_arrangement
+from raysel.inspection.upright import is_known, symmetry
 
 
 def smooth_fields(height, width, seed, n=60):
@@ -23,12 +25,12 @@ def smooth_fields(height, width, seed, n=60):
     return fields / fields.std() + 0.3 * np.random.default_rng(seed + 1).standard_normal(fields.shape)
 
 
-def remark(X, layout, order="C"):
+def remark(X, layout, order="C", y=None):
     """The remark on rows that a study declares to have the layout and order."""
     columns = np.arange(X.shape[1])
     if order == "F":
         columns = columns.reshape(layout.shape, order="F").ravel()
-    return arrangement_remark(Dataset(X[:, columns], np.arange(len(X)) % 2, layout))
+    return arrangement_remark(Dataset(X[:, columns], np.arange(len(X)) % 2 if y is None else y, layout))
 
 
 SIDES, SEEDS = st.integers(6, 24), st.integers(0, 2**20)
@@ -99,20 +101,29 @@ def test_digits_are_found_in_either_order_and_neither_is_claimed():
         assert remark(rows, Matrix(8, 8)) is None
 
 
-def test_images_on_their_side_are_turned_where_the_mean_image_is_mirrored():
-    spots = np.zeros((12, 10))
-    spots[3, [2, 7]] = spots[8, 3:7] = 6.0
-    images = smooth_fields(12, 10, 0) + spots
+def test_images_on_their_side_are_turned_where_all_classes_are_mirrored():
+    spots = np.zeros((20, 16))
+    spots[5, [3, 12]] = spots[13, 5:11] = 6.0
+    images, y = smooth_fields(20, 16, 0) + spots, np.arange(60) % 5
     X, turned = images.reshape(60, -1), images.transpose(0, 2, 1).reshape(60, -1)
     for column_major in (False, True):
-        upright = find_arrangement(X, column_major=column_major)
-        assert (upright.shape, upright.order, upright.order_known) == ((12, 10), "C", True)
-        found = find_arrangement(turned, column_major=column_major)
-        assert (found.shape, found.order, found.order_known) == ((12, 10), "F", True)
+        upright = find_arrangement(X, y, column_major=column_major)
+        assert (upright.shape, upright.order, upright.order_known) == ((20, 16), "C", True)
+        found = find_arrangement(turned, y, column_major=column_major)
+        assert (found.shape, found.order, found.order_known) == ((20, 16), "F", True)
         assert "upright, because" in found.describe()
-    assert remark(X, Matrix(12, 10)) is None
-    assert "shape [12, 10] with order F" in remark(turned, Matrix(10, 12))
-    assert "shape [12, 10] and order F." in remark(turned, Matrix(12, 10))
+        assert not find_arrangement(turned, column_major=column_major).order_known
+    assert remark(X, Matrix(20, 16), y=y) is None
+    assert "shape [20, 16] with order F" in remark(turned, Matrix(16, 20), y=y)
+    assert "shape [20, 16] and order F." in remark(turned, Matrix(20, 16), y=y)
+    assert remark(turned, Matrix(16, 20)) is None
+
+
+def test_few_digits_that_are_symmetric_top_to_bottom_are_not_said_to_lie_on_their_side():
+    X, y = datasets.load_digits(return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == label)[:20] for label in range(4)])
+    assert arrangement_remark(Dataset(X[rows], y[rows], Matrix(8, 8))) is None
+    assert not find_arrangement(X[rows], y[rows]).order_known
 
 
 @pytest.mark.parametrize("load", [datasets.load_wine, datasets.load_breast_cancer, datasets.load_iris])
@@ -156,12 +167,18 @@ def test_what_is_no_matrix_of_numbers_is_refused(X):
         find_arrangement(X)
 
 
+@pytest.mark.parametrize("y", [np.zeros(19), np.zeros((20, 2))])
+def test_labels_that_are_not_one_class_a_row_are_refused(y):
+    with pytest.raises(DataError, match=re.escape("each of the 20 rows")):
+        find_arrangement(np.ones((20, 64)), y)
+
+
 @pytest.mark.parametrize("shape", [(0, 64), (9, 64), (20, 0), (20, 1), (20, 25), (20, 64)])
 def test_too_little_or_constant_data_have_no_shape(shape):
     assert find_arrangement(np.ones(shape)) is None
 
 
-#: Sets of upright images, and whether their mean image tells which side is up.
+#: Sets of upright images, and whether their mean images tell which side is up.
 REAL = [
     ("ORL.npz", True),
     ("ORL_28x23.npz", True),
@@ -175,23 +192,37 @@ REAL = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "told"), REAL)
 def test_real_images_are_found_upright_on_their_side_and_scrambled(real_data, name, told):
-    images = np.load(real_data(name))["X"].astype(np.float64)
+    with np.load(real_data(name)) as file:
+        images, y = file["X"].astype(np.float64), file["y"]
     n, h, w = images.shape
     upright, on_side = images.reshape(n, -1), images.transpose(0, 2, 1).reshape(n, -1)
     # Where the values do not tell the order, it is the usual one of the kind of file.
     for rows, order in ((upright, "C"), (on_side, "F")):
         for column_major in (False, True) if told else (order == "F",):
-            found = find_arrangement(rows, column_major=column_major)
+            found = find_arrangement(rows, y, column_major=column_major)
             assert (found.shape, found.order, found.order_known) == ((h, w), order, told)
-    assert remark(upright, Matrix(h, w)) is None
-    said = remark(on_side, Matrix(w, h))
+    assert remark(upright, Matrix(h, w), y=y) is None
+    said = remark(on_side, Matrix(w, h), y=y)
     assert f"shape [{h}, {w}] with order F" in said if told else said is None
     scrambled = upright[:, np.random.default_rng(0).permutation(h * w)]
     assert find_arrangement(scrambled) is None
     assert "not in the order of an image" in remark(scrambled, Matrix(h, w))
     for side in range(5, h * w // 5 + 1):
         if h * w % side == 0 and side != h:
-            assert f"[{h}, {w}] and order C" in remark(upright, Matrix(side, h * w // side))
+            assert f"[{h}, {w}] and order C" in remark(upright, Matrix(side, h * w // side), y=y)
+
+
+@pytest.mark.slow
+def test_no_few_digits_are_said_to_lie_on_their_side(real_data):
+    with np.load(real_data("USPS.npz")) as file:
+        X, y = file["X"].reshape(-1, 256).astype(np.float64), file["y"]
+    rows = np.concatenate([np.flatnonzero(y == label)[:30] for label in range(10)])
+    X, y = X[rows], y[rows]
+    for size in range(2, 7):
+        for labels in combinations(range(10), size):
+            part = np.isin(y, labels)
+            ratio = symmetry(X[part], (16, 16))
+            assert ratio > 1 or not is_known(ratio, X[part], y[part], (16, 16))
 
 
 @pytest.mark.slow

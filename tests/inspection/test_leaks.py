@@ -115,6 +115,56 @@ def test_a_measurement_that_separates_the_classes_is_accepted_and_said():
     assert any("petal length (cm), petal width (cm)) separate the classes" in remark for remark in data_remarks(setosa))
 
 
+def some_digits(classes: tuple[int, ...], each: int) -> tuple[np.ndarray, np.ndarray]:
+    X, y = datasets.load_digits(return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == label)[:each] for label in classes])
+    return X[rows], y[rows]
+
+
+def test_pixels_that_tell_two_digits_apart_are_accepted_and_said():
+    X, y = some_digits((0, 2), 20)
+    assert any("x36" in remark and "separate" in remark for remark in data_remarks(Dataset(X, y, Tensor((64,)))))
+    for grey in (X, X // 4, X > 7):
+        refuse_leaks(table(np.asarray(grey, dtype=float), y))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("each", [11, 20, 40])
+def test_pixels_of_any_two_digits_are_accepted(each):
+    for a in range(10):
+        for b in range(a):
+            X, y = some_digits((b, a), each)
+            for grey in (X, X // 4, X > 7):
+                refuse_leaks(table(np.asarray(grey, dtype=float), y))
+
+
+def test_a_gene_that_defines_two_classes_is_accepted_and_said_and_a_copy_of_many_samples_is_refused():
+    rng = np.random.default_rng(0)
+    genotypes = rng.binomial(2, 0.3, size=(300, 40)).astype(float)
+    y = (genotypes[:, 7] > 0).astype(int)
+    for n in (60, 300):
+        data = table(genotypes[:n], y[:n])
+        refuse_leaks(data)
+        assert any(re.search("'c7' separates the classes alone", remark) for remark in data_remarks(data))
+    present = table((genotypes > 0).astype(float), y)
+    assert "equals the label" in refusal(present)
+    refuse_leaks(table(present.X[:60], y[:60]))
+    # One measurement of few values among others of many is no feature like them.
+    assert "equals the label" in refusal(table(np.column_stack([y[:60], rng.normal(size=(60, 40))]), y[:60]))
+
+
+def test_a_word_of_one_text_is_no_copy_of_a_label_of_one_text():
+    rng = np.random.default_rng(0)
+    words, Y = (rng.random((60, 400)) < 0.02).astype(float), rng.integers(2, size=(60, 3))
+    Y[:, 2] = words[:, 0] = np.arange(60) == 3
+    refuse_leaks(Dataset(words, Y, Tensor((400,))))
+    words[:, 1] = Y[:, 1]
+    copied = Dataset(words, Y, Tensor((400,)))
+    refuse_leaks(copied)
+    assert "Column 'x1' tells one label alone" in " ".join(data_remarks(copied))
+    assert "x1" in refusal(Dataset(np.tile(words, (4, 1)), np.tile(Y, (4, 1)), Tensor((400,))))
+
+
 def test_samples_that_are_stored_ten_times_are_no_recoding():
     iris = load_dataset("iris")
     refuse_leaks(table(np.tile(iris.X, (10, 1)), np.tile(iris.y, 10)))

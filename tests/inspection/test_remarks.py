@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_leaks import SAID, subjects, table, with_columns
+from sklearn.datasets import load_digits
 
 from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tensor
+from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 from raysel.inspection.copies import copy_remarks
@@ -133,6 +136,16 @@ def test_columns_of_groups_are_said_by_name_where_there_are_no_groups():
     assert "2 columns (patient, SubjectNr) have a few samples a value" in the(data_remarks(data), "cv.groups")
     own = Dataset(data.X, data.y, data.layout, groups=columns["patient"], feature_names=data.feature_names)
     assert data_remarks(own) == []
+
+
+def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file():
+    X, y = load_digits(return_X_y=True)
+    for labels in ((0, 2), (0, 1), (1, 7)):
+        rows = np.concatenate([np.flatnonzero(y == label)[:20] for label in labels])
+        for grey in (X[rows], X[rows] > 7):
+            for layout in (Tensor((64,)), Matrix(8, 8)):
+                remarks = data_remarks(Dataset(grey.astype(float), y[rows], layout))
+                assert all(re.search("separate|constant|in each class", remark) for remark in remarks)
 
 
 def test_groups_of_one_sample_each_are_said():

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.special import gammaln
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.inspection.columns.coarse import BY_CHANCE, FewValues, drawn_rows, log_arrangements
 from raysel.inspection.parts import Part
 
 #: Smallest number of samples, beyond which a column that determines the label is no accident.
 FEWEST = 21
-#: Samples a value, at least, of a column with few values.
-_PER_VALUE = 5
-#: Values a class, at most, of a recoding whose values are in the order of the classes; a measurement has more.
-_PER_CLASS = 5
-#: Expected number of columns that determine the label by chance, above which none is remarkable.
-_BY_CHANCE = 1e-3
+#: Samples a value, at least, of a recoding.
+_PER_VALUE = 10
+#: Values a class, at most, of a recoding: in the order of the classes, where a measurement has more, and else.
+_IN_ORDER, _MIXED = 3, 5
 
 #: - copy: the label itself, or one of several labels.
 #: - recoding: each value occurs in one class only, and there are few values.
+#: - determines: the same, but the column may be a feature like the others.
 #: - one_hot: 1 for the samples of one class, as other columns are for all other classes (but one at most).
-#: - separates: a threshold between each two classes, on a column with many values.
+#: - separates: a threshold between each two classes, on a column with many values or on one like the others.
 #: - owned: each value occurs in one class only; there are many values, in no order by class.
 #: - constant_in_class: one value in each class, and fewer values than classes.
-Kind: TypeAlias = Literal["copy", "recoding", "one_hot", "separates", "owned", "constant_in_class"]
+Kind: TypeAlias = Literal["copy", "recoding", "one_hot", "determines", "separates", "owned", "constant_in_class"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LabelColumn:
 
     Parameters
     ----------
-    kind : {"copy", "recoding", "one_hot", "separates", "owned", "constant_in_class"}
+    kind : {"copy", "recoding", "one_hot", "determines", "separates", "owned", "constant_in_class"}
         What the column is.
     n_values : int
         Number of its distinct values.
@@ -45,21 +45,26 @@ class LabelColumn:
         Position of the label that it copies, for an indicator; None otherwise.
     owner : int or None
         The class whose samples have a value that no other sample has, if all others share one value; else None.
+    in_order : bool
+        Whether a threshold stands between each two classes.
     """
 
     kind: Kind
     n_values: int
     label: int | None = None
     owner: int | None = None
+    in_order: bool = False
 
 
 def label_columns(part: Part) -> dict[int, LabelColumn]:
     r"""Find the columns that determine the label, or that the label determines.
 
     A column of n distinct values determines every label, and so does a measurement that separates the classes by
-    thresholds: such columns are no recoding. What determines the label is remarkable if a column with as many values
-    does so rarely by chance: of the :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at
-    most :math:`c^k` give each of k values one of c classes.
+    thresholds: such columns are no recoding. A recoding has at least 10 samples a value and at most 3 values a class,
+    5 if its values are not in the order of the classes, and is no feature like the others, see `FewValues`. What
+    determines the label is remarkable if a column with as many values does so rarely by chance: of the
+    :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k` give each of k
+    values one of c classes.
 
     Parameters
     ----------
@@ -79,7 +84,7 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     >>> y = np.arange(30) % 3
     >>> X = np.stack([np.random.default_rng(0).normal(size=30), 2.0 - y], axis=1)
     >>> label_columns(*parts(Dataset(X, y, Tensor((2,)))))
-    {1: LabelColumn(kind='recoding', n_values=3, label=None, owner=None)}
+    {1: LabelColumn(kind='recoding', n_values=3, label=None, owner=None, in_order=True)}
     """
     n_samples, n_features = part.X.shape
     counts = np.bincount(part.codes)
@@ -87,7 +92,7 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
         return {}
     by_class = np.argsort(part.codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    drawn = _drawn(n_samples)
+    drawn = drawn_rows(n_samples)
     found = {}
     for start, block in part.columns():
         possible = _may_determine(block[drawn], part.codes[drawn], len(counts))
@@ -96,15 +101,31 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
             relation = _relation(part, column, math.log(n_features))
             if relation is not None:
                 found[column] = relation
-    return _with_one_hot(found, len(counts)) if part.y.ndim == 1 else found
+    if part.y.ndim == 1:
+        found = _with_one_hot(found, len(counts))
+    suspects = {column for column, relation in found.items() if relation.kind in ("copy", "recoding", "one_hot")}
+    if not suspects:
+        return found
+    few = FewValues.of(part, suspects)
+    separable = any(r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in found.values())
+    # The label is recoded once or twice; three or more such columns are features of classes that are far apart.
+    separable |= sum(r.kind == "recoding" and r.n_values > len(counts) for r in found.values()) > 2
+    judged = {c: _judged(r, part, few, separable) if c in suspects else r for c, r in found.items()}
+    return {column: relation for column, relation in judged.items() if relation is not None}
 
 
-def _drawn(n_samples: int) -> IntArray:
-    """Draw rows among which a column with at most n / 5 values repeats one, all rows of a small data set."""
-    n_drawn = 512 + 8 * math.isqrt(n_samples)
-    if n_drawn >= n_samples:
-        return np.arange(n_samples)
-    return np.sort(np.random.default_rng(0).choice(n_samples, n_drawn, replace=False))
+def _judged(relation: LabelColumn, part: Part, few: FewValues, separable: bool) -> LabelColumn | None:
+    """Return what a column is that looks like the label, if it may be a feature like the others; None if by chance."""
+    codes = part.codes if relation.label is None else part.y[:, relation.label].astype(np.int64)
+    if relation.owner is not None:
+        codes = (codes == relation.owner).astype(np.int64)
+    if few.is_by_chance(codes, relation.n_values):
+        return None
+    if not few.may_be_feature(codes, relation.n_values, separable=separable):
+        return relation
+    if relation.kind == "one_hot":
+        return replace(relation, kind="constant_in_class")
+    return replace(relation, kind="separates" if relation.in_order else "determines")
 
 
 def _may_determine(block: FloatArray, codes: IntArray, n_classes: int) -> BoolArray:
@@ -135,36 +156,31 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
         if equal.any():
             return LabelColumn("copy", 2, label=int(equal.argmax()))
     n_pairs = len(np.unique(inverse * n_classes + codes))
-    limit = math.log(_BY_CHANCE) - log_columns
+    limit = math.log(BY_CHANCE) - log_columns
     if n_pairs == n_values == n_classes:
         same = part.y.dtype.kind == "i" and np.array_equal(part.y, values)
-        return LabelColumn("copy" if same else "recoding", n_values)
+        return LabelColumn("copy" if same else "recoding", n_values, in_order=True)
     if n_pairs == n_values:
-        kind = _of_determining(part, inverse, n_values, limit)
-        return None if kind is None else LabelColumn(kind, n_values)
-    if n_pairs == n_classes and n_classes * math.log(n_values) - _log_arrangements(np.bincount(inverse)) < limit:
+        n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
+        kind = _of_determining(part, n_values, n_runs, limit)
+        return None if kind is None else LabelColumn(kind, n_values, in_order=n_runs == n_classes)
+    if n_pairs == n_classes and n_classes * math.log(n_values) - log_arrangements(np.bincount(inverse)) < limit:
         return LabelColumn("constant_in_class", n_values, owner=_owner(inverse, codes))
     return None
 
 
-def _of_determining(part: Part, inverse: IntArray, n_values: int, limit: float) -> Kind | None:
+def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kind | None:
     """Tell recodings from measurements among columns of which each value has one class; None for a column by chance."""
     sizes = np.bincount(part.codes)
-    n_classes, arrangements = len(sizes), _log_arrangements(sizes)
-    n_runs = 1 + int(np.count_nonzero(np.diff(part.codes[np.argsort(inverse)])))
+    n_classes, arrangements = len(sizes), log_arrangements(sizes)
     remarkable = n_values * math.log(n_classes) - arrangements < limit
-    coded = n_runs > 2 * n_classes or n_values <= _PER_CLASS * n_classes
+    coded = n_runs > 2 * n_classes or n_values <= (_IN_ORDER if n_runs == n_classes else _MIXED) * n_classes
     # Repeated samples repeat the values of every column.
     if remarkable and coded and n_values * _PER_VALUE <= len(np.unique(part.row_ids)):
         return "recoding"
     if n_runs == n_classes:
         return "separates" if gammaln(n_classes + 1) - arrangements < limit else None
     return "owned" if remarkable else None
-
-
-def _log_arrangements(sizes: IntArray) -> float:
-    """Logarithm of the number of arrangements of samples into classes of these sizes."""
-    return float(gammaln(sizes.sum() + 1) - gammaln(sizes + 1).sum())
 
 
 def _owner(inverse: IntArray, codes: IntArray) -> int | None:

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
 from raysel.data.formats.column_names import is_unnamed, names_identifier, names_origin
+from raysel.inspection.columns.coarse import BY_CHANCE
 from raysel.inspection.columns.label import FEWEST
 from raysel.inspection.parts import Part
 
@@ -28,7 +29,7 @@ _GLIMPSE = 64
 #: - unnamed: a column without a name, as an index is written.
 #: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
 #: - identifier: another whole number in each row, consecutive or called an id.
-#: - in_file_order: never falls or never rises from row to row, as the classes stand one after the other.
+#: - in_file_order: never falls or never rises from row to row, also within the classes, which follow each other.
 #: - group: a few rows a value, by name, or consecutive numbers of consecutive rows.
 Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "group"]
 
@@ -69,7 +70,8 @@ def row_columns(part: Part) -> dict[int, Kind]:
                 found[column] = "group"
         if sorted_by_class:
             for column in (start + np.flatnonzero(_is_monotone(block))).tolist():
-                found.setdefault(column, "in_file_order")
+                if _is_ordered_within(part, column):
+                    found.setdefault(column, "in_file_order")
     found.update(_numbered_columns(part, numbered))
     for column in range(len(part.names)):
         if kind := _by_name(part, column, found.get(column)):
@@ -95,6 +97,14 @@ def _may_be_grouped(block: FloatArray) -> BoolArray:
 def _is_monotone(block: FloatArray) -> BoolArray:
     rises, falls = (block[1:] >= block[:-1]).all(axis=0), (block[1:] <= block[:-1]).all(axis=0)
     return np.asarray(rises ^ falls)  # both: constant
+
+
+def _is_ordered_within(part: Part, column: int) -> bool:
+    """Return whether a monotone column is so within the classes, too, which it rarely is by chance."""
+    inverse = np.unique(part.X[:, column], return_inverse=True)[1]
+    both = np.unique(part.codes * (inverse.max() + 1) + inverse, return_counts=True)[1]
+    arrangements = gammaln(np.bincount(part.codes) + 1).sum() - gammaln(both + 1).sum()
+    return bool(math.log(2 * part.X.shape[1]) - arrangements < math.log(BY_CHANCE))
 
 
 def _n_runs(codes: IntArray) -> int:
@@ -126,7 +136,9 @@ def _is_by_class(part: Part, order: IntArray) -> bool:
     """Return whether the classes follow each other in an order of the rows, and rarely would by chance."""
     sizes = np.bincount(part.codes)
     by_chance = gammaln(len(sizes) + 1) - gammaln(sizes.sum() + 1) + gammaln(sizes + 1).sum()
-    return _n_runs(part.codes[order]) == len(sizes) and bool(by_chance + math.log(part.X.shape[1]) < math.log(1e-3))
+    return _n_runs(part.codes[order]) == len(sizes) and bool(
+        by_chance + math.log(part.X.shape[1]) < math.log(BY_CHANCE)
+    )
 
 
 def _by_name(part: Part, column: int, kind: Kind | None) -> Kind | None:
