@@ -121,7 +121,6 @@ def data_rows(study: Study) -> Iterator[tuple[str, str]]:
         study.config.to_dict()["dataset"],
         data.layout,
         data.feature_names,
-        int(data.constant.sum()),
         study.config.cv.groups,
     )
 

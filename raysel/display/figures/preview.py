@@ -18,6 +18,7 @@ from raysel.display.style import BLUE, GREEN, OUTLINE, PINK, SKY, SMALL, headed_
 WIDTH = 9.0  # inches, as all sizes here
 _TITLE, _CAPTION, _AXES = 0.42, 0.24, 0.42  # above a part, above an image, and for its labels
 _SIDE = 0.95  # of an image
+_LINE = 0.14  # of a caption
 _COLUMNS = 8  # of a grid of images, and of one in a report
 _SMALL_WIDTH, _SMALL_COLUMNS = 5.8, 5
 _LETTERS, _TITLE_LETTERS = 13, 95  # of an image's caption, and of a line of a title
@@ -50,10 +51,20 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
     drawn: list[Axes] = list(grid.flat)[: len(images)]
     for axes in list(grid.flat)[len(images) :]:
         axes.remove()
+    right, last = (part.step * side - 0.5 for side in images.shape[:0:-1])
+    origin, rows = ("lower", (-0.5, last)) if part.upwards else ("upper", (last, -0.5))
     for axes, caption, image in zip(drawn, part.captions, images, strict=True):
-        axes.imshow(image, cmap="gray", norm=norm, interpolation="nearest", aspect="auto")
+        axes.imshow(
+            image,
+            cmap="gray",
+            norm=norm,
+            interpolation="nearest",
+            aspect="auto",
+            origin=origin,
+            extent=(-0.5, right, *rows),
+        )
         axes.set_box_aspect(_aspect(part))
-        axes.set_title(short(caption, _LETTERS), fontsize=SMALL - 1, pad=3, parse_math=False)
+        axes.set_title(_in_two_lines(caption), fontsize=SMALL - 1, pad=3, parse_math=False)
         axes.set(xticks=[], yticks=[])
     labelled = drawn[(n_rows - 1) * n_columns]
     for axis, name in ((labelled.yaxis, part.axes[0]), (labelled.xaxis, part.axes[1])):
@@ -97,7 +108,7 @@ def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
         color="0.88",
         edgecolor="0.55",
         linewidth=0.7,
-        label="half of the values",
+        label="middle half of the values",
     )
     ax.vlines(box[:, 2], varied - 0.31, varied + 0.31, color="0", linewidth=1.6, label="median")
     means = (np.asarray(part.means, dtype=np.float64) - low) / span if len(part.classes) else np.empty((0, 0))
@@ -192,7 +203,14 @@ def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH
     if isinstance(part, Ranges):
         rows = -(-(2 + len(part.classes)) // _legend_columns(part, width))
         return title + 0.2 * rows + _ROW * max(2, len(part.names)) + 0.15
-    return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + _CAPTION) + _AXES
+    caption = _CAPTION + _LINE * any(len(caption) > _LETTERS for caption in part.captions)
+    return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + caption) + _AXES
+
+
+def _in_two_lines(caption: str) -> str:
+    """Caption of an image, divided at a space if it is wider than the image."""
+    first, *rest = textwrap.wrap(caption, _LETTERS, break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join(short(line, _LETTERS) for line in (first, " ".join(rest)) if line)
 
 
 def _aspect(part: Images) -> float:
@@ -202,5 +220,5 @@ def _aspect(part: Images) -> float:
 
 
 def _legend_columns(part: Ranges, width: float) -> int:
-    longest = max([16, *(8 + min(len(name), 16) for name in part.classes)])
+    longest = max([24, *(8 + min(len(name), 16) for name in part.classes)])
     return min(2 + len(part.classes), int((width - 0.6) * 14 / (longest + 5)))

@@ -43,6 +43,12 @@ def test_the_images_are_drawn_as_they_are_in_the_same_greys(images):
     assert "6 x 4" in area.get_suptitle()
 
 
+def test_a_caption_wider_than_its_image_stands_in_two_lines():
+    part = Images("2 x 2", ["mean of patient", "no. 3 (grey)", "mean of a_name_of_forty_letters"], np.ones((3, 2, 2)))
+    captions = [axes.get_title() for axes in part_figure(part).axes if axes.images]
+    assert captions == ["mean of\npatient", "no. 3 (grey)", "mean of\na_name_of_fo…"]
+
+
 def test_a_range_is_drawn_from_its_smallest_to_its_largest_value():
     quantiles = np.array([[-2.0, 0.0, 1.0, 4.0, 6.0], [3.0] * 5, [0.0, 10.0, 20.0, 30.0, 40.0]])
     means = np.array([[0.0, 2.0], [3.0, 3.0], [10.0, 40.0]])
