@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import FloatArray
@@ -23,6 +24,7 @@ _COLUMNS = 8  # of a grid of images, and of one in a report
 _SMALL_WIDTH, _SMALL_COLUMNS = 5.8, 5
 _LETTERS, _TITLE_LETTERS = 13, 95  # of an image's caption, and of a line of a title
 _ROW = 0.24
+_LETTER = 0.08  # width of a letter of a name or figure, about
 _MARKS = ((BLUE, "o"), (OUTLINE, "s"), (GREEN, "^"), (PINK, "D"), (SKY, "v"), ("0.35", "P"))
 
 
@@ -125,7 +127,8 @@ def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
     names = [short(name, 28) for name in part.names]
     ax.set_yticks(places, names, parse_math=False)
     ax.set_ylim(len(places) - 0.4, -0.6)
-    ax.set_xlim(-0.13, 1.13)
+    margin = _margin([text for text in ax.texts if text.get_ha() != "center"], names, width)
+    ax.set_xlim(-margin, 1 + margin)
     ax.set_xticks([])
     ax.tick_params(axis="y", labelsize=SMALL - 0.5, length=0)
     ax.spines[:].set_visible(False)
@@ -205,6 +208,13 @@ def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH
         return title + 0.2 * rows + _ROW * max(2, len(part.names)) + 0.15
     caption = _CAPTION + _LINE * any(len(caption) > _LETTERS for caption in part.captions)
     return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + caption) + _AXES
+
+
+def _margin(ends: Sequence[Text], names: Sequence[str], width: float) -> float:
+    """Room beside the ranges that the texts at their ends need, as a fraction of the ranges' width."""
+    needed = 0.12 + _LETTER * max((len(text.get_text()) for text in ends), default=0)
+    axes = width - 0.2 - _LETTER * max(map(len, names))
+    return 0.02 + needed / max(1.0, axes - 2 * needed)
 
 
 def _in_two_lines(caption: str) -> str:

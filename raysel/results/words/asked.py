@@ -189,7 +189,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if evaluation["classifier"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):
-        yield "reported", f"{', '.join(report)} on the test samples; they choose nothing"
+        yield "reported", f"{', '.join(report).replace('_', ' ')} on the test samples; they choose nothing"
     references = "all features by the 1-nearest neighbour, and chance"
     if evaluation["classifier"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"
