@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import FloatArray
@@ -54,7 +53,7 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
     for axes in list(grid.flat)[len(images) :]:
         axes.remove()
     right, last = (part.step * side - 0.5 for side in images.shape[:0:-1])
-    origin, rows = ("lower", (-0.5, last)) if part.upwards else ("upper", (last, -0.5))
+    rows = (-0.5, last) if part.upwards else (last, -0.5)
     for axes, caption, image in zip(drawn, part.captions, images, strict=True):
         axes.imshow(
             image,
@@ -62,7 +61,7 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
             norm=norm,
             interpolation="nearest",
             aspect="auto",
-            origin=origin,
+            origin="lower" if part.upwards else "upper",
             extent=(-0.5, right, *rows),
         )
         axes.set_box_aspect(_aspect(part))
@@ -127,7 +126,7 @@ def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
     names = [short(name, 28) for name in part.names]
     ax.set_yticks(places, names, parse_math=False)
     ax.set_ylim(len(places) - 0.4, -0.6)
-    margin = _margin([text for text in ax.texts if text.get_ha() != "center"], names, width)
+    margin = _margin([f"{end:.4g}" for end in quantiles[~constant][:, [0, -1]].ravel()], names, width)
     ax.set_xlim(-margin, 1 + margin)
     ax.set_xticks([])
     ax.tick_params(axis="y", labelsize=SMALL - 0.5, length=0)
@@ -210,9 +209,9 @@ def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH
     return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + caption) + _AXES
 
 
-def _margin(ends: Sequence[Text], names: Sequence[str], width: float) -> float:
+def _margin(ends: Sequence[str], names: Sequence[str], width: float) -> float:
     """Room beside the ranges that the texts at their ends need, as a fraction of the ranges' width."""
-    needed = 0.12 + _LETTER * max((len(text.get_text()) for text in ends), default=0)
+    needed = 0.12 + _LETTER * max(map(len, ends), default=0)
     axes = width - 0.2 - _LETTER * max(map(len, names))
     return 0.02 + needed / max(1.0, axes - 2 * needed)
 
@@ -230,5 +229,5 @@ def _aspect(part: Images) -> float:
 
 
 def _legend_columns(part: Ranges, width: float) -> int:
-    longest = max([24, *(8 + min(len(name), 16) for name in part.classes)])
+    longest = max([18, *(8 + min(len(name), 16) for name in part.classes)])
     return min(2 + len(part.classes), int((width - 0.6) * 14 / (longest + 5)))
