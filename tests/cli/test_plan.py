@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
-from raysel.cli.plan import describe, notes_section, section
+from raysel.cli.plan import announce, describe, notes_section, section
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
 from raysel.tune import main
@@ -114,6 +114,17 @@ def test_texts_are_wrapped_at_spaces_and_lose_nothing(width):
     assert max(map(len, lines)) <= min(width, 110)
     assert " ".join(" ".join(lines).split()) == f"title {text} term {text} longer term short"
     assert {line[:14].strip() for line in lines} == {"title", "term", "longer term", ""}
+
+
+def test_what_a_study_says_at_its_start_is_wrapped(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz")
+    whole = " ".join(announce(study, tmp_path, None)).split()
+    lines = list(announce(study, tmp_path, None, 60))
+    told, end = " ".join(lines).split(), whole.index("about")  # the cost is estimated anew
+    assert told[:end] == whole[:end]
+    assert any(line.startswith("note      ") for line in lines)
+    assert all(len(line) <= 60 or str(tmp_path) in line for line in lines)
 
 
 def test_a_dry_run_draws_the_data_into_a_folder_that_a_study_may_use(tmp_path, monkeypatch, capsys):

@@ -160,14 +160,14 @@ def _of_one(
 ) -> Iterator[Images | Ranges]:
     """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
     of, shape = f"{task}: " if task else "", tuple(getattr(layout, "shape", ()))
-    views = _views(shape, list(layout.coordinates().values())) if len(shape) > 1 else []
+    in_space = isinstance(layout, MaskedVolume)
+    views = _views(shape, list(layout.coordinates().values()), in_space) if len(shape) > 1 else []
     if not views:
         yield _columns(X, members, names, of, share)
         return
     n_classes = max(2, _MOST_IMAGES // (len(views) * share))
     shown = list(members.items())[:n_classes]
     left = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
-    in_space = isinstance(layout, MaskedVolume)
     sides = "rows x columns" if len(shape) == 2 else f"order {len(shape)}"
     held = f"({sides}){f', read in {order} order' if order else ''}"
     if in_space:  # its files say where each cell is
@@ -211,11 +211,11 @@ class _View(NamedTuple):
     what: str
 
 
-def _views(shape: tuple[int, ...], places: Sequence[LabelArray]) -> list[_View]:
+def _views(shape: tuple[int, ...], places: Sequence[LabelArray], in_space: bool) -> list[_View]:
     """Ways to look at an array: the image itself, its channels, or the middle slices along each axis."""
     if len(shape) == 2:
         return [_View((slice(None), slice(None)), ("row", "column"), "")] if min(shape) > 1 else []
-    if len(shape) == 3 and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
+    if len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
         every = slice(None)
         return [_View((every, every, i), ("axis0", "axis1"), f"; channel axis2 = {i}") for i in range(shape[2])]
     middle = [int(np.median(index) + 0.5) for index in places]

@@ -103,6 +103,8 @@ def test_a_volume_lies_as_in_the_maps_of_its_ranking():
     axes = part_figure(last).axes[0]
     assert axes.images[0].origin == "lower"
     assert axes.get_ylim() == (-0.5, 5.5)
+    thin = preview_parts(Dataset(X[:, :6], np.arange(8) % 2, MaskedVolume(np.ones((2, 3, 1), dtype=bool))))
+    assert [part.title.rpartition("; ")[2] for part in thin] == ["slice axis2 = 0"]  # and no channel
 
 
 def test_ticks_of_a_thinned_image_count_the_cells_of_the_sample():
