@@ -79,8 +79,9 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
                 "one with `compare`, or none to resume with that in the directory."
             )
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
+        width = out.width if out.is_terminal else None
         if arguments.dry_run:
-            for line in describe(study, out.width if out.is_terminal else None):
+            for line in describe(study, width):
                 out.print(line, markup=False)
             show_preview(study, arguments.output, out)
             return 0
@@ -88,7 +89,7 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         path = stored.directory.path if stored else output_directory(study, arguments.output)
         check_resources(study, arguments.address)
         check_directory(study, path, stored)
-        for line in announce(study, path, stored):
+        for line in announce(study, path, stored, width):
             out.print(line, markup=False)
         progress = ProgressLine(out)
         if stored:

@@ -73,7 +73,7 @@ def test_labels_that_a_fold_lacks_are_noted(capsys):
 def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys):
     metric = "macro_precision"
     assert tune(f"evaluation.metric={metric}", arguments=["--output", "study"]) == 0
-    assert f"test {metric}" in capsys.readouterr().out
+    assert f"test {metric.replace('_', ' ')}" in capsys.readouterr().out
     data = load_dataset("views.npz")
     plan = NestedPlan.load(here / "study" / "plan.json", data.y, None)
     manifest = json.loads((here / "study" / "ranking" / "manifest.json").read_text())

@@ -121,7 +121,6 @@ def data_rows(study: Study) -> Iterator[tuple[str, str]]:
         study.config.to_dict()["dataset"],
         data.layout,
         data.feature_names,
-        int(data.constant.sum()),
         study.config.cv.groups,
     )
 
@@ -204,7 +203,7 @@ def n_slots(study: Study) -> int:
     return 1 if search.executor == "serial" else min(slots, search.max_concurrent or slots)
 
 
-def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[str]:
+def announce(study: Study, path: Path, stored: StoredStudy | None, width: int | None = None) -> Iterator[str]:
     """Describe a study that is about to run: configurations, directory, notes and cost.
 
     Parameters
@@ -215,6 +214,8 @@ def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[s
         Directory of the study.
     stored : StoredStudy or None
         State of a resumed study; None for a new one.
+    width : int, optional
+        Number of letters of a line at which texts are wrapped; by default they are not.
 
     Yields
     ------
@@ -225,12 +226,12 @@ def announce(study: Study, path: Path, stored: StoredStudy | None) -> Iterator[s
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
     tried = f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
-    yield f"{study.config.name}: {tried} on {size} -> {path}"
+    yield from _in_columns("", f"{study.config.name}: {tried} on {size} -> {path}", 0, width)
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     for note in notes(study):
-        yield f"note      {note}"
-    yield _in_words(study, estimate_cost(study, stored.n_trials if stored else 0))
+        yield from _in_columns("note", note, 10, width)
+    yield from _in_columns("", _in_words(study, estimate_cost(study, stored.n_trials if stored else 0)), 0, width)
 
 
 def _in_words(study: Study, cost: CostEstimate) -> str:

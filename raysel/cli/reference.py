@@ -29,7 +29,8 @@ def print_config_reference(out: Console) -> None:
         Where to print; the columns wrap at its width.
     """
     entries = [*config_reference(), *comparison_reference()]
-    _print_entries("key", [(e.key, f"{e.type} ({_default_in_words(e.default)})", e.description) for e in entries], out)
+    rows = [(e.key, f"{e.type} ({_default_in_words(e.default)})", e.description) for e in entries]
+    _print_entries("key", "values and description", rows, out)
 
 
 def print_solver_reference(out: Console) -> None:
@@ -40,7 +41,9 @@ def print_solver_reference(out: Console) -> None:
     out : Console
         Where to print; the columns wrap at its width.
     """
-    _print_entries("solver.name", [_solver_entry(name) for name in solver_names()], out)
+    _print_entries(
+        "solver.name", "abilities, description and parameters", [_solver_entry(name) for name in solver_names()], out
+    )
     text = "\nAny classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
     out.print(text, markup=False)
 
@@ -53,7 +56,8 @@ def print_builtin_reference(out: Console) -> None:
     out : Console
         Where to print; the columns wrap at its width.
     """
-    _print_entries("study", [_builtin_entry(name, path) for name, path in builtin_configs().items()], out)
+    rows = [_builtin_entry(name, path) for name, path in builtin_configs().items()]
+    _print_entries("name", "data and description", rows, out)
     text = (
         "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the working directory,"
     )
@@ -100,11 +104,11 @@ def _default_in_words(default: str) -> str:
     return default if default in ("required", "not set") else f"default {default}"
 
 
-def _print_entries(title: str, entries: Iterable[tuple[str, str, str]], out: Console) -> None:
+def _print_entries(title: str, heading: str, entries: Iterable[tuple[str, str, str]], out: Console) -> None:
     """Print a table of entries: a name; facts and, below them, a description."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(title, no_wrap=True)
-    table.add_column("values and description", overflow="fold")
+    table.add_column(heading, overflow="fold")
     for name, facts, description in entries:
         table.add_row(Text(name, style="bold"), Text.assemble((facts, "dim"), "\n", description))
     out.print(table)

@@ -181,9 +181,10 @@ def _difference_table(comparison: StoredComparison, pairs: Mapping[str, Pair]) -
         found, test = pair.compared, pair.test
         runs = f"{found.won}/{found.tied}/{found.lost}"
         if test is None:
-            lines.append([label, f"{found.mean:+.3f} (no test: {found.reason})", f"{found.sd:.3f}", _NONE, _NONE, runs])
+            difference = f"{found.mean:+z.3f} (no test: {found.reason})"
+            lines.append([label, difference, f"{found.sd:.3f}", _NONE, _NONE, runs])
             continue
-        interval = f"{found.mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]"
+        interval = f"{found.mean:+z.3f} [{test.lower:+z.3f}, {test.upper:+z.3f}]"
         p = {"plain": pair.p_plain, "corrected": pair.p_corrected}
         lines.append([label, interval, f"{found.sd:.3f}", p_in_words(p[main]), p_in_words(p[beside]), runs])
     return TextTable(f"Difference to the reference, {comparison.reference}: mean, SD and runs won", header, lines)

@@ -110,8 +110,10 @@ def _across(ids: IntArray, found: Findings, dataset: Dataset, plan: NestedPlan |
         otherwise.update(test[~alike].tolist())
     if not leaked:
         return "; no test sample has one in its training set."
-    label = f", {len(otherwise)} of them with another label" if otherwise else ""
-    return f"; {len(leaked)} test samples have one in their training set{label}. To keep them together, {remedy}."
+    of = f"{len(otherwise)} of them " if len(leaked) > 1 else ""
+    label = f", {of}with another label" if otherwise else ""
+    said = "1 test sample has one in its" if len(leaked) == 1 else f"{len(leaked)} test samples have one in their"
+    return f"; {said} training set{label}. To keep them together, {remedy}."
 
 
 def _rows(rows: IntArray) -> str:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
-from raysel.cli.plan import describe, notes_section, section
+from raysel.cli.plan import announce, describe, notes_section, section
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
 from raysel.tune import main
@@ -61,7 +61,9 @@ def test_the_data_are_told_as_pandas_counts_them(table):
     assert rows["features"] == "4: weight, 'height, sitting', flat, age"
     assert rows["layout"] == "each sample is a row of a table"
     assert rows["values"] == f"{X.min().min():.4g} to {X.max().max():.4g}, mean {X.to_numpy().mean():.4g}"
-    assert rows["constant"].startswith(f"{int((X.nunique() == 1).sum())} of 4 features")
+    assert "constant" not in rows  # a note says it, once
+    (note,) = [text for text in found["checks"][1].values() if "constant" in text]
+    assert note.startswith(f"{int((X.nunique() == 1).sum())} of 4 columns is constant and never selected: flat")
     assert found["method"][1]["searched"] == "C (3 values from 0.01 to 1 in equal ratios)"
     assert found["method"][1]["fixed"] == "tol = 0.001"
     assert "zscore (each feature to mean 0 and variance 1); fitted on the training" in found["method"][1]["scaling"]
@@ -114,9 +116,20 @@ def test_texts_are_wrapped_at_spaces_and_lose_nothing(width):
     assert {line[:14].strip() for line in lines} == {"title", "term", "longer term", ""}
 
 
+def test_what_a_study_says_at_its_start_is_wrapped(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz")
+    whole = " ".join(announce(study, tmp_path, None)).split()
+    lines = list(announce(study, tmp_path, None, 60))
+    told, end = " ".join(lines).split(), whole.index("about")  # the cost is estimated anew
+    assert told[:end] == whole[:end]
+    assert any(line.startswith("note      ") for line in lines)
+    assert all(len(line) <= 60 or str(tmp_path) in line for line in lines)
+
+
 def test_a_dry_run_draws_the_data_into_a_folder_that_a_study_may_use(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    write_digits(tmp_path / "few.npz", classes=2)
+    write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
     assert main(["few.yaml", "--dry-run"]) == 0
     assert "--output DIR" in capsys.readouterr().out

@@ -183,3 +183,10 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
     assert old.optimism.keys() == {"inner", "test"}
     assert markdown(old)
     assert figures(old)["interval"]["test_train_ratio"] is None
+
+
+def test_a_difference_that_rounds_to_zero_has_no_minus():
+    paired = paired_comparison([0.5, 0.6 - 1e-9], [0.6, 0.5], 1.0)
+    assert paired.mean < 0
+    assert words.difference_in_words(paired).startswith("+0.000 (corrected")
+    assert words.bracketed_difference(paired).startswith("+0.000 [-")

@@ -18,10 +18,12 @@ from raysel.display.style import BLUE, GREEN, OUTLINE, PINK, SKY, SMALL, headed_
 WIDTH = 9.0  # inches, as all sizes here
 _TITLE, _CAPTION, _AXES = 0.42, 0.24, 0.42  # above a part, above an image, and for its labels
 _SIDE = 0.95  # of an image
+_LINE = 0.14  # of a caption
 _COLUMNS = 8  # of a grid of images, and of one in a report
 _SMALL_WIDTH, _SMALL_COLUMNS = 5.8, 5
 _LETTERS, _TITLE_LETTERS = 13, 95  # of an image's caption, and of a line of a title
 _ROW = 0.24
+_LETTER = 0.08  # width of a letter of a name or figure, about
 _MARKS = ((BLUE, "o"), (OUTLINE, "s"), (GREEN, "^"), (PINK, "D"), (SKY, "v"), ("0.35", "P"))
 
 
@@ -50,10 +52,20 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
     drawn: list[Axes] = list(grid.flat)[: len(images)]
     for axes in list(grid.flat)[len(images) :]:
         axes.remove()
+    right, last = (part.step * side - 0.5 for side in images.shape[:0:-1])
+    rows = (-0.5, last) if part.upwards else (last, -0.5)
     for axes, caption, image in zip(drawn, part.captions, images, strict=True):
-        axes.imshow(image, cmap="gray", norm=norm, interpolation="nearest", aspect="auto")
+        axes.imshow(
+            image,
+            cmap="gray",
+            norm=norm,
+            interpolation="nearest",
+            aspect="auto",
+            origin="lower" if part.upwards else "upper",
+            extent=(-0.5, right, *rows),
+        )
         axes.set_box_aspect(_aspect(part))
-        axes.set_title(short(caption, _LETTERS), fontsize=SMALL - 1, pad=3, parse_math=False)
+        axes.set_title(_in_two_lines(caption), fontsize=SMALL - 1, pad=3, parse_math=False)
         axes.set(xticks=[], yticks=[])
     labelled = drawn[(n_rows - 1) * n_columns]
     for axis, name in ((labelled.yaxis, part.axes[0]), (labelled.xaxis, part.axes[1])):
@@ -97,7 +109,7 @@ def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
         color="0.88",
         edgecolor="0.55",
         linewidth=0.7,
-        label="half of the values",
+        label="middle half of the values",
     )
     ax.vlines(box[:, 2], varied - 0.31, varied + 0.31, color="0", linewidth=1.6, label="median")
     means = (np.asarray(part.means, dtype=np.float64) - low) / span if len(part.classes) else np.empty((0, 0))
@@ -114,7 +126,8 @@ def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
     names = [short(name, 28) for name in part.names]
     ax.set_yticks(places, names, parse_math=False)
     ax.set_ylim(len(places) - 0.4, -0.6)
-    ax.set_xlim(-0.13, 1.13)
+    margin = _margin([f"{end:.4g}" for end in quantiles[~constant][:, [0, -1]].ravel()], names, width)
+    ax.set_xlim(-margin, 1 + margin)
     ax.set_xticks([])
     ax.tick_params(axis="y", labelsize=SMALL - 0.5, length=0)
     ax.spines[:].set_visible(False)
@@ -192,7 +205,21 @@ def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH
     if isinstance(part, Ranges):
         rows = -(-(2 + len(part.classes)) // _legend_columns(part, width))
         return title + 0.2 * rows + _ROW * max(2, len(part.names)) + 0.15
-    return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + _CAPTION) + _AXES
+    caption = _CAPTION + _LINE * any(len(caption) > _LETTERS for caption in part.captions)
+    return title + -(-len(part.images) // columns) * (_SIDE * min(_aspect(part), 2.0) + caption) + _AXES
+
+
+def _margin(ends: Sequence[str], names: Sequence[str], width: float) -> float:
+    """Room beside the ranges that the texts at their ends need, as a fraction of the ranges' width."""
+    needed = 0.12 + _LETTER * max(map(len, ends), default=0)
+    axes = width - 0.2 - _LETTER * max(map(len, names))
+    return 0.02 + needed / max(1.0, axes - 2 * needed)
+
+
+def _in_two_lines(caption: str) -> str:
+    """Caption of an image, divided at a space if it is wider than the image."""
+    first, *rest = textwrap.wrap(caption, _LETTERS, break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join(short(line, _LETTERS) for line in (first, " ".join(rest)) if line)
 
 
 def _aspect(part: Images) -> float:
@@ -202,5 +229,5 @@ def _aspect(part: Images) -> float:
 
 
 def _legend_columns(part: Ranges, width: float) -> int:
-    longest = max([16, *(8 + min(len(name), 16) for name in part.classes)])
+    longest = max([18, *(8 + min(len(name), 16) for name in part.classes)])
     return min(2 + len(part.classes), int((width - 0.6) * 14 / (longest + 5)))

@@ -10,7 +10,7 @@ from raysel.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Images:
-    """Images of one shape, all drawn in the same greys.
+    """Images of one shape, all drawn in the same greys, the smallest value black and the largest white.
 
     Parameters
     ----------
@@ -22,12 +22,18 @@ class Images:
         Values of the cells.
     axes : (str, str), default=("row", "column")
         Names of the vertical and of the horizontal axis.
+    step : int, default=1
+        Only every ``step``-th row and column of the samples is in the images, which the ticks allow for.
+    upwards : bool, default=False
+        Whether the vertical axis runs upwards, as in pictures of space, instead of down as in a matrix.
     """
 
     title: str
     captions: Sequence[str]
     images: FloatArray
     axes: tuple[str, str] = ("row", "column")
+    step: int = 1
+    upwards: bool = False
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,9 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
         stability = result.stability()
         value = "undefined" if stability.reason else f"{stability.value:.2f}"
         found.append((value, "stability", f"of the best {result.default_top} features"))
-    found.append((str(sum(result.n_trials.values())), "trials", result.config["search"]["method"]))
+    n_tried = sum(result.n_trials.values())
+    unit = "configuration" if result.stored.paths else "trial"
+    found.append((str(n_tried), unit if n_tried == 1 else f"{unit}s", result.config["search"]["method"]))
     return found
 
 

@@ -10,6 +10,7 @@ from raysel.data.layouts import Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.display.figures.preview_parts import Ranges
 from raysel.display.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
 from raysel.display.planes import make_plane
+from raysel.display.progress import counted
 from raysel.display.style import short
 from raysel.results import words
 from raysel.results.pictures.preview import read_preview_parts
@@ -40,7 +41,7 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
     if pictures:
         blocks.append(Pictures(pictures))
     if closer := list(_closer_pictures(result)):
-        blocks.append(Folded("A closer look at the data", closer))
+        blocks.append(Folded("A closer look at the data, before scaling", closer))
     return Section("asked", "What was asked", blocks)
 
 
@@ -72,7 +73,7 @@ def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[
     name = short(words.data_name(dataset, result.name), 120)
     yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
     groups = result.config["cv"].get("groups")
-    for term, text in words.data_facts(preview, dataset, result.layout, names, int(result.constant.sum()), groups):
+    for term, text in words.data_facts(preview, dataset, result.layout, names, groups):
         yield f"{term[0].upper()}{term[1:]}", text
 
 
@@ -94,7 +95,11 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
         (f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search{final}"),
     )
     early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
-    yield "Search", f"{search['method']}{early}, at most {result.stored.study.n_trials} trials; seed {config['seed']}"
+    planned = result.stored.study.n_trials
+    tried = f"one path on each of {counted(planned, 'inner training set')}"
+    if search["method"] != "path":
+        tried = f"at most {counted(planned, 'trial')}"
+    yield "Search", f"{search['method']}{early}, {tried}; seed {config['seed']}"
 
 
 def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]:

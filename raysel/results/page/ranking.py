@@ -50,9 +50,13 @@ def features(result: StudyResult) -> Section:
     empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
     meaning = score_meaning(result.config["solver"]["name"])
     how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
+    n_top = len(ranking.top())
+    selected = f"the {n_top} best count as selected{how}"
+    if 0 < n_top < result.default_top:
+        selected = f"these count as selected, fewer than {result.default_top}{how}"
     lead = (
         f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have one "
-        f"above 0 in the final model; the {len(ranking.top())} best count as selected{how}.{empty}"
+        f"above 0 in the final model; {selected}.{empty}"
     )
     blocks: list[Block] = [Text([lead])]
     if ranking.n_scored:

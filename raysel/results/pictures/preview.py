@@ -13,7 +13,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.display.figures.preview_parts import Images, Ranges
 from raysel.files import write_result
@@ -103,6 +103,7 @@ def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
             arrays[f"images_{i}"] = np.round((part.images - low) * (255 / (high - low or 1.0))).astype(np.uint8)
             arrays[f"range_{i}"] = np.array([low, high])
             text: dict[str, Any] = {"captions": list(part.captions), "axes": list(part.axes)}
+            text |= {"step": part.step, "upwards": part.upwards}
         else:
             arrays[f"quantiles_{i}"], arrays[f"means_{i}"] = part.quantiles, part.means
             text = {"names": list(part.names), "classes": list(part.classes)}
@@ -139,7 +140,8 @@ def _restored(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Imag
         captions = [str(text) for text in raw["captions"]]
         if not len(images) == len(captions) > 0 or images.ndim != 3:
             raise ValueError("images and captions differ in number")
-        return Images(str(raw["title"]), captions, images, (str(raw["axes"][0]), str(raw["axes"][1])))
+        axes = (str(raw["axes"][0]), str(raw["axes"][1]))
+        return Images(str(raw["title"]), captions, images, axes, int(raw["step"]), bool(raw["upwards"]))
     names, classes = [str(name) for name in raw["names"]], [str(name) for name in raw["classes"]]
     quantiles, means = arrays[f"quantiles_{i}"], arrays[f"means_{i}"]
     if quantiles.shape != (len(names), 5) or means.shape != (len(names), len(classes)):
@@ -158,7 +160,8 @@ def _of_one(
 ) -> Iterator[Images | Ranges]:
     """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
     of, shape = f"{task}: " if task else "", tuple(getattr(layout, "shape", ()))
-    views = _views(shape, list(layout.coordinates().values())) if len(shape) > 1 else []
+    in_space = isinstance(layout, MaskedVolume)
+    views = _views(shape, list(layout.coordinates().values()), in_space) if len(shape) > 1 else []
     if not views:
         yield _columns(X, members, names, of, share)
         return
@@ -166,7 +169,10 @@ def _of_one(
     shown = list(members.items())[:n_classes]
     left = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
     sides = "rows x columns" if len(shape) == 2 else f"order {len(shape)}"
-    held = f", read in {order} order" if order else ""
+    held = f"({sides}){f', read in {order} order' if order else ''}"
+    if in_space:  # its files say where each cell is
+        held = "(volume)"
+    masked = " or outside the mask" if in_space else ""
     # Single samples of classes far apart show what a mean may hide, e.g. scrambled cells.
     n_samples = max(2, _MOST_SAMPLES // share)
     chosen = list(members.items())[:: -(-len(members) // n_samples)]
@@ -179,12 +185,21 @@ def _of_one(
     places, outside = tuple(layout.coordinates().values()), float(X.min())
     for what, found in grids:
         arrays = [_arranged(values, shape, places, outside) for _, values in found]
-        for view in views:
+        for i, view in enumerate(views):
+            images = np.stack([array[view.cells] for array in arrays])
+            step = _step(images)
+            images = images[:, ::step, ::step]
+            thinned = f", 1 of {step} rows and columns" if step > 1 else ""
+            greys = f"black = {images.min():.4g}{masked}, white = {images.max():.4g}"
+            about = f"{thinned}, {greys}{view.what}"
+            down, right = view.axes
             yield Images(
-                title=f"{of}{what}: {' x '.join(map(str, shape))} ({sides}){held}{view.what}",
+                title=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {held}{about}",
                 captions=[name for name, _ in found],
-                images=np.stack([_thinned(array[view.cells]) for array in arrays]),
-                axes=view.axes,
+                images=images.swapaxes(1, 2) if in_space else images,
+                axes=(right, down) if in_space else (down, right),
+                step=step,
+                upwards=in_space,
             )
 
 
@@ -196,11 +211,11 @@ class _View(NamedTuple):
     what: str
 
 
-def _views(shape: tuple[int, ...], places: Sequence[LabelArray]) -> list[_View]:
+def _views(shape: tuple[int, ...], places: Sequence[LabelArray], in_space: bool) -> list[_View]:
     """Ways to look at an array: the image itself, its channels, or the middle slices along each axis."""
     if len(shape) == 2:
         return [_View((slice(None), slice(None)), ("row", "column"), "")] if min(shape) > 1 else []
-    if len(shape) == 3 and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
+    if len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
         every = slice(None)
         return [_View((every, every, i), ("axis0", "axis1"), f"; channel axis2 = {i}") for i in range(shape[2])]
     middle = [int(np.median(index) + 0.5) for index in places]
@@ -221,10 +236,9 @@ def _arranged(values: FloatArray, shape: tuple[int, ...], places: tuple[LabelArr
     return array
 
 
-def _thinned(image: FloatArray) -> FloatArray:
-    """Every k-th row and column of an image that has too many cells for a small picture."""
-    step = max(1, int(np.ceil(np.sqrt(image.size / _MOST_CELLS))))
-    return image[::step, ::step]
+def _step(images: FloatArray) -> int:
+    """Number k so that every k-th row and column of images has few enough cells for a small picture."""
+    return max(1, int(np.ceil(np.sqrt(images[0].size / _MOST_CELLS))))
 
 
 def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str], of: str, share: int) -> Ranges:
@@ -234,7 +248,7 @@ def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str
     means = [own[members[name]].mean(axis=0) for name in classes]
     shown = f"the first {n} of {X.shape[1]} columns" if n < X.shape[1] else f"all {n} columns"
     return Ranges(
-        title=f"{of}{shown}, each over its own range from smallest to largest value, before scaling",
+        title=f"{of}{shown}, each over its own range from smallest to largest value",
         names=list(names[:n]),
         quantiles=np.quantile(own, _QUARTILES, axis=0).T,
         means=np.array(means).T if means else np.empty((n, 0)),
@@ -245,7 +259,7 @@ def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str
 def _modalities(X: FloatArray, layout: Modalities) -> Ranges:
     slices = layout.slices()
     return Ranges(
-        title="values of each modality (number of columns) over its own range, before scaling",
+        title="values of each modality (number of columns) over its own range",
         names=[f"{name} ({columns.stop - columns.start})" for name, columns in slices.items()],
         quantiles=np.array([np.quantile(X[:, columns], _QUARTILES) for columns in slices.values()]),
         means=np.empty((len(slices), 0)),

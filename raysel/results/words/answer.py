@@ -31,7 +31,7 @@ def headline(result: StudyResult) -> str:
         E.g. ``"test accuracy 0.968 ± 0.004 (SD over 3 outer folds; corrected 95 % interval 0.951 to 0.985) with the
         16 best of 64 features"``.
     """
-    return f"test {result.metric} {score_in_words(result)} {n_features_in_words(result)}"
+    return f"test {result.metric.replace('_', ' ')} {score_in_words(result)} {n_features_in_words(result)}"
 
 
 def score_in_words(result: StudyResult) -> str:

@@ -29,7 +29,6 @@ def data_facts(
     dataset: Mapping[str, Any],
     layout: Layout,
     feature_names: Sequence[str],
-    n_constant: int,
     groups: str | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Describe the data as they were understood.
@@ -44,8 +43,6 @@ def data_facts(
         Layout of the features.
     feature_names : sequence of str
         Names of the features.
-    n_constant : int
-        Number of features that have the same value in all samples.
     groups : str, optional
         Name of the column or array of the groups.
 
@@ -66,8 +63,6 @@ def data_facts(
     yield "layout", layout_in_words(layout, dataset.get("order") or "C", preview.n_by_task if preview else ())
     if preview and preview.values:
         yield "values", values_of_features(preview)
-    if n_constant:
-        yield "constant", f"{n_constant} of {d} features have the same value in all samples; they are never selected"
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
     for note in preview.notes if preview else ():
@@ -194,7 +189,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if evaluation["classifier"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):
-        yield "reported", f"{', '.join(report)} on the test samples; they choose nothing"
+        yield "reported", f"{', '.join(report).replace('_', ' ')} on the test samples; they choose nothing"
     references = "all features by the 1-nearest neighbour, and chance"
     if evaluation["classifier"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"

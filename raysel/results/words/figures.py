@@ -49,8 +49,8 @@ def difference_in_words(paired: PairedComparison) -> str:
     """
     test = paired.corrected
     if test is None:
-        return f"{paired.mean:+.3f} (no interval: {paired.reason})"
-    return f"{paired.mean:+.3f} (corrected 95 % interval {test.lower:+.3f} to {test.upper:+.3f})"
+        return f"{paired.mean:+z.3f} (no interval: {paired.reason})"
+    return f"{paired.mean:+z.3f} (corrected 95 % interval {test.lower:+z.3f} to {test.upper:+z.3f})"
 
 
 def bracketed_difference(paired: PairedComparison) -> str:
@@ -67,7 +67,7 @@ def bracketed_difference(paired: PairedComparison) -> str:
         E.g. ``"-0.019 [-0.034, -0.004]"``, or ``"-0.025 (equal in all runs)"`` where there is no interval.
     """
     test, reason = paired.corrected, paired.reason.removeprefix("the difference is ")
-    return f"{paired.mean:+.3f} " + (f"[{test.lower:+.3f}, {test.upper:+.3f}]" if test else f"({reason})")
+    return f"{paired.mean:+z.3f} " + (f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})")
 
 
 def values_in_words(values: Sequence[float | None]) -> str:

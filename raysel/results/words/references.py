@@ -142,7 +142,7 @@ def missing_references_sentence(result: StudyResult) -> str:
     missing = [name for name in expected if name not in result.references]
     if not missing:
         return ""
-    why = f"{result.metric} is undefined for them on an outer fold"
+    why = f"{result.metric.replace('_', ' ')} is undefined for them on an outer fold"
     if missing == ["variance"]:
         why = f"after the scaling {result.config['dataset'].get('scaling', 'unit')} all features have the same variance"
     return f"References without a score: {', '.join(reference_in_words(result, name) for name in missing)} ({why})."

@@ -115,7 +115,7 @@ def optimism_sentence(result: StudyResult) -> str:
         E.g. ``"Optimism: training 1.000, best inner 0.972, test 0.968 (means over 3 outer folds)."``.
     """
     parts = ", ".join(f"{name} {value}" for name, value, _ in optimism_rows(result))
-    return f"Optimism: {parts} (mean {result.metric} over {len(result.outer)} outer folds)."
+    return f"Optimism: {parts} (mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds)."
 
 
 def _numbers(result: StudyResult) -> str:

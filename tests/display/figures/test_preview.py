@@ -43,6 +43,12 @@ def test_the_images_are_drawn_as_they_are_in_the_same_greys(images):
     assert "6 x 4" in area.get_suptitle()
 
 
+def test_a_caption_wider_than_its_image_stands_in_two_lines():
+    part = Images("2 x 2", ["mean of patient", "no. 3 (grey)", "mean of a_name_of_forty_letters"], np.ones((3, 2, 2)))
+    captions = [axes.get_title() for axes in part_figure(part).axes if axes.images]
+    assert captions == ["mean of\npatient", "no. 3 (grey)", "mean of\na_name_of_fo…"]
+
+
 def test_a_range_is_drawn_from_its_smallest_to_its_largest_value():
     quantiles = np.array([[-2.0, 0.0, 1.0, 4.0, 6.0], [3.0] * 5, [0.0, 10.0, 20.0, 30.0, 40.0]])
     means = np.array([[0.0, 2.0], [3.0, 3.0], [10.0, 40.0]])
@@ -65,3 +71,18 @@ def test_names_that_are_no_names_and_equal_values_are_drawn():
         Ranges(HOSTILE[1], HOSTILE, np.tile([0.0, 1e-9, 1.0, 1e9, 1e12], (n, 1)), np.zeros((n, 6)), HOSTILE[:6]),
     ]
     assert on_page(preview_figure(parts, name=HOSTILE[0] * 9, facts=HOSTILE))
+
+
+@pytest.mark.parametrize("draw", [lambda part: preview_figure([part], name="demo"), part_figure])
+def test_the_ends_of_ranges_touch_no_name(draw):
+    quantiles = np.array([[-1.234e-05, 0.1, 0.2, 0.3, 1.234e-05], [-2.711, 0.0, 0.1, 0.2, 1828.0]])
+    part = Ranges("2 columns", ["a name of a column, long", "b"], np.sort(quantiles, axis=1), np.empty((2, 0)))
+    figure = draw(part)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    axes = figure.axes[0] if figure.axes else figure.subfigs[0].axes[0]
+    names = [label.get_window_extent(renderer) for label in axes.get_yticklabels()]
+    for text in axes.texts:
+        assert not any(text.get_window_extent(renderer).overlaps(name) for name in names)
+    assert on_page(figure)

@@ -9,6 +9,7 @@ import io
 import numpy as np
 import pytest
 from report_pages import KINDS, Page, run_kind
+from small_studies import raw_config, run_offline, write_digits
 
 from raysel.data.loading import load_dataset
 from raysel.display.page.render import render_page
@@ -160,6 +161,23 @@ def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
     finally:
         for path, content in kept.items():
             path.write_bytes(content)
+
+
+@pytest.mark.slow
+def test_fewer_features_with_a_score_than_the_usual_number_are_no_tenth(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_digits(tmp_path / "few.npz")
+    solver = {"name": "sklearn.svm.LinearSVC", "params": {"penalty": "l1", "dual": False, "C": 0.02}}
+    few = {
+        "solver": solver,
+        "evaluation": {"classifier": "native", "references": False},
+        "cv": {"outer": 2, "inner": 2},
+    }
+    result = run_offline(raw_config(tmp_path / "few.npz", **few), tmp_path / "study")
+    n = result.n_scored["final"]
+    assert 0 < n < result.default_top == 64 // 10
+    said = Page(write_report(result).read_text()).text
+    assert f"{n} of 64 features have one above 0 in the final model; these count as selected, fewer than 6 (a" in said
 
 
 def test_an_unfinished_study_has_no_report(matrix, tmp_path):

@@ -7,10 +7,12 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Matrix, Modalities, Tensor
+from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
+from raysel.display.figures.preview import part_figure
 from raysel.display.figures.preview_parts import Images, Ranges
+from raysel.display.planes import make_plane
 from raysel.results.pictures.preview import (
     preview_orders,
     preview_parts,
@@ -81,6 +83,38 @@ def test_cells_that_are_no_features_are_as_dark_as_the_smallest_value():
     assert (middle[~inside] == X.min()).all()
     at = np.argwhere(np.indices((5, 5, 5)).sum(axis=0) % 2 == 0)
     np.testing.assert_allclose(middle[inside], X[::2, at[:, 0] == 2].mean(axis=0))
+
+
+def test_a_volume_lies_as_in_the_maps_of_its_ranking():
+    """The first other axis runs to the right, the second upwards, as in `make_plane`; no order is told of it."""
+    mask = np.zeros((5, 6, 7), dtype=bool)
+    mask[1:4, 1:5, 2:6] = True
+    X = np.random.default_rng(0).uniform(3, 4, (8, int(mask.sum())))
+    layout = MaskedVolume(mask)
+    parts = preview_parts(Dataset(X, np.arange(8) % 2, layout), {"": "C"})
+    assert [part.axes for part in parts] == [("axis2", "axis1"), ("axis2", "axis0"), ("axis1", "axis0")]
+    assert not any("order" in part.title for part in parts)
+    last = parts[2]
+    plane = make_plane(layout)
+    assert (plane.axes, last.upwards) == (last.axes, True)
+    volume = np.full(mask.shape, X.min())
+    volume[mask] = X[::2].mean(axis=0)
+    np.testing.assert_allclose(last.images[0], volume[:, :, 4].T)
+    axes = part_figure(last).axes[0]
+    assert axes.images[0].origin == "lower"
+    assert axes.get_ylim() == (-0.5, 5.5)
+    thin = preview_parts(Dataset(X[:, :6], np.arange(8) % 2, MaskedVolume(np.ones((2, 3, 1), dtype=bool))))
+    assert [part.title.rpartition("; ")[2] for part in thin] == ["slice axis2 = 0"]  # and no channel
+
+
+def test_ticks_of_a_thinned_image_count_the_cells_of_the_sample():
+    X = np.random.default_rng(0).uniform(size=(4, 300 * 180))
+    part = preview_parts(Dataset(X, np.arange(4) % 2, Matrix(300, 180)))[0]
+    np.testing.assert_allclose(part.images[0], X[::2].mean(axis=0).reshape(300, 180)[::2, ::2])
+    assert "1 of 2 rows and columns" in part.title
+    assert f"black = {part.images.min():.4g}, white = {part.images.max():.4g}" in part.title
+    axes = part_figure(part).axes[0]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 179.5), (299.5, -0.5))
 
 
 def test_columns_and_modalities_have_their_quantiles():
