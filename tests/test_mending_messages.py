@@ -90,7 +90,7 @@ def test_another_name_of_the_label_and_text_among_the_features_name_their_keys(w
 def test_numbers_as_text_are_classes(wine, capsys):
     wine.assign(y=[f"{c}.0" for c in load_wine().target]).to_csv("t.csv", index=False)
     assert main([*dataset(), *TABLE, "--dry-run"]) == 0
-    assert "classes   3 (0: 59, 1: 71, 2: 48)" in capsys.readouterr().out
+    assert "classes     3, 48 to 71 samples each: 0 (59), 1 (71), 2 (48)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("solver", ["smr", "gbr", "two_dimensional_lda"])

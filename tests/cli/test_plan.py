@@ -116,7 +116,7 @@ def test_texts_are_wrapped_at_spaces_and_lose_nothing(width):
 
 def test_a_dry_run_draws_the_data_into_a_folder_that_a_study_may_use(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    write_digits(tmp_path / "few.npz", classes=2)
+    write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
     assert main(["few.yaml", "--dry-run"]) == 0
     assert "--output DIR" in capsys.readouterr().out
