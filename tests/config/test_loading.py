@@ -507,7 +507,7 @@ studies = st.fixed_dictionaries(
         "name": st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,12}\Z"),
         "seed": st.integers(0, 2**32 - 1),
         "dataset": st.fixed_dictionaries(
-            {"path": words}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
+            {"path": words.filter(bool)}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
         ),
         "solver": st.fixed_dictionaries(
             {"name": words, "params": st.dictionaries(keys.map(lambda k: f"p{k}"), values, max_size=3)},
