@@ -415,7 +415,9 @@ CONFIGURATION = [
         2,
         "dataset.tasks.0.mask: unknown key",
     ),
-    Fault("classes of all tasks", tasks("dataset.classes=[0, 1]"), 2, "dataset: `classes` is for one file ...the tasks"),
+    Fault(
+        "classes of all tasks", tasks("dataset.classes=[0, 1]"), 2, "dataset: `classes` is for one file ...the tasks"
+    ),
     Fault("an unknown classifier", few("evaluation.classifier=knm"), 2, "evaluation.classifier: ...'knn'...not 'knm'"),
     Fault("an unknown domain", few("solver.space.alpha={logunifrom: [1, 2]}"), 2, "did you mean `loguniform`?"),
     Fault(
@@ -500,20 +502,43 @@ DATA = [
     Fault("an endless name", few(f"dataset.path={'x' * 999}.npz"), 2, "there is no data file xxx"),
     Fault("no such array of labels", few("dataset.label=zz"), 2, "few.npz has no array zz for the labels; it holds X"),
     Fault("nothing to drop", few("dataset.drop=[a]"), 2, "drop names columns of a table, and ...few.npz is no table"),
-    Fault("cells of no table", few("dataset.delimiter=;"), 2, "delimiter is for text tables, and ...few.npz is no such"),
+    Fault(
+        "cells of no table", few("dataset.delimiter=;"), 2, "delimiter is for text tables, and ...few.npz is no such"
+    ),
     Fault("nothing to keep", few("dataset.keep=[zz]"), 2, "keep: few has no column zz; it has r0c0"),
-    Fault("an unknown class", few("dataset.classes=[0, 9]"), 2, "classes: ...few.npz has no class 9; it has 0, 1, 2, 3"),
+    Fault(
+        "an unknown class", few("dataset.classes=[0, 9]"), 2, "classes: ...few.npz has no class 9; it has 0, 1, 2, 3"
+    ),
     Fault("one class twice", few("dataset.classes=[0, '0']"), 2, "leave only class 0 of ...few.npz; leave two or more"),
-    Fault("no class left", few("dataset.exclude_classes=[0, 1, 2, 3]"), 2, "leave no class of ...leave two or more of 0"),
+    Fault(
+        "no class left", few("dataset.exclude_classes=[0, 1, 2, 3]"), 2, "leave no class of ...leave two or more of 0"
+    ),
     Fault("no other class", few("dataset.exclude_classes=[zz]"), 2, "exclude_classes: ...has no class zz; it has 0, 1"),
-    Fault("no column for labels", CSV + "--set dataset.label=k", 2, "label: ...bad.csv has no column k", table("3,4,0")),
+    Fault(
+        "no column for labels", CSV + "--set dataset.label=k", 2, "label: ...bad.csv has no column k", table("3,4,0")
+    ),
     Fault("no column to drop", CSV + "--set dataset.drop=[k]", 2, "drop: ...bad.csv has no column k", table("3,4,0")),
-    Fault("the labels dropped", CSV + "--set dataset.drop=[y]", 2, "bad.csv has no column y...It holds a, b", table("3,4,0")),
+    Fault(
+        "the labels dropped",
+        CSV + "--set dataset.drop=[y]",
+        2,
+        "bad.csv has no column y...It holds a, b",
+        table("3,4,0"),
+    ),
     Fault("another delimiter", CSV + "--set 'dataset.delimiter=;'", 2, "delimiter=';' does not occur", table("3,4,0")),
-    Fault("a label of a built-in set", few("dataset={source: digits, label: y}"), 2, "label is for data files; leave it"),
+    Fault(
+        "a label of a built-in set", few("dataset={source: digits, label: y}"), 2, "label is for data files; leave it"
+    ),
     Fault("a column of a task", tasks(WINE.format("drop: [k]")), 2, "drop is for data files; leave"),
-    Fault("a class of a task", tasks(WINE.format("classes: [0, 7]")), 2, "classes: wine has no class 7; it has 0, 1, 2"),
-    Fault("a column kept of a task", tasks(WINE.format("keep: [k]")), 2, "keep: wines + b has no column wines/k; did you mean"),
+    Fault(
+        "a class of a task", tasks(WINE.format("classes: [0, 7]")), 2, "classes: wine has no class 7; it has 0, 1, 2"
+    ),
+    Fault(
+        "a column kept of a task",
+        tasks(WINE.format("keep: [k]")),
+        2,
+        "keep: wines + b has no column wines/k; did you mean",
+    ),
     Fault("labels of no lines", few("dataset.labels=y.txt", "dataset.path=X.npy"), 2, "y.txt has no lines", no_lines),
     Fault("pickled X.npy", few("dataset.labels=y.txt", "dataset.path=X.npy"), 2, "X.npy: ...pickled ...", pickled),
     Fault("a broken link", few("dataset.path=images"), 2, "1.png cannot be read: No such file", broken_link),

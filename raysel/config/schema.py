@@ -381,6 +381,11 @@ class StudyConfig(_Section):
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
             section.pop("keep", None)
+            if section.get("order") == "C":
+                del section["order"]
+            for key in ("drop", "classes", "exclude_classes"):
+                if key in section:
+                    section[key] = sorted(set(map(str, section[key])))
         for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):

@@ -22,8 +22,8 @@ import pandas as pd
 import pyarrow as pa
 import scipy.io
 import scipy.sparse
-from PIL import Image
 from matlab73 import savemat73
+from PIL import Image
 
 from raysel.config import builtin_configs
 from raysel.data.dataset import Dataset
@@ -110,7 +110,7 @@ _TOKENS = {
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
     "parquet": f"PAR1¦{_STORED}",
     "arrow": f"ARROW1¦{_STORED}",
-    "dat": ",¦\"¦\n¦\r¦;¦\t¦ ¦\0¦\ufeff¦label¦y¦person¦nan¦1.0¦cat",
+    "dat": ',¦"¦\n¦\r¦;¦\t¦ ¦\0¦\ufeff¦label¦y¦person¦nan¦1.0¦cat',
     "png": "\x89PNG\r\n\x1a\n¦IHDR¦IDAT¦PLTE¦tRNS¦iCCP¦eXIf¦acTL¦fcTL¦zTXt¦II*\0¦MM\0*¦P5 3 2 255\n¦P1¦BM",
     "nii": "n+1\0¦ni1\0¦n+2\0\r\n\x1a\n¦\0\0\xc0\x7f¦\0\0\x80\x3f¦\x5c\x01\0\0¦\x1c\x02\0\0",
 }

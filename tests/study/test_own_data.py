@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def test_a_builtin_study_that_names_data_is_resumed_by_its_name(tmp_path, digits
     study = prepare_study("orl-smr", small, X=X, y=y)
     StudyDirectory.create(tmp_path / "orl", 0)[1].close()
     directory = StudyDirectory(tmp_path / "orl")
-    study.plan.save(directory.plan)
+    directory.plan.write_text(json.dumps(study.plan.to_json()))
     save_dataset(study.own, directory.data)
     assert prepare_study("orl-smr", small, resumed=directory).dataset.content_hash == study.dataset.content_hash
 
@@ -207,7 +208,7 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
     X, y, _ = digits
     raw = without_data(dataset={"exclude_classes": [3], "order": "F", "shape": [4, 16]})
     del raw["solver"]
-    raw["compare"] = {"F": {"solver": {"name": "fisher_score"}}}
+    raw["compare"] = {"F": {"solver": {"name": "fisher_score"}}, "V": {"solver": {"name": "variance"}}}
     new = prepare_comparison(raw, X=X.reshape(-1, 64), y=y)
     directory, own = ComparisonDirectory(tmp_path / "both"), new.first.own
     placed = new.with_data_at(directory.data)

@@ -145,7 +145,7 @@ def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise DataError(f"labels: {path} has no lines but empty ones; give one label for each sample.")
-    delimiter = options.delimiter or max(_DELIMITERS, key=lambda sign: lines[0].count(sign))
+    delimiter = options.delimiter or max(_DELIMITERS, key=lines[0].count)
     # A text of one column may hold delimiters within a label, e.g. a space, but not as often in each line.
     single = len({line.count(delimiter) for line in lines}) > 1 or delimiter not in lines[0]
     rows = [[line.strip()] for line in lines] if single and '"' not in text else list(_rows(lines, delimiter))
