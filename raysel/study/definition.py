@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -303,8 +304,10 @@ def _load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
 
 def _kept(config: StudyConfig) -> list[str]:
     """Return the names of the columns that are accepted as features whatever they look like."""
-    tasks = config.dataset.tasks or ()
-    return [*config.dataset.keep, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
+    tasks, only = config.dataset.tasks or (), config.dataset.only
+    # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
+    own = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
+    return [*own, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
 
 
 def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:

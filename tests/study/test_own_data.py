@@ -204,6 +204,28 @@ def test_a_comparison_shares_the_samples(digits):
     assert own.with_data_at(Path("/x/data.arrow")).studies["b"].config.dataset.path == "/x/data.arrow"
 
 
+def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path):
+    draw = np.random.default_rng(0).random
+    columns = {"a.row": np.arange(60.0), "a.x": draw(60), "b.x": draw(60), "b.z": draw(60)}
+    raw = raw_config(tmp_path / "few.csv", evaluation={"n_features": [1]})
+    del raw["solver"]
+    np.savetxt(
+        raw["dataset"]["path"],
+        np.column_stack([*columns.values(), np.arange(60) % 3]),
+        delimiter=",",
+        header=",".join([*columns, "y"]),
+        comments="",
+    )
+    raw["compare"] = {
+        "all": {"solver": {"name": "fisher_score"}},
+        "b": {"solver": {"name": "fisher_score"}, "dataset": {"only": ["b"]}},
+    }
+    with pytest.raises(DataError, match=r"a\.row"):
+        prepare_comparison(raw)
+    raw["dataset"]["keep"] = ["a.row"]
+    assert list(prepare_comparison(raw).studies) == ["all", "b"]
+
+
 def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_without_data(tmp_path, digits):
     X, y, _ = digits
     raw = without_data(dataset={"exclude_classes": [3], "order": "F", "shape": [4, 16]})
