@@ -5,6 +5,7 @@ The long form is experiments/survival/fuzz_inputs.py; what it found once stands 
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import warnings
@@ -19,6 +20,7 @@ import scipy.sparse
 from damage import KINDS, damaged, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from reading import OPTIONS, judge
 
 from raysel.data.formats.hdf5 import arrays
@@ -195,6 +197,20 @@ def test_an_image_that_is_no_file_is_refused_at_once(tmp_path, place):
     else:
         image.symlink_to("/dev/zero" if place == "zero" else place)
     with pytest.raises(DataError, match=r"2\.png (is empty|cannot be read: No such file)"):
+        load_dataset(tmp_path)
+
+
+def test_an_image_that_claims_more_pixels_than_its_file_can_hold_is_refused(tmp_path):
+    """A TIFF of 140 bytes, whose one strip of three rows Pillow takes for the first of 16 million."""
+    buffer = io.BytesIO()
+    Image.new("L", (2, 3)).save(buffer, "TIFF")
+    raw = buffer.getvalue()
+    height = struct.pack("<HHII", 257, 4, 1, 3)
+    assert raw.count(height) == 1
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.tif").write_bytes(raw.replace(height, struct.pack("<HHII", 257, 4, 1, 2**24 + 3)))
+    with pytest.raises(DataError, match=r"1\.tif claims 16777219 x 2 pixels"):
         load_dataset(tmp_path)
 
 

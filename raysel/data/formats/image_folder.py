@@ -21,6 +21,9 @@ _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
 _GREY = ("L", "I;16", "I;16B", "I;16L", "I;16N", "I", "F")
 _CONVERTED = {"1": "L", "P": "RGB", "PA": "RGBA", "La": "LA", "RGBa": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"}
 _SHOWN = 5
+#: Pixels of an image for each byte of its file: deflate compresses up to 1032 to 1, with 8 pixels in a byte.
+_COMPRESSION = 8 * 1032
+_SMALL = 2**20
 
 
 class _Listing(NamedTuple):
@@ -165,6 +168,12 @@ def _read(file: Path) -> tuple[LabelArray, bool, bool]:
         warnings.simplefilter("ignore")  # of a TIFF's unknown tags
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         with Image.open(file, formats=_FORMATS) as image:
+            width, height = image.size
+            if width * height > max(_SMALL, _COMPRESSION * file.stat().st_size):
+                raise DataError(
+                    f"{file} claims {height} x {width} pixels, more than its {file.stat().st_size} bytes can hold: it "
+                    "is damaged; write or copy it again."
+                )
             if (pages := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{file} holds {pages} pages; save each as an image of its own.")
             turned = image.getexif().get(0x0112, 1) not in (0, 1)
