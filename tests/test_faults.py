@@ -281,6 +281,24 @@ def flat() -> None:
     archive(X=lambda X: X.reshape(len(X), -1))()
 
 
+def no_lines() -> None:
+    """X.npy and labels without a line."""
+    array("X.npy")()
+    write("y.txt", "\n\n")()
+
+
+def pickled() -> None:
+    """X.npy of objects."""
+    write("y.txt", "1\n")()
+    np.save("X.npy", np.array([{}]), allow_pickle=True)
+
+
+def broken_link() -> None:
+    """images/cat/1.png, which leads nowhere."""
+    folder("images/cat")()
+    Path("images/cat/1.png").symlink_to("nowhere.png")
+
+
 def folder(path: str) -> Callable[[], object]:
     """An empty folder."""
     return lambda: Path(path).mkdir(parents=True)
@@ -336,6 +354,7 @@ def tasks(*settings: str) -> str:
 BAD, CSV, MAT = (few(f"dataset.path=bad.{suffix}") for suffix in ("npz", "csv", "mat"))
 VIEWS = views("dataset.path=bad.npz")
 
+WINE = "dataset.tasks=[{{name: wines, source: wine, {}}}, {{name: b, source: iris}}]"
 PAST_COUNTING = {key: {"randint": [1, 2**53]} for key in ("alpha", "rank", "p", "zeta")}
 
 # The table
@@ -367,6 +386,38 @@ CONFIGURATION = [
     ),
     Fault("neither path nor source", few("dataset.path=null"), 2, "dataset: give exactly one of `source`"),
     Fault("an unknown scaling", few("dataset.scaling=minimax"), 2, "dataset.scaling: ...'minmax'...not 'minimax'"),
+    Fault("label a number", few("dataset.label=3"), 2, "dataset.label: ...string, not 3"),
+    Fault("an empty label", few("dataset.label=''"), 2, "dataset.label: ...at least 1 character"),
+    Fault("an empty path", few("dataset.path=''"), 2, "dataset.path: ...at least 1 character"),
+    Fault("a word to drop", few("dataset.drop=a"), 2, "dataset.drop: ...list, not 'a'"),
+    Fault("a word to keep", few("dataset.keep=a"), 2, "dataset.keep: ...list, not 'a'"),
+    Fault("one of the classes", few("dataset.classes=[0]"), 2, "dataset.classes: ...at least 2 items"),
+    Fault("half a class", few("dataset.classes=[0, 1.5]"), 2, "dataset.classes.1: 1.5 is no class: give its name"),
+    Fault("yes for a class", few("dataset.exclude_classes=[yes]"), 2, "exclude_classes.0: true is no ...in quotes"),
+    Fault("a long delimiter", few("dataset.delimiter=;;"), 2, "dataset.delimiter: ...at most 1 character"),
+    Fault("an unknown order", few("dataset.order=G"), 2, "dataset.order: ...'C' or 'F', not 'G'"),
+    Fault("an empty mask", few("dataset.mask=''"), 2, "dataset.mask: ...at least 1 character"),
+    Fault(
+        "NIfTI without a table",
+        few("dataset={source: nifti, mask: m.nii}"),
+        2,
+        "`source: nifti` needs `mask`, a NIfTI file, and `path`",
+    ),
+    Fault(
+        "NIfTI as a task",
+        tasks("dataset.tasks=[{name: a, source: nifti}, {name: b, source: iris}]"),
+        2,
+        "dataset.tasks.0: `source: nifti` ...cannot be a task",
+    ),
+    Fault(
+        "a mask of a task",
+        tasks("dataset.tasks=[{name: a, source: wine, mask: m.nii}, {name: b, source: iris}]"),
+        2,
+        "dataset.tasks.0.mask: unknown key",
+    ),
+    Fault(
+        "classes of all tasks", tasks("dataset.classes=[0, 1]"), 2, "dataset: `classes` is for one file ...the tasks"
+    ),
     Fault("an unknown classifier", few("evaluation.classifier=knm"), 2, "evaluation.classifier: ...'knn'...not 'knm'"),
     Fault("an unknown domain", few("solver.space.alpha={logunifrom: [1, 2]}"), 2, "did you mean `loguniform`?"),
     Fault(
@@ -447,6 +498,51 @@ DATA = [
     Fault(
         "a class of one sample", BAD, 2, "class 7 has 1 sample...exclude_classes: [7]", archive(y=lambda y: [7, *y[1:]])
     ),
+    Fault("no home", few("dataset.path=~no-such-user/few.npz"), 2, "no data file ~no-such-user/few.npz"),
+    Fault("an endless name", few(f"dataset.path={'x' * 999}.npz"), 2, "there is no data file xxx"),
+    Fault("no such array of labels", few("dataset.label=zz"), 2, "few.npz has no array zz for the labels; it holds X"),
+    Fault("nothing to drop", few("dataset.drop=[a]"), 2, "drop names columns of a table, and ...few.npz is no table"),
+    Fault(
+        "cells of no table", few("dataset.delimiter=;"), 2, "delimiter is for text tables, and ...few.npz is no such"
+    ),
+    Fault("nothing to keep", few("dataset.keep=[zz]"), 2, "keep: few has no column zz; it has r0c0"),
+    Fault(
+        "an unknown class", few("dataset.classes=[0, 9]"), 2, "classes: ...few.npz has no class 9; it has 0, 1, 2, 3"
+    ),
+    Fault("one class twice", few("dataset.classes=[0, '0']"), 2, "leave only class 0 of ...few.npz; leave two or more"),
+    Fault(
+        "no class left", few("dataset.exclude_classes=[0, 1, 2, 3]"), 2, "leave no class of ...leave two or more of 0"
+    ),
+    Fault("no other class", few("dataset.exclude_classes=[zz]"), 2, "exclude_classes: ...has no class zz; it has 0, 1"),
+    Fault(
+        "no column for labels", CSV + "--set dataset.label=k", 2, "label: ...bad.csv has no column k", table("3,4,0")
+    ),
+    Fault("no column to drop", CSV + "--set dataset.drop=[k]", 2, "drop: ...bad.csv has no column k", table("3,4,0")),
+    Fault(
+        "the labels dropped",
+        CSV + "--set dataset.drop=[y]",
+        2,
+        "bad.csv has no column y...It holds a, b",
+        table("3,4,0"),
+    ),
+    Fault("another delimiter", CSV + "--set 'dataset.delimiter=;'", 2, "delimiter=';' does not occur", table("3,4,0")),
+    Fault(
+        "a label of a built-in set", few("dataset={source: digits, label: y}"), 2, "label is for data files; leave it"
+    ),
+    Fault("a column of a task", tasks(WINE.format("drop: [k]")), 2, "drop is for data files; leave"),
+    Fault(
+        "a class of a task", tasks(WINE.format("classes: [0, 7]")), 2, "classes: wine has no class 7; it has 0, 1, 2"
+    ),
+    Fault(
+        "a column kept of a task",
+        tasks(WINE.format("keep: [k]")),
+        2,
+        "keep: wines + b has no column wines/k; did you mean",
+    ),
+    Fault("labels of no lines", few("dataset.labels=y.txt", "dataset.path=X.npy"), 2, "y.txt has no lines", no_lines),
+    Fault("pickled X.npy", few("dataset.labels=y.txt", "dataset.path=X.npy"), 2, "X.npy: ...pickled ...", pickled),
+    Fault("a broken link", few("dataset.path=images"), 2, "1.png cannot be read: No such file", broken_link),
+    Fault("a class folder in bytes", few("dataset.path=images"), 2, "is not UTF-8; rename it", folder("images/\udcff")),
     Fault("a wrong shape", few("dataset.shape=[8, 9]"), 2, "shape [8, 9] has 72 cells...64 features...[8, 8]"),
     Fault("groups that are not there", few("cv.groups=writer"), 2, "few.npz has no array writer for the groups"),
     Fault("too few groups", few("cv.groups=g", "dataset.path=bad.npz"), 2, "there are 1 groups", archive(g=[0] * 80)),

@@ -193,11 +193,11 @@ def test_checks_and_dry_runs_start_no_ray(here):
 
 def test_a_relative_path_is_looked_up_here_then_in_raysel_data(here, monkeypatch, capsys):
     (here / "data").mkdir()
-    write_digits(here / "data" / "elsewhere.npz", classes=2)
+    write_digits(here / "data" / "elsewhere.npz", each=10)
     monkeypatch.setenv("RAYSEL_DATA", str(here / "data"))
     assert main(["few.yaml", "--dry-run", "--set", "dataset.path=elsewhere.npz"]) == 0
     assert "40 samples" in capsys.readouterr().out
-    write_digits(here / "elsewhere.npz", classes=3)
+    write_digits(here / "elsewhere.npz", each=15)
     assert main(["few.yaml", "--dry-run", "--set", "dataset.path=elsewhere.npz"]) == 0
     assert "60 samples" in capsys.readouterr().out
 

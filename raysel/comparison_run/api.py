@@ -9,11 +9,11 @@ from typing import Any
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run import course
 from raysel.comparison_run.definition import Comparison
-from raysel.config import ComparisonConfig, load_comparison
+from raysel.config import ComparisonConfig, load_comparison, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
 from raysel.launch import make_listeners, refuse_foreign_code
-from raysel.study.own_data import OwnData, comparison_of_own_data, found_path
+from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
@@ -164,6 +164,9 @@ def prepare_comparison(
         return Comparison.prepare(loaded, own=dataset)
     if resumed is not None:
         resumed.read()
+    if config is not None and resumed is not None and resumed.data.exists() and not names_data(config, overrides):
+        loaded = load_comparison(config, overrides, own_data=True)
+        return Comparison.prepare(comparison_with_own_data_at(resumed.data.absolute(), loaded), resumed)
     if config is not None or resumed is None:
         return Comparison.prepare(load_comparison(config or {}, overrides), resumed)
     stored = load_comparison(resumed.config)

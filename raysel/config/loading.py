@@ -17,7 +17,7 @@ from raysel.errors import ConfigError
 
 
 class PlainData(Protocol):
-    """Configuration that `dump_config` writes."""
+    """Configuration of a study or of a comparison."""
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data."""
@@ -130,23 +130,28 @@ def read_raw(
 
 
 def names_data(
-    source: str | Path | Mapping[str, Any] | StudyConfig, overrides: Mapping[str, Any] | Iterable[str] = ()
+    source: str | Path | Mapping[str, Any] | PlainData,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
 ) -> bool:
     """Return whether a configuration names a data file or tasks.
 
     Parameters
     ----------
-    source : str, Path, mapping or StudyConfig
-        Configuration as for `load_config`.
+    source : str, Path, mapping, StudyConfig or ComparisonConfig
+        Configuration as for `load_config` or `load_comparison`.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `load_config`.
 
     Returns
     -------
     bool
-        False too for one that names a built-in data set.
+        False too for one that names a built-in data set, and for a built-in configuration, whose data samples in
+        memory replace, unless an override names data.
     """
-    section = read_raw(source.to_dict() if isinstance(source, StudyConfig) else source, overrides)[0].get("dataset")
+    raw: Any = {} if _is_builtin(source) else source
+    if not isinstance(raw, str | Path | Mapping):
+        raw = raw.to_dict()
+    section = read_raw(raw, overrides)[0].get("dataset")
     return isinstance(section, dict) and any(section.get(key) is not None for key in ("path", "tasks"))
 
 
@@ -192,7 +197,7 @@ def dump_config(config: PlainData) -> str:
     return dump_yaml(config.to_dict())
 
 
-def _is_builtin(source: str | Path | Mapping[str, Any]) -> bool:
+def _is_builtin(source: object) -> bool:
     """Return whether a source of a configuration is the name of a built-in one."""
     return isinstance(source, str | Path) and not Path(source).is_file()
 

@@ -28,7 +28,7 @@ def apply_overrides(
     """Lay overrides over a configuration.
 
     An override of one of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the other two, unless they
-    are overridden too.
+    are overridden too; ``source: nifti`` and ``path`` belong together, and neither unsets the other.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ def apply_overrides(
         if named:
             raise ConfigError(f"override {named[0]}: the samples are given in memory; leave one of the two out.")
         _name_own_data(raw, origin, builtin=builtin)
-    for key in named:
-        _unset_origins(raw, key.removeprefix("dataset."))
+    for key, value, _ in changes:
+        if key in named:
+            _unset_origins(raw, key.removeprefix("dataset."), value)
     for key, value, where in changes:
         set_key(raw, key, value, where)
 
@@ -123,13 +124,14 @@ def _parse_override(text: str) -> tuple[str, Any]:
     return key, parse_yaml(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
 
 
-def _unset_origins(raw: dict[str, Any], chosen: str) -> None:
+def _unset_origins(raw: dict[str, Any], chosen: str, value: Any = None) -> None:
     """Unset what the configuration says on the origin of the samples, which an override of one key replaces."""
     section = raw.get("dataset")
     if isinstance(section, dict):
-        nifti = section.get("source") == NIFTI and chosen == "path"  # a table of NIfTI files has both keys
+        # A table of NIfTI files has both keys.
+        nifti = value == NIFTI if chosen == "source" else chosen == "path" and section.get("source") == NIFTI
         for key in _ORIGINS:
-            if key != chosen and not (nifti and key == "source"):
+            if key != chosen and not (nifti and key in ("path", "source")):
                 section.pop(key, None)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
 
@@ -22,6 +22,15 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+def _class_label(value: Any) -> str | int:
+    """Name or number of a class; YAML's true and yes are neither."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) or type(value) is int:
+        return value
+    raise ValueError(f"{value!r} is no class: give its name, in quotes if it is yes, no, true or false, or its number")
+
+
 def _repeated(names: Sequence[str]) -> str | None:
     """First name that is repeated; None if all differ."""
     return next((name for name in names if names.count(name) > 1), None)
@@ -32,22 +41,23 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 Folds = Annotated[int, Field(strict=True, ge=2)]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
-ClassLabel: TypeAlias = str | int
+NonEmpty = Annotated[str, Field(min_length=1)]
+ClassLabel = Annotated[str | int, PlainValidator(_class_label)]
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
 
 
 class _SamplesConfig(_Section):
     """Samples and labels of one file or built-in data set."""
 
-    source: str | None = None
+    source: NonEmpty | None = None
     """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one of source, path and
     tasks is needed otherwise."""
-    path: str | None = None
+    path: NonEmpty | None = None
     """Data file, or folder with one folder of images for each class; a relative path is looked up from the working
     directory, then from $RAYSEL_DATA."""
-    label: str | None = None
+    label: NonEmpty | None = None
     """Column or array of the file that holds the labels; by default y, label, target or another usual name."""
-    labels: str | None = None
+    labels: NonEmpty | None = None
     """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as `path`."""
     drop: tuple[str, ...] = ()
     """Columns of a table that are neither features nor labels, e.g. an identifier."""
@@ -74,6 +84,8 @@ class TaskConfig(_SamplesConfig):
 
     @model_validator(mode="after")
     def _one_origin(self) -> TaskConfig:
+        if self.source == NIFTI:
+            raise ValueError("`source: nifti` needs a mask and cannot be a task; give another data set")
         if (self.source is None) == (self.path is None):
             raise ValueError("give exactly one of `source` (a built-in set, e.g. digits) and `path` (a file)")
         return self
@@ -84,7 +96,7 @@ class DatasetConfig(_SamplesConfig):
 
     tasks: Annotated[tuple[TaskConfig, ...], Field(min_length=2)] | None = None
     """Several data sets, each with features and classes of its own, that are learned together."""
-    mask: str | None = None
+    mask: NonEmpty | None = None
     """NIfTI file whose voxels above 0 are the features, for `source: nifti`; looked up as `path`."""
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
     """Name and number of columns of each modality in the order of the columns, where the file does not hold them."""
@@ -93,7 +105,7 @@ class DatasetConfig(_SamplesConfig):
     by default."""
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
-    background: str | None = None
+    background: NonEmpty | None = None
     """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean sample by default."""
     scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] = "unit"
     """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
@@ -102,14 +114,14 @@ class DatasetConfig(_SamplesConfig):
 
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:
+        if (self.source == NIFTI) != (self.mask is not None) or (self.source == NIFTI and self.path is None):
+            raise ValueError("`source: nifti` needs `mask`, a NIfTI file, and `path`, a table of NIfTI files")
         source = None if self.source == NIFTI else self.source
         if [source, self.path, self.tasks].count(None) != 2:
             raise ValueError(
                 "give exactly one of `source` (a built-in set, e.g. digits), `path` (a file) and "
                 "`tasks` (a list of both)"
             )
-        if (self.source == NIFTI) != (self.mask is not None):
-            raise ValueError("`source: nifti` needs `mask`, a NIfTI file, and `path`, a table of NIfTI files")
         return self
 
     @model_validator(mode="after")
@@ -369,6 +381,11 @@ class StudyConfig(_Section):
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
             section.pop("keep", None)
+            if section.get("order") == "C":
+                del section["order"]
+            for key in ("drop", "classes", "exclude_classes"):
+                if key in section:
+                    section[key] = sorted(set(map(str, section[key])))
         for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
-from raysel.listing import suggestion
+from raysel.listing import listed, suggestion
 
 
 def assemble(
@@ -52,6 +52,8 @@ def assemble(
     DataError
         If the arrangement does not fit the columns, a name is unknown, or values are invalid.
     """
+    if order not in ("C", "F"):
+        raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
     raw = _as_classes(raw, exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
     X, names = raw.X, raw.feature_names
@@ -170,15 +172,26 @@ def _choose_classes(
         return raw
     if raw.y.ndim != 1 or isinstance(raw.X, TaskBlocks):
         raise DataError(f"classes and exclude_classes need one label for each sample, which {source} has not.")
-    text = np.asarray(raw.y).astype(np.str_)
-    known = np.unique(text).tolist()
+    values, codes = np.unique(raw.y, return_inverse=True)
+    known = [_class_name(value) for value in values]
     for key, wanted in (("classes", classes or ()), ("exclude_classes", excluded)):
-        if unknown := [str(name) for name in wanted if str(name) not in known]:
+        if unknown := [name for name in map(_class_name, wanted) if name not in known]:
             raise DataError(f"{key}: {source} has no class {unknown[0]}; {suggestion(unknown[0], known)}")
-    kept = np.isin(text, known if classes is None else [str(name) for name in classes])
-    kept &= ~np.isin(text, [str(name) for name in excluded])
+    chosen = set(known if classes is None else map(_class_name, classes)) - set(map(_class_name, excluded))
+    if len(chosen) < 2:
+        raise DataError(
+            f"classes and exclude_classes leave {f'only class {min(chosen)}' if chosen else 'no class'} of {source}; "
+            f"leave two or more of {listed(known)}."
+        )
+    kept = np.array([name in chosen for name in known])[codes]
     groups = None if raw.groups is None else raw.groups[kept]
     return replace(raw, X=raw.X[kept], y=raw.y[kept], groups=groups)
+
+
+def _class_name(value: Any) -> str:
+    """Name of a class; that of a whole number is the same for every type in which files store numbers."""
+    number = isinstance(value, int | float | np.number | np.bool_) and float(value).is_integer()
+    return str(int(value)) if number else str(value)
 
 
 def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:

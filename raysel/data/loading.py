@@ -156,6 +156,11 @@ def load_dataset(
                 f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
                 f"{', '.join(ARRAY_SUFFIXES)}."
             )
+        if reader in (read_arrays, read_image_folder):
+            if drop:
+                raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
+            if delimiter is not None and labels is None:
+                raise DataError(f"delimiter is for text tables, and {path} is no such table; leave delimiter out.")
         raw = reader(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
     return assemble(
         raw,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,10 @@ def kept_columns(config: StudyConfig) -> list[str]:
     list of str
         Values of ``dataset.keep``, and ``task/name`` for those of tasks.
     """
-    tasks = config.dataset.tasks or ()
-    return [*config.dataset.keep, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
+    tasks, only = config.dataset.tasks or (), config.dataset.only
+    # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
+    own = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
+    return [*own, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
 
 
 def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:

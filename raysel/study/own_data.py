@@ -216,11 +216,16 @@ def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
 def comparison_of_own_data(config: ComparisonConfig, own: OwnData) -> tuple[ComparisonConfig, Dataset]:
     """Make the data set of a comparison that samples in memory are given for; see `study_of_own_data`."""
     first = next(iter(config.members.values()))
-    dataset = own.dataset(first.dataset, first.cv.groups)
+    return comparison_with_own_data_at(OWN_DATA, config), own.dataset(first.dataset, first.cv.groups)
+
+
+def comparison_with_own_data_at(path: str | Path, config: ComparisonConfig) -> ComparisonConfig:
+    """Return the configuration of a comparison whose samples are written to a file; see `with_own_data_at`."""
     raw = config.to_dict()
-    raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in _APPLIED}
+    kept = {key: value for key, value in raw["dataset"].items() if key not in _APPLIED}
+    raw["dataset"] = kept | {"path": str(path)}
     raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
-    return load_comparison(raw), dataset
+    return load_comparison(raw)
 
 
 def found_path(path: str | None, directory: Path) -> str | None:
@@ -236,12 +241,14 @@ def found_path(path: str | None, directory: Path) -> str | None:
     Returns
     -------
     str or None
-        Path in the directory, or in that of the comparison that it is in; ``path`` if it exists, or has another name.
+        Path in the directory, else ``path`` if it exists or has another name, else the path in the directory of the
+        comparison that the study is in.
     """
-    if path is None or Path(path).name != OWN_DATA or Path(path).exists():
+    if path is None or Path(path).name != OWN_DATA:
         return path
-    beside = [folder / OWN_DATA for folder in (directory, directory.parent)]
-    return next((str(file.absolute()) for file in beside if file.exists()), path)
+    # The directory's own file first: another study may have taken the place of one that was moved.
+    candidates = (directory / OWN_DATA, Path(path), directory.parent / OWN_DATA)
+    return next((str(file.absolute()) for file in candidates if file.exists()), path)
 
 
 def _is_frame(X: Any) -> bool:

@@ -20,6 +20,7 @@ from raysel.tracking.records import SearchRecord, StudyRecord
 #: `flat` yields `solver.params` itself if it is empty.
 _COVERED = {
     "dataset.path",
+    "dataset.labels",
     "dataset.mask",
     "dataset.source",
     "dataset.tasks",

@@ -507,7 +507,7 @@ studies = st.fixed_dictionaries(
         "name": st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,12}\Z"),
         "seed": st.integers(0, 2**32 - 1),
         "dataset": st.fixed_dictionaries(
-            {"path": words}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
+            {"path": words.filter(bool)}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
         ),
         "solver": st.fixed_dictionaries(
             {"name": words, "params": st.dictionaries(keys.map(lambda k: f"p{k}"), values, max_size=3)},
@@ -613,3 +613,42 @@ def test_logspace_is_geometric_with_its_bounds_exact(low, high, n):
     ratio = (high / low) ** (1 / (n - 1))
     for before, after in itertools.pairwise(values):
         assert after / before == pytest.approx(ratio, rel=1e-8)
+
+
+TABLE = "{name: a, dataset: {path: a.csv}, solver: {name: fisher_score}}"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "label=k",
+        "labels=y.npy",
+        "drop=[id]",
+        "classes=[a, b]",
+        "exclude_classes=[c]",
+        "delimiter=;",
+        "order=F",
+        "shape=[2, 3]",
+    ],
+)
+def test_what_can_change_a_number_changes_the_hash(tmp_path, change):
+    assert read(tmp_path, TABLE).hash != read(tmp_path, TABLE, f"dataset.{change}").hash
+
+
+def test_what_changes_no_number_changes_no_hash(tmp_path):
+    for change in ("keep=[id]", "background=a.png", "order=C", "drop=[]"):
+        assert read(tmp_path, TABLE).hash == read(tmp_path, TABLE, f"dataset.{change}").hash, change
+    for one, other in (("classes=[1, 2]", "classes=['2', 1.0]"), ("drop=[a, b]", "drop=[b, a]")):
+        assert read(tmp_path, TABLE, f"dataset.{one}").hash == read(tmp_path, TABLE, f"dataset.{other}").hash
+    tasks = "{name: a, dataset: {tasks: [{name: b, path: b.csv%s}, {name: c, source: iris}]}, solver: {name: mtda}}"
+    assert read(tmp_path, tasks % "").hash == read(tmp_path, tasks % ", keep: [id]").hash
+    assert read(tmp_path, tasks % "").hash != read(tmp_path, tasks % ", classes: [1, 2]").hash
+
+
+def test_source_nifti_keeps_the_path_of_the_table(tmp_path):
+    mask = "dataset.mask=m.nii"
+    kept = read(tmp_path, TABLE, "dataset.source=nifti", mask).dataset
+    assert (kept.source, kept.path) == ("nifti", "a.csv")
+    for both in (("dataset.source=nifti", "dataset.path=b.csv"), ("dataset.path=b.csv", "dataset.source=nifti")):
+        assert read(tmp_path, TABLE, *both, mask).dataset.path == "b.csv"
+    assert read(tmp_path, TABLE, "dataset.source=digits").dataset.path is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import re
@@ -22,6 +23,7 @@ import pyarrow as pa
 import scipy.io
 import scipy.sparse
 from matlab73 import savemat73
+from PIL import Image
 
 from raysel.config import builtin_configs
 from raysel.data.dataset import Dataset
@@ -31,7 +33,8 @@ from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 
 #: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its time.
-KINDS = ("yaml", "npz", "npy", "mat", "csv", "parquet", "arrow", "nii", "h5")
+#: .dat is a file of labels, .png an image of a folder of images.
+KINDS = ("yaml", "npz", "npy", "dat", "mat", "csv", "data", "parquet", "arrow", "nii", "nii.gz", "png", "h5")
 
 N = 10
 IMAGES = np.random.default_rng(0).integers(0, 256, (N, 3, 2)).astype(np.uint8)
@@ -53,6 +56,38 @@ tracking: {uri: "sqlite:///a.db", experiment: trying}
 output: somewhere
 """
 
+FILE_STUDY = """\
+name: table
+dataset:
+  path: wards.txt
+  label: ward
+  labels: y.npy
+  drop: [id, ""]
+  keep: [r0, "1"]
+  classes: [a, 2, "3"]
+  exclude_classes: [b, 4]
+  delimiter: ";"
+  shape: [3, 2]
+  order: F
+  only: [hog]
+  modalities: {hog: 4, lbp: 2}
+  background: mean.png
+solver: {name: smr}
+"""
+TASKS_STUDY = """\
+name: tasks
+dataset:
+  tasks:
+    - {name: a, path: a.csv, label: k, drop: [i], keep: [j], classes: [1, 2], delimiter: "\\t"}
+    - {name: b, path: b.npy, labels: b.txt, exclude_classes: [c], shape: [2, 2], order: F}
+solver: {name: mtda}
+"""
+NIFTI_STUDY = """\
+name: volumes
+dataset: {source: nifti, path: volumes.csv, mask: mask.nii.gz, background: mean.nii}
+solver: {name: linear_svm}
+"""
+
 # Lengths, counts and offsets that a reader may trust.
 NUMBERS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 64, 127, 128, 255, 256, 1000, 65535, 65536)
 NUMBERS += (2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1)
@@ -64,7 +99,8 @@ _TOKENS = {
     "yaml": ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦  ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#"
     "¦\0¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name: ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: "
     "¦params: ¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: "
-    "¦groups: ",
+    "¦groups: ¦label: ¦labels: ¦drop: ¦keep: ¦classes: ¦exclude_classes: ¦delimiter: ¦order: F¦mask: ¦source: nifti"
+    "¦background: ¦only: ",
     "csv": ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦ ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f"
     "¦1_000",
     "npz": "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a', '<i4')]¦True¦(2,)¦()¦(-1,)"
@@ -74,8 +110,11 @@ _TOKENS = {
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
     "parquet": f"PAR1¦{_STORED}",
     "arrow": f"ARROW1¦{_STORED}",
+    "dat": ',¦"¦\n¦\r¦;¦\t¦ ¦\0¦\ufeff¦label¦y¦person¦nan¦1.0¦cat',
+    "png": "\x89PNG\r\n\x1a\n¦IHDR¦IDAT¦PLTE¦tRNS¦iCCP¦eXIf¦acTL¦fcTL¦zTXt¦II*\0¦MM\0*¦P5 3 2 255\n¦P1¦BM",
     "nii": "n+1\0¦ni1\0¦n+2\0\r\n\x1a\n¦\0\0\xc0\x7f¦\0\0\x80\x3f¦\x5c\x01\0\0¦\x1c\x02\0\0",
 }
+_AS = {"data": "csv", "nii.gz": "nii"}
 
 
 @cache
@@ -120,6 +159,8 @@ def damaged(kind: str, draw: random.Random) -> bytes:
         if not draw.randrange(10):
             members[draw.choice(("X.npy", "y.npy", "Y.npy", "view_2.npy", "label_names"))] = members.pop(hit)
         return _zipped(members, draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+    if kind == "nii.gz" and draw.randrange(4):  # else the checksum would tell all
+        return gzip.compress(hurt(gzip.decompress(raw)), mtime=0)
     raw = hurt(raw)
     return _compressed(raw) if kind == "mat" and not draw.randrange(4) else raw
 
@@ -179,7 +220,7 @@ class _Damage:
         return self._put(raw, other[start : start + 1 + self._draw.randrange(200)])
 
     def _token(self, raw: bytes) -> bytes:
-        return self._put(raw, self._draw.choice(_TOKENS[self._kind].split("¦")).encode())
+        return self._put(raw, self._draw.choice(_TOKENS[_AS.get(self._kind, self._kind)].split("¦")).encode())
 
     def _put(self, raw: bytes, part: bytes) -> bytes:
         at = self._place(raw)
@@ -263,12 +304,21 @@ def _volume(path: Path, kind: type, dtype: str) -> None:
     nibabel.save(kind(values, np.diag([2.0, 2.5, 3.0, 1.0])), path)
 
 
+def _image(path: Path, mode: str, kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned
+    Image.fromarray(IMAGES[0]).convert(mode).save(path, kind, exif=exif)
+
+
 _FLAT = IMAGES.reshape(N, -1) * 1.0
 _VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     "yaml": [
         *(partial(shutil.copyfile, config) for config in builtin_configs().values()),
-        lambda path: path.write_text(STUDY, encoding="utf-8"),
+        *(
+            partial(Path.write_text, data=text, encoding="utf-8")
+            for text in (STUDY, FILE_STUDY, TASKS_STUDY, NIFTI_STUDY)
+        ),
     ],
     "npz": [
         lambda path: np.savez(path, X=IMAGES, y=LABELS, person=PERSONS),
@@ -278,6 +328,28 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     "npy": [
         lambda path: np.save(path, IMAGES),
         lambda path: np.save(path, np.asfortranarray(_FLAT)),
+    ],
+    "dat": [
+        lambda path: path.write_text("cat\ndog\n" * 5, encoding="utf-8"),
+        lambda path: path.write_text("label;person\n" + "1;a\n0;b\n" * 5, encoding="utf-8"),
+        lambda path: path.write_text("1.0\n2.0\n" * 5, encoding="utf-8"),
+    ],
+    "png": [
+        *(
+            partial(_image, mode=mode, kind=kind)
+            for mode, kind in (
+                ("L", "PNG"),
+                ("RGBA", "PNG"),
+                ("P", "PNG"),
+                ("I;16", "PNG"),
+                ("L", "TIFF"),
+                ("F", "TIFF"),
+                ("RGB", "JPEG"),
+                ("CMYK", "JPEG"),
+                ("1", "BMP"),
+                ("L", "PPM"),
+            )
+        ),
     ],
     "h5": [
         lambda path: _hdf5(path, X=IMAGES, y=LABELS, person=PERSONS),
@@ -317,9 +389,15 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: _other_arrow(path, compression="lz4"),
         _other_arrow,
     ],
+    "data": [
+        lambda path: _table().assign(label=WORDS).to_csv(path, header=False, index=False),
+        lambda path: _table().assign(label=WORDS).to_csv(path, sep="\t", index=False),
+        lambda path: path.write_text(_table().assign(label=LABELS).to_string(index=False), encoding="utf-8"),
+    ],
     "nii": [
         lambda path: _volume(path, nibabel.Nifti1Image, "<f4"),
         lambda path: _volume(path, nibabel.Nifti1Image, ">i2"),
         lambda path: _volume(path, nibabel.Nifti2Image, "<f8"),
     ],
+    "nii.gz": [lambda path: _volume(path, nibabel.Nifti1Image, "<f4")],
 }

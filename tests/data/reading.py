@@ -24,7 +24,28 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"shape": [3, 2]},
     {"modalities": {"a": 4, "b": 2}},
     {"exclude_labels": ["sky"]},
+    {"shape": [3, 2], "order": "F"},
+    {"classes": ["0", 1], "label": "y"},
+    {"exclude_classes": ["dog", 2]},
+    {"only": ["hog"], "drop": ["person"]},
 )
+
+
+def _images(path: Path) -> Dataset:
+    """Data set of a folder of an image that may be damaged, once in each of two classes."""
+    folder = path.parent / "images"
+    for name in ("cat", "dog"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "1.png").write_bytes(path.read_bytes())
+    return load_dataset(folder)
+
+
+def _labelled(path: Path) -> Dataset:
+    """Data set of ten samples with labels that may be damaged."""
+    samples = path.with_name("samples.npy")
+    if not samples.exists():
+        samples.write_bytes(seeds("npy")[0])
+    return load_dataset(samples, labels=path)
 
 
 def _volumes(path: Path) -> Dataset:
@@ -60,7 +81,15 @@ def judge(path: Path, options: dict[str, Any]) -> str:
                 labels = path.with_name("labels.txt")
                 labels.write_text("cat\ndog\n" * 5, encoding="utf-8")
                 options = {**options, "labels": labels}
-            data = _volumes(path) if path.suffix == ".nii" else load_dataset(path, **options)
+            match path.suffix:
+                case ".nii" | ".gz":
+                    data = _volumes(path)
+                case ".png":
+                    data = _images(path)
+                case ".dat":
+                    data = _labelled(path)
+                case _:
+                    data = load_dataset(path, **options)
             assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()
             assert len(data.y) == len(data.X) == data.n_samples
             assert len(data.feature_names) == data.n_features

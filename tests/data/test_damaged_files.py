@@ -5,6 +5,8 @@ The long form is experiments/survival/fuzz_inputs.py; what it found once stands 
 
 from __future__ import annotations
 
+import io
+import os
 import struct
 import warnings
 import zipfile
@@ -15,9 +17,10 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from damage import KINDS, damaged
+from damage import KINDS, damaged, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from reading import OPTIONS, judge
 
 from raysel.data.formats.hdf5 import arrays
@@ -164,6 +167,72 @@ def test_labels_without_names_of_their_own_are_refused_where_some_are_left_out(t
     path = tmp_path / "names.npz"
     np.savez(path, X=X, Y=np.eye(2, dtype=int)[Y], label_names=["sky", "cow", "car"])
     assert_refused(path, "2 labels have 3 names", exclude_labels=["sky"])
+
+
+# Files that would have another file read, or never end
+
+
+@pytest.mark.parametrize(
+    "name", ["~no-such-user/x.nii", "../../../../etc/hostname.nii", "link.nii", f"{'x' * 999}.nii"]
+)
+def test_a_table_of_volumes_reads_nothing_but_volumes(tmp_path, name):
+    good, table = tmp_path / "good.nii", tmp_path / "t.csv"
+    good.write_bytes(seeds("nii")[0])
+    (tmp_path / "secret").write_text("secret " * 99)
+    (tmp_path / "link.nii").symlink_to("secret")
+    table.write_text(f"file,label\ngood.nii,0\n{name},1\n")
+    with pytest.raises(DataError, match=r"there is no file|has no valid header") as caught:
+        load_dataset(table, mask=good)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["pipe", "zero", "nowhere"])
+def test_an_image_that_is_no_file_is_refused_at_once(tmp_path, place):
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(seeds("png")[0])
+    image = tmp_path / "dog" / "2.png"
+    if place == "pipe":
+        os.mkfifo(image)
+    else:
+        image.symlink_to("/dev/zero" if place == "zero" else place)
+    with pytest.raises(DataError, match=r"2\.png (is empty|cannot be read: No such file)"):
+        load_dataset(tmp_path)
+
+
+def test_an_image_that_claims_more_pixels_than_its_file_can_hold_is_refused(tmp_path):
+    """A TIFF of 140 bytes, whose one strip of three rows Pillow takes for the first of 16 million."""
+    buffer = io.BytesIO()
+    Image.new("L", (2, 3)).save(buffer, "TIFF")
+    raw = buffer.getvalue()
+    height = struct.pack("<HHII", 257, 4, 1, 3)
+    assert raw.count(height) == 1
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.tif").write_bytes(raw.replace(height, struct.pack("<HHII", 257, 4, 1, 2**24 + 3)))
+    with pytest.raises(DataError, match=r"1\.tif claims 16777219 x 2 pixels"):
+        load_dataset(tmp_path)
+
+
+def test_a_header_that_is_too_long_is_not_taken_for_a_pickle(tmp_path):
+    path = tmp_path / "header.npy"
+    np.save(path, np.zeros(6, dtype=[(f"a_long_name_{i}", "f8") for i in range(500)]))
+    with pytest.raises(DataError, match="cannot be read as a NumPy array"):
+        load_dataset(path, labels=path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat", ".csv"])
+def test_classes_are_named_as_they_are_shown_however_numbers_are_stored(tmp_path, suffix):
+    path, classes = tmp_path / f"a{suffix}", np.arange(6) % 3 + 1.0
+    if suffix == ".npz":
+        np.savez(path, X=X, y=classes)
+    elif suffix == ".mat":
+        scipy.io.savemat(path, {"X": X, "y": classes})
+    else:
+        np.savetxt(path, np.column_stack([X, classes]), delimiter=",", header="a,b,y", comments="")
+    for chosen in ({"classes": [1, "3"]}, {"exclude_classes": [2.0]}):
+        data = load_dataset(path, **chosen)
+        assert (data.classes.tolist(), data.n_samples) == ([1, 3], 4)
 
 
 # What is looked through before SciPy reads it: the files of SciPy's own tests, most of them written by MATLAB

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from small_studies import NoUpload, raw_config, run_offline, write_digits
 import raysel
 from raysel import launch
 from raysel.api import prepare_study
+from raysel.comparison_run import course
 from raysel.comparison_run.api import prepare_comparison
+from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
 from raysel.study.own_data import OwnData
+from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -76,6 +80,21 @@ def test_the_directory_alone_serves_to_prepare_the_study_again_even_if_it_was_mo
     shutil.move(tmp_path / "own", tmp_path / "moved")
     moved = prepare_study(None, resumed=StudyDirectory(tmp_path / "moved"))
     assert moved.dataset.content_hash == study.dataset.content_hash
+    (tmp_path / "own").mkdir()
+    save_dataset(load_dataset("digits"), path)  # another study in the former place
+    moved = prepare_study(None, resumed=StudyDirectory(tmp_path / "moved"))
+    assert moved.dataset.content_hash == study.dataset.content_hash
+
+
+def test_a_builtin_study_that_names_data_is_resumed_by_its_name(tmp_path, digits):
+    X, y, _ = digits
+    small = {"solver.space": {"rank": [1]}, "evaluation.n_features": [8]}
+    study = prepare_study("orl-smr", small, X=X, y=y)
+    StudyDirectory.create(tmp_path / "orl", 0)[1].close()
+    directory = StudyDirectory(tmp_path / "orl")
+    directory.plan.write_text(json.dumps(study.plan.to_json()))
+    save_dataset(study.own, directory.data)
+    assert prepare_study("orl-smr", small, resumed=directory).dataset.content_hash == study.dataset.content_hash
 
 
 def test_keys_of_the_configuration_hold_for_arrays_as_for_a_file(tmp_path, digits):
@@ -185,6 +204,44 @@ def test_a_comparison_shares_the_samples(digits):
     assert own.with_data_at(Path("/x/data.arrow")).studies["b"].config.dataset.path == "/x/data.arrow"
 
 
+def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path):
+    draw = np.random.default_rng(0).random
+    columns = {"a.row": np.arange(60.0), "a.x": draw(60), "b.x": draw(60), "b.z": draw(60)}
+    raw = raw_config(tmp_path / "few.csv", evaluation={"n_features": [1]})
+    del raw["solver"]
+    np.savetxt(
+        raw["dataset"]["path"],
+        np.column_stack([*columns.values(), np.arange(60) % 3]),
+        delimiter=",",
+        header=",".join([*columns, "y"]),
+        comments="",
+    )
+    raw["compare"] = {
+        "all": {"solver": {"name": "fisher_score"}},
+        "b": {"solver": {"name": "fisher_score"}, "dataset": {"only": ["b"]}},
+    }
+    with pytest.raises(DataError, match=r"a\.row"):
+        prepare_comparison(raw)
+    raw["dataset"]["keep"] = ["a.row"]
+    assert list(prepare_comparison(raw).studies) == ["all", "b"]
+
+
+def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_without_data(tmp_path, digits):
+    X, y, _ = digits
+    raw = without_data(dataset={"exclude_classes": [3], "order": "F", "shape": [4, 16]})
+    del raw["solver"]
+    raw["compare"] = {"F": {"solver": {"name": "fisher_score"}}, "V": {"solver": {"name": "variance"}}}
+    new = prepare_comparison(raw, X=X.reshape(-1, 64), y=y)
+    directory, own = ComparisonDirectory(tmp_path / "both"), new.first.own
+    placed = new.with_data_at(directory.data)
+    with directory.create(placed.folders.values(), own.X.nbytes):
+        record = placed.record(id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
+        course._write_first_files(placed, directory, record, own)  # and then its process is killed
+    again = prepare_comparison(raw, resumed=directory)
+    assert again.first.dataset.content_hash == new.first.dataset.content_hash
+    assert again.first.config == prepare_comparison(None, resumed=directory).first.config == placed.first.config
+
+
 @pytest.mark.slow
 def test_a_comparison_of_arrays_runs_and_resumes_from_its_directory(tmp_path, digits):
     X, y, _ = digits
@@ -197,6 +254,8 @@ def test_a_comparison_of_arrays_runs_and_resumes_from_its_directory(tmp_path, di
     shutil.move(tmp_path / "both", tmp_path / "moved")
     more = {"compare.V": {"solver": {"name": "variance"}}}
     assert set(raysel.resume_comparison(tmp_path / "moved", None, more, progress=False).studies) == {"F", "T", "V"}
+    again = raysel.resume_comparison(tmp_path / "moved", raw, more, progress=False)
+    assert set(again.studies) == {"F", "T", "V"}
     assert raysel.permutation_test(tmp_path / "moved" / "f", permutations=3, progress=False) is not None
 
 

@@ -155,18 +155,68 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
         ...
     raysel.errors.DataError: there is no data file no-such-file.npz. Looked at ...
     """
-    relative = Path(path).expanduser()
+    relative = at_home(path)
     store = os.environ.get("RAYSEL_DATA")
     candidates = [relative.absolute()]
     if store and not relative.is_absolute():
-        candidates.append((Path(store).expanduser() / relative).absolute())
+        candidates.append((at_home(store) / relative).absolute())
     for candidate in candidates:
-        if candidate.is_file() or (folder and candidate.is_dir()):
+        if is_file(candidate) or (folder and _is(Path.is_dir, candidate)):
             return candidate
     tried = " and ".join(map(str, candidates))
     hint = "" if store or relative.is_absolute() else "; $RAYSEL_DATA, the second folder to look in, is not set"
     recipe = _RECIPES.get(relative.name, "")
     raise DataError(f"there is no data file {path}. Looked at {tried}{hint}. {expected}\n{recipe}".rstrip())
+
+
+def at_home(path: str | Path) -> Path:
+    """Replace a leading ~ or ~user by the home folder; a path of an unknown user remains as it is.
+
+    Parameters
+    ----------
+    path : str or Path
+        Path of a file.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> at_home("~no-such-user/data.csv").parts
+    ('~no-such-user', 'data.csv')
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path is that of a file; False also for names that no file can have.
+
+    Parameters
+    ----------
+    path : Path
+        Path of a file.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_file(Path("long" * 999))
+    False
+    """
+    return _is(Path.is_file, path)
+
+
+def _is(kind: Callable[[Path], bool], path: Path) -> bool:
+    try:
+        return kind(path)
+    except OSError:  # the name is too long, or a folder may not be entered
+        return False
 
 
 @contextmanager
@@ -185,9 +235,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     DataError
         If the file is empty, or an exception is raised in the context.
     """
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty (0 bytes); write or copy it again.")
     try:
+        if path.stat().st_size == 0:
+            raise DataError(f"{path} is empty (0 bytes); write or copy it again.")
         yield
     except DataError:
         raise
@@ -195,6 +245,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise DataError(
             f"{path} needs more memory than is available: it is too large for this machine, or damaged ({error})."
         ) from error
+    except (FileNotFoundError, PermissionError) as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
     except Exception as error:  # a library may raise any exception for a damaged file
         first_line = str(error).partition("\n")[0]
         raise DataError(

@@ -141,7 +141,9 @@ def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str
     if "\0" in text:
         raise ValueError("it holds zero bytes")
     lines = [line for line in text.splitlines() if line.strip()]
-    delimiter = options.delimiter or max(_DELIMITERS, key=lambda sign: lines[0].count(sign) if lines else 0)
+    if not lines:
+        raise DataError(f"labels: {path} has no lines but empty ones; give one label for each sample.")
+    delimiter = options.delimiter or max(_DELIMITERS, key=lines[0].count)
     # A text of one column may hold delimiters within a label, e.g. a space, but not as often in each line.
     single = len({line.count(delimiter) for line in lines}) > 1 or delimiter not in lines[0]
     rows = [[line.strip()] for line in lines] if single and '"' not in text else list(_rows(lines, delimiter))

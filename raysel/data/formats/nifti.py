@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from raysel.arrays import LabelArray
 from raysel.data.formats.column_names import taken_names
-from raysel.data.formats.files import RawData, ReadOptions
+from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file
 from raysel.data.formats.label_names import likely_labels
 from raysel.data.formats.tables.columns import labels
 from raysel.data.formats.tables.contents import named_columns
@@ -147,8 +147,8 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
     except MemoryError as error:
         raise DataError(f"{path}: {len(files)} volumes of {layout.n_features} voxels need too much memory.") from error
     for row, (name, values) in enumerate(zip(files.tolist(), X, strict=True)):
-        file = path.parent / Path(name).expanduser()
-        if not file.is_file():
+        file = path.parent / at_home(name)
+        if not is_file(file):
             raise DataError(
                 f"{path}: row {row} (counted from 0, without the header) names {name}, but there is no file {file}; "
                 "give paths relative to the table's folder, or absolute ones."

@@ -24,8 +24,8 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
 
     The file has a column ``X`` with a fixed-shape tensor for each sample, a column ``y`` and, if the data set has
     groups, a column ``groups``. For several tasks ``X`` holds a list of the values of the sample's own task, and a
-    column ``task`` the position of that task. Layout, feature names, label names and name are stored as JSON in the
-    schema's metadata under ``raysel``. The file is written atomically.
+    column ``task`` the position of that task. Layout, feature names, label names, name, the label's name
+    and notes are stored as JSON in the schema's metadata under ``raysel``. The file is written atomically.
 
     Parameters
     ----------
@@ -76,6 +76,10 @@ def _table(dataset: Dataset) -> Any:
         "feature_names": dataset.feature_names,
         "label_names": dataset.label_names,
     }
+    if dataset.label is not None:
+        described["label"] = dataset.label
+    if dataset.notes:
+        described["notes"] = dataset.notes
     return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(described)})
 
 

@@ -65,7 +65,10 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     for key, name in (("label", options.label), ("groups", options.groups)):
         if name is not None:
             raise DataError(f"{key}: {path} is a folder of images, which has no {name}; leave {key} out.")
-    listing = _list_images(path)
+    try:
+        listing = _list_images(path)
+    except OSError as error:  # a folder may not be entered
+        raise DataError(f"{error.filename or path} cannot be read: {error.strerror or error}.") from error
     X, notes = _stacked(path, listing.images)
     if listing.ignored:
         notes.append(f"files that are hidden or no images are not read: {listed(listing.ignored, _SHOWN)}")
@@ -79,6 +82,8 @@ def _list_images(path: Path) -> _Listing:
         if not folder.is_dir() or _hidden(folder):
             found.ignored.append(folder.name)
             continue
+        if any("\ud800" <= sign <= "\udfff" for sign in folder.name):
+            raise DataError(f"{path}: the name of the folder {folder.name!r} is not UTF-8; rename it.")
         images = []
         for file in sorted(folder.iterdir()):
             if _hidden(file):

@@ -18,6 +18,10 @@ _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
 #: Modes of Pillow of one channel whose numbers are grey values.
 _GREY = ("L", "I;16", "I;16B", "I;16L", "I;16N", "I", "F")
 _CONVERTED = {"1": "L", "P": "RGB", "PA": "RGBA", "La": "LA", "RGBa": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"}
+#: Pixels of an image for each byte of its file: deflate compresses up to 1032 to 1, with 8 pixels in a byte.
+_COMPRESSION = 8 * 1032
+#: Number of pixels that any file may claim.
+_SMALL = 2**20
 #: Tag of the orientation in EXIF data, and its values of an upright image.
 _ORIENTATION, _UPRIGHT = 0x0112, (0, 1)
 
@@ -71,6 +75,12 @@ def read_pixels(path: Path) -> Pixels:
         warnings.simplefilter("ignore")  # of a TIFF's unknown tags
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         with Image.open(path, formats=_FORMATS) as image:
+            width, height = image.size
+            if width * height > max(_SMALL, _COMPRESSION * path.stat().st_size):
+                raise DataError(
+                    f"{path} claims {height} x {width} pixels, more than its {path.stat().st_size} bytes can hold: it "
+                    "is damaged; write or copy it again."
+                )
             if (pages := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{path} holds {pages} pages; save each as an image of its own.")
             turned = image.getexif().get(_ORIENTATION, 1) not in _UPRIGHT

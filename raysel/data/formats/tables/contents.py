@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby
@@ -108,8 +108,8 @@ def raw_data(
             feature_names=tuple(stored.get("feature_names", ())),
             name=stored.get("name"),
             label_names=tuple(stored.get("label_names", ())),
-            label=None if stored else roles.label,
-            notes=notes,
+            label=_stored_label(stored) if stored else roles.label,
+            notes=(*map(str, stored.get("notes", ())), *notes),
         )
     columns = table.column_names  # which makes a list at each access
     features = roles.features(columns)
@@ -131,6 +131,11 @@ def raw_data(
         label=roles.label,
         notes=notes,
     )
+
+
+def _stored_label(stored: Mapping[str, Any]) -> str | None:
+    label = stored.get("label")
+    return None if label is None else str(label)
 
 
 def _has_tensor(table: Any) -> bool:
