@@ -17,7 +17,10 @@ _PROPOSED = (
     *("labels", "targets", "classes", "diagnosis", "species", "outcome", "class_label", "class_name", "category"),
     *("disease", "phenotype", "cultivar", "variety", "cell_type", "tumor_type", "cancer_type", "subtype", "response"),
     *("group", "condition", "status", "type", "kind", "result", "quality", "survived", "emotion", "activity", "digit"),
-    *("grade", "stage", "treatment", "arm", "cohort"),
+    *("grade", "stage", "treatment", "arm", "cohort", "fraud", "churn", "sentiment"),
+    *("klasse", "diagnose", "art", "sorte", "gruppe", "kategorie", "typ", "ergebnis", "befund", "zielvariable"),
+    *("classe", "diagnostic", "espèce", "espece", "groupe", "catégorie", "categorie", "résultat", "étiquette"),
+    *("clase", "diagnóstico", "diagnostico", "especie", "grupo", "categoría", "resultado", "etiqueta"),
 )
 #: Words in the names of columns that tell one sample, or the samples that belong together, from the others.
 _IDENTIFIERS = re.compile(
