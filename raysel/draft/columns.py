@@ -12,7 +12,7 @@ from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.files import as_labels, find_data_file
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
-from raysel.draft.roles import speaks_of_origin
+from raysel.draft.naming import speaks_of_origin
 from raysel.errors import DataError
 
 #: Names, without suffix, of files of labels beside an array of samples.
@@ -92,6 +92,8 @@ def labels_beside(path: str | Path) -> Path | None:
     stems = [*_LABEL_FILES, *(f"{path.stem}_{name}" for name in _LABEL_FILES)]
     if path.stem.startswith("X"):
         stems.insert(0, f"y{path.stem[1:]}")
+    elif path.stem.endswith("_X"):
+        stems.insert(0, f"{path.stem[:-1]}y")
     for stem in stems:
         for suffix in _LABEL_SUFFIXES:
             candidate = path.with_name(stem + suffix)

@@ -16,8 +16,8 @@ _RANKS = (2, 4, 8)
 FOR_LARGE = "fisher_score"
 #: Largest number of equations, of samples or features, that each iteration of rfs may solve.
 _LARGEST_SYSTEM = 1500
-#: Most iterations of smml, by which the longest time of a study is estimated; on MSRC-v1, MSRC-v2, Scene and mfeat no fit
-#: to the duality gap of a draft took more than 54.
+#: Most iterations of smml, by which the longest time of a study is estimated; on MSRC-v1, MSRC-v2, Scene and mfeat fits
+#: to the duality gap of a draft took 54 at most.
 _MOST_ITERATIONS = 200
 #: On tables rfs with a linear SVM was within one SD of the best of eight methods on iris, wine, breast_cancer, MSRC-v1
 #: and mfeat; its own prediction was not (.81 on iris, where the SVM has .95).

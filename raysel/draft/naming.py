@@ -6,6 +6,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+#: Words in the name of a column that tells which samples are of one origin.
+SUBJECT = re.compile(
+    r"(^|[^a-z])(participant|subject|subj|patient|person|individual|proband|donor|animal|mouse|speaker|user|family|twin"
+    r"|video|recording|scene|well|plate|groups)s?($|[^a-z])"
+)
 #: Names shown of a long list.
 _SHOWN = 8
 
@@ -53,3 +58,34 @@ def plain_name(path: str | Path) -> str:
     """
     stem = Path(path).expanduser().absolute().stem
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
+
+
+def speaks_of_origin(name: str) -> bool:
+    """Return whether a column tells by its name which samples are of one origin, e.g. ``patient_id``.
+
+    Parameters
+    ----------
+    name : str
+        Name of a column.
+
+    Returns
+    -------
+    bool
+        Whether a word of the name is subject, patient or the like.
+
+    Examples
+    --------
+    >>> speaks_of_origin("PatientID"), speaks_of_origin("impatience")
+    (True, False)
+    """
+    return SUBJECT.search(words_of(name)) is not None
+
+
+def words_of(name: str) -> str:
+    """Return a name in lower case, with the words of CamelCase apart."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
+
+
+def shown(name: str) -> str:
+    """Return a name as it is shown: in quotation marks if it is empty or not printable."""
+    return repr(name) if not name or not name.isprintable() else name

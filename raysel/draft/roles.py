@@ -13,20 +13,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.label_names import likely_labels, taken_names
+from raysel.data.formats.label_names import is_proposed, likely_labels, taken_names
 from raysel.draft.folds import FEWEST, class_counts
+from raysel.draft.naming import listed, shown, speaks_of_origin, words_of
 from raysel.errors import DataError
 
 #: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
 _INDICATOR = "y."
 _UNNAMED = re.compile(r"unnamed([:_ ].*)?|level_\d+|__index_level_\d+__|index|", re.IGNORECASE)
-#: Words in the name of a column that tells which samples are of one origin.
-SUBJECT = re.compile(
-    r"(^|[^a-z])(participant|subject|subj|patient|person|individual|proband|donor|animal|mouse|speaker|user|family|twin"
-    r"|video|recording|scene|well|plate|groups)s?($|[^a-z])"
-)
 _IDENTIFIER = re.compile(
     r"(^|[^a-z])(id|ids|idx|uid|uuid|guid|accession|barcode|filename|file|path|name|record|row|rownames|serial)($|[^a-z])"
+)
+#: Words in the name of a column that tells in which order or where a sample was measured, and may be no property of it.
+_CIRCUMSTANCE = re.compile(
+    r"(^|[^a-z])(session|trial|run|block|visit|epoch|batch|site|scanner|center|centre|fold|split)s?"
+    r"($|[^a-z])"
+)
+#: Start of a text that is a number with a unit or a sign, e.g. "12 %", "$ 3" or "<0.5".
+_MEASURED = re.compile(r"[\W_]*\d")
+#: Longest text of a cell that is shown.
+_LONGEST = 20
+#: What makes a feature of a column that is left out, by what is the matter.
+_ENCODE = "text is no feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
+_TURN = "no numbers, and no features; turn them into numbers to use them"
+_BARE = "text that begins with a number is no feature; leave numbers only in the cells to use it"
+_FILL = (
+    "a column with empty cells is no feature; to use it, remove the samples if only few lack a value, or fill the "
+    "cells in without use of the labels"
 )
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
@@ -91,20 +104,28 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
         label, doubts = _label(table, label)
         indicator = []
     drop: dict[str, str] = {}
+    wanting: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
+    circumstances = []
     for position, name in enumerate(names):
         if name == label or name in indicator or name in drop:
             continue
         column = table.column(position)
         values = _codes(column)
-        reason, doubt = _why_no_feature(name, column, values)
+        reason, mend = _why_no_feature(name, column, values)
         if values is not None and speaks_of_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
-            reason, doubt = "it tells which samples are of one origin", ""
+            reason, mend = "it tells which samples are of one origin", ""
         if reason:
             drop[name] = reason
-            if doubt:
-                doubts.append(doubt)
+            if mend:
+                wanting.setdefault(mend, []).append(name)
+        elif values is not None and _CIRCUMSTANCE.search(words_of(name)):
+            circumstances.append(name)
+    doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in wanting.items()]
+    if circumstances:
+        which = "is a feature" if len(circumstances) == 1 else "are features"
+        doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
     y = None if label is None else _codes(table.column(label))
     groups = usable_groups(related, y, doubts)
     if groups is not None:
@@ -125,46 +146,23 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     if len(usual) == 1:
         return usual[0], []
     if not likely:
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise DataError(
-            f"no column looks like labels, with few values that repeat; name it by label. The columns are {shown}"
+            f"no column looks like labels, with few values that repeat: the columns are {listed(names)}. Name the "
+            "column by label; cut a quantity into ranges, which become the classes; and if the samples stand in "
+            "columns, exchange rows and columns."
         )
-    others = [name for name in likely if name != likely[0] and not speaks_of_origin(name)][:_MOST_OTHERS]
-    more = f" It could also be {', '.join(map(_shown, others))}." if others else ""
-    doubt = (
-        f"label: {_shown(likely[0])} was chosen by its name and values; no column is called y, label, target or class."
-    )
-    return likely[0], [doubt + more]
+    why = "one of several columns that are" if usual else "as no column is"
+    doubt = f"label: {shown(likely[0])} was taken, {why} called y, label, target or class."
+    if others := [name for name in likely[1:] if not _is_aside(name)][:_MOST_OTHERS]:
+        doubt += f" If it is another, such as {', '.join(map(shown, others))}, name it by label."
+    last = names[-1]
+    if last not in likely and not is_proposed(likely[0]) and _is_number(table.column(last).type):
+        doubt += f" The last column, {shown(last)}, is a quantity: cut it into ranges if that is what to predict."
+    return likely[0], [doubt]
 
 
-def speaks_of_origin(name: str) -> bool:
-    """Return whether a column tells by its name which samples are of one origin, e.g. ``patient_id``.
-
-    Parameters
-    ----------
-    name : str
-        Name of a column.
-
-    Returns
-    -------
-    bool
-        Whether a word of the name is subject, patient or the like.
-
-    Examples
-    --------
-    >>> speaks_of_origin("PatientID"), speaks_of_origin("impatience")
-    (True, False)
-    """
-    return SUBJECT.search(_words(name)) is not None
-
-
-def _words(name: str) -> str:
-    """Name in lower case, with the words of CamelCase apart."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
-
-
-def _shown(name: str) -> str:
-    return repr(name) if not name or not name.isprintable() else name
+def _is_aside(name: str) -> bool:
+    return speaks_of_origin(name) or _CIRCUMSTANCE.search(words_of(name)) is not None
 
 
 def _codes(column: Any) -> LabelArray | None:
@@ -212,22 +210,32 @@ def _is_index(values: LabelArray) -> bool:
 
 
 def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[str, str]:
-    """Reason why a column is no feature, and what the reader should check; both empty for a feature."""
+    """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
     if _missing(column) == len(column):
         return "it is empty", ""
     if values is not None and len(np.unique(values)) == len(values):
         return _unique_column(name, column, values)
-    missing, shown = _missing(column), _shown(name)
-    if not _is_number(column.type):
-        few = f", {len(np.unique(values))} different values" if values is not None else ""
-        what = f"{'text' if _is_text(column.type) else column.type}{few}"
-        return what, f"drop: {shown} holds {what}; encode it as numbers to use it as a feature."
-    if missing:
-        return (
-            f"{missing} empty cells",
-            f"drop: {shown} has {missing} empty cells; fill them in to use it as a feature.",
+    n_missing = _missing(column)
+    of_all = f"{n_missing} of {len(column)} cells {'is' if n_missing == 1 else 'are'} empty"
+    if _is_text(column.type):
+        few = (
+            f", {len(np.unique(values))} different values" if values is not None else f", {of_all}" if n_missing else ""
         )
+        return f"text{few}", _ENCODE
+    if not _is_number(column.type):
+        return _kind_inwords_of(column.type), _TURN
+    if n_missing:
+        return of_all, _FILL
     return "", ""
+
+
+def _kind_inwords_of(kind: Any) -> str:
+    types = pa.types
+    if types.is_temporal(kind):
+        return "dates or times"
+    if types.is_nested(kind):
+        return "several values a cell"
+    return f"values of type {kind}"
 
 
 def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str]:
@@ -237,9 +245,14 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
         return f"an index, {values.min()} to {values.max()}", ""
     if _UNNAMED.fullmatch(name.strip()):
         return "an index: unique in each row", ""
-    if _IDENTIFIER.search(_words(name)) or speaks_of_origin(name):
+    if _IDENTIFIER.search(words_of(name)) or speaks_of_origin(name):
         return "an identifier: unique in each row", ""
-    return ("text, unique in each row", "") if text else ("", "")
+    if not text:
+        return "", ""
+    example = next(iter(column)).as_py()
+    if _MEASURED.match(example):
+        return f"text, e.g. {example.strip()[:_LONGEST]!r}", _BARE
+    return "text, unique in each row", ""
 
 
 def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
@@ -272,13 +285,13 @@ def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubt
             usable.append(name)
         else:
             doubts.append(
-                f"groups: {_shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them "
+                f"groups: {shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them "
                 "whole in the folds; if its samples resemble each other, the scores are too high."
             )
     if not usable:
         return None
     coarsest = sorted(usable, key=lambda name: len(np.unique(related[name])))
     if len(coarsest) > 1:
-        both = " and ".join(map(_shown, coarsest))
+        both = " and ".join(map(shown, coarsest))
         doubts.append(f"groups: {both} repeat; the folds keep the samples of one {coarsest[0]} together.")
     return coarsest[0]
