@@ -111,7 +111,8 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
             why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
             raise DataError(
                 f"{path}: no column of numbers without empty cells is left as a feature: {why}. Encode text as "
-                "numbers; remove samples that lack values, or fill the empty cells in without use of the labels."
+                "numbers; remove samples that lack values, or fill the empty cells in without use of the labels; and "
+                "remove lines above the names of the columns."
             )
     found = Looked(
         str(path), load_dataset(str(path), **options), options, dict(roles.drop) if roles else {}, comments, doubts

@@ -30,7 +30,7 @@ _CIRCUMSTANCE = re.compile(
     r"($|[^a-z])"
 )
 #: Start of a text that is a number with a unit or a sign, e.g. "12 %", "$ 3" or "<0.5".
-_MEASURED = re.compile(r"[\W_]*\d")
+_MEASURED = r"^[\W_]*\d"
 #: Longest text of a cell that is shown.
 _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
@@ -203,6 +203,13 @@ def _missing(column: Any) -> int:
     return int(column.null_count)
 
 
+def _all_measured(column: Any) -> bool:
+    """Return whether all texts of a column that are not empty begin with a number."""
+    kind = column.type
+    column = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return pc.all(pc.match_substring_regex(column, _MEASURED)).as_py() is True
+
+
 def _is_index(values: LabelArray) -> bool:
     """Return whether values that differ from each other number the rows, in any order or consecutively."""
     first, last = int(values.min()), int(values.max())
@@ -221,7 +228,7 @@ def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[
         few = (
             f", {len(np.unique(values))} different values" if values is not None else f", {of_all}" if n_missing else ""
         )
-        return f"text{few}", _ENCODE
+        return f"text{few}", _BARE if _all_measured(column) else _ENCODE
     if not _is_number(column.type):
         return _kind_inwords_of(column.type), _TURN
     if n_missing:
@@ -249,9 +256,8 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
         return "an identifier: unique in each row", ""
     if not text:
         return "", ""
-    example = next(iter(column)).as_py()
-    if _MEASURED.match(example):
-        return f"text, e.g. {example.strip()[:_LONGEST]!r}", _BARE
+    if _all_measured(column):
+        return f"text, e.g. {column[0].as_py().strip()[:_LONGEST]!r}", _BARE
     return "text, unique in each row", ""
 
 

@@ -60,6 +60,11 @@ def test_what_could_be_a_feature_is_left_out_with_a_doubt(column, values, reason
     assert any(column in doubt for doubt in found.doubts)
 
 
+def test_numbers_with_signs_or_units_are_not_to_be_encoded_as_classes():
+    found = roles(crp=["<0.5", "0.71", "2.3 mg"] * (N // 3))
+    assert any("crp: text that begins with a number" in doubt for doubt in found.doubts)
+
+
 def test_columns_of_one_defect_share_a_doubt():
     found = roles(**{f"m{i}": [np.nan, *range(1, N)] for i in range(3)}, sex=["m", "f"] * (N // 2))
     assert [doubt.partition(": ")[2].partition(": ")[0] for doubt in found.doubts] == ["m0, m1, m2", "sex"]

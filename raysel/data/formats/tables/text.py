@@ -68,6 +68,8 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
         notes += (f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",)
     if decimal == ",":
         notes += ("its numbers have a decimal comma",)
+    table, below = _without_last_empty_rows(table)
+    notes += below
     table, empty = _with_header(table, dialect)
     if grouped:
         names = [table.column_names[i] for i in grouped[:_MOST_NAMED]]
@@ -153,6 +155,17 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
         return read(use_threads=True)
     except pa.ArrowInvalid:
         return read(use_threads=False)  # names the row
+
+
+def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
+    """Leave out the rows of empty cells that spreadsheets write below a table."""
+    n_rows = table.num_rows
+    while n_rows and all(not column[n_rows - 1].is_valid for column in table.columns):
+        n_rows -= 1
+    n_empty = table.num_rows - n_rows
+    if not n_empty or not n_rows:
+        return table, ()
+    return table.slice(0, n_rows), (f"{n_empty} empty {'row' if n_empty == 1 else 'rows'} at its end left out",)
 
 
 def _with_header(table: Any, dialect: Dialect) -> tuple[Any, tuple[str, ...]]:
