@@ -26,6 +26,8 @@ Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
 #: Entry point group in which other packages register readers; the name is the file suffix without the dot.
 GROUP = "raysel.readers"
 
+#: Files of spreadsheets and statistics programs, which can write .csv.
+_OF_PROGRAMS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(ARRAY_SUFFIXES, read_arrays),
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
@@ -186,6 +188,8 @@ def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
             return path, read_image_folder
     close = get_close_matches(str(path_or_name), BUILTIN_NAMES, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
+    if suffix in _OF_PROGRAMS:
+        hint = " Save the table as .csv in the program that wrote it."
     suffixes = [*_READERS, *(f".{name}" for name in plugin_names(GROUP))]
     raise DataError(
         f"{path_or_name} is neither a built-in data set ({', '.join(BUILTIN_NAMES)}) "

@@ -92,6 +92,8 @@ def labels_beside(path: str | Path) -> Path | None:
     stems = [*_LABEL_FILES, *(f"{path.stem}_{name}" for name in _LABEL_FILES)]
     if path.stem.startswith("X"):
         stems.insert(0, f"y{path.stem[1:]}")
+    elif path.stem.endswith("_X"):
+        stems.insert(0, f"{path.stem[:-1]}y")
     for stem in stems:
         for suffix in _LABEL_SUFFIXES:
             candidate = path.with_name(stem + suffix)

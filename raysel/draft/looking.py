@@ -10,7 +10,8 @@ import numpy as np
 
 from raysel.data.builtin import BUILTIN_NAMES
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tasks, Tensor
+from raysel.data.formats.tables.reader import TABLE_SUFFIXES
+from raysel.data.layouts import Modalities, Tasks, Tensor
 from raysel.data.loading import load_dataset
 from raysel.draft.columns import arrays_of_origin, labels_beside, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
@@ -20,6 +21,11 @@ from raysel.inspection.arrangement import find_arrangement
 from raysel.inspection.findings import inspect
 from raysel.inspection.leaks import leaking_columns
 from raysel.listing import listed
+
+#: Modalities with fewer columns on average are rather names with a point.
+_NARROW = 4
+#: Fewer samples make scores that depend much on the folds.
+_FEW_SAMPLES = 30
 
 
 @dataclass
@@ -103,7 +109,11 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         doubts += roles.doubts
         if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
             why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
-            raise DataError(f"{path}: no column of numbers is left as a feature: {why}.")
+            raise DataError(
+                f"{path}: no column of numbers without empty cells is left as a feature: {why}. Encode text as "
+                "numbers; remove samples that lack values, or fill the empty cells in without use of the labels; and "
+                "remove lines above the names of the columns."
+            )
     found = Looked(
         str(path), load_dataset(str(path), **options), options, dict(roles.drop) if roles else {}, comments, doubts
     )
@@ -117,6 +127,11 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         _group(found)
     _leave_out_small(found)
     _arrange(found)
+    if found.dataset.n_samples < _FEW_SAMPLES:
+        found.doubts.append(
+            f"cv: with {found.dataset.n_samples} samples the score depends much on the folds; set cv.repeats to 10, "
+            "which draws the folds ten times, to see how much."
+        )
     return found
 
 
@@ -162,9 +177,26 @@ def _leave_out_small(found: Looked) -> None:
         found.doubts.append(f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each.")
 
 
+def _narrow_modalities(found: Looked, layout: Modalities) -> None:
+    """Take columns with a point in their names as columns without an order if modalities would be narrow.
+
+    R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
+    """
+    if layout.n_features >= _NARROW * len(layout.modalities):
+        return
+    found.choose("one table, though the names of its columns have points", shape=[layout.n_features])
+    found.doubts.append(
+        f"shape: the columns are one table; leave shape out if {listed(layout.modalities)}, before the points in their "
+        "names, are modalities."
+    )
+
+
 def _arrange(found: Looked) -> None:
     """Recognise images in the rows of a matrix."""
     layout = found.dataset.layout
+    if isinstance(layout, Modalities) and Path(found.path).suffix.lower() in TABLE_SUFFIXES:
+        _narrow_modalities(found, layout)
+        return
     if not isinstance(layout, Tensor) or len(layout.shape) > 1 or found.dataset.is_multilabel:
         return
     named = found.dataset.feature_names != tuple(layout.default_names())

@@ -26,3 +26,8 @@ def plain_name(path: str | Path) -> str:
     """
     stem = Path(path).expanduser().absolute().stem
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
+
+
+def shown(name: str) -> str:
+    """Return a name as it is shown: in quotation marks if it is empty or not printable."""
+    return repr(name) if not name or not name.isprintable() else name

@@ -12,14 +12,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from raysel.arrays import LabelArray
-from raysel.data.formats.column_names import INDICATOR, is_unnamed, names_identifier, names_origin, taken_names
-from raysel.data.formats.label_names import likely_labels
+from raysel.data.formats.column_names import (
+    INDICATOR,
+    is_unnamed,
+    names_circumstance,
+    names_identifier,
+    names_origin,
+    taken_names,
+)
+from raysel.data.formats.label_names import is_proposed, likely_labels
 from raysel.draft.folds import FEWEST, class_counts
+from raysel.draft.naming import shown
 from raysel.errors import DataError
 from raysel.listing import listed, suggestion
 
 #: Names that programs give to the number of a row.
 _INDEX = re.compile(r"unnamed([:_ ].*)?|level_\d+|index", re.IGNORECASE)
+#: Start of a text that is a number with a unit or a sign, e.g. "12 %", "$ 3" or "<0.5".
+_MEASURED = r"^[\W_]*\d"
+#: Longest text of a cell that is shown.
+_LONGEST = 20
+#: What makes a feature of a column that is left out, by what is the matter.
+_ENCODE = "text is no feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
+_TURN = "no numbers, and no features; turn them into numbers to use them"
+_BARE = "text that begins with a number is no feature; leave numbers only in the cells to use it"
+_FILL = (
+    "a column with empty cells is no feature; to use it, remove the samples if only few lack a value, or fill the "
+    "cells in without use of the labels"
+)
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
 #: Most columns that are proposed for the label beside the chosen one.
@@ -83,20 +103,28 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
         label, doubts = _label(table, label)
         indicator = []
     drop: dict[str, str] = {}
+    wanting: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
+    circumstances = []
     for position, name in enumerate(names):
         if name == label or name in indicator or name in drop:
             continue
         column = table.column(position)
         values = _codes(column)
-        reason, doubt = _why_no_feature(name, column, values)
+        reason, mend = _why_no_feature(name, column, values)
         if values is not None and names_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
-            reason, doubt = "it tells which samples are of one origin", ""
+            reason, mend = "it tells which samples are of one origin", ""
         if reason:
             drop[name] = reason
-            if doubt:
-                doubts.append(doubt)
+            if mend:
+                wanting.setdefault(mend, []).append(name)
+        elif values is not None and names_circumstance(name):
+            circumstances.append(name)
+    doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in wanting.items()]
+    if circumstances:
+        which = "is a feature" if len(circumstances) == 1 else "are features"
+        doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
     y = None if label is None else _codes(table.column(label))
     groups = usable_groups(related, y, doubts)
     if groups is not None:
@@ -116,19 +144,22 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         return usual[0], []
     if not likely:
         raise DataError(
-            "no column looks like labels, with few values that repeat; name it by label. "
-            f"The columns are {listed(names)}."
+            f"no column looks like labels, with few values that repeat: the columns are {listed(names)}. Name the "
+            "column by label; cut a quantity into ranges, which become the classes; and if the samples stand in "
+            "columns, exchange rows and columns."
         )
-    others = [name for name in likely if name != likely[0] and not names_origin(name)][:_MOST_OTHERS]
-    more = f" It could also be {', '.join(map(_shown, others))}." if others else ""
-    doubt = (
-        f"label: {_shown(likely[0])} was chosen by its name and values; no column is called y, label, target or class."
-    )
-    return likely[0], [doubt + more]
+    why = "one of several columns that are" if usual else "as no column is"
+    doubt = f"label: {shown(likely[0])} was taken, {why} called y, label, target or class."
+    if others := [name for name in likely[1:] if not _is_aside(name)][:_MOST_OTHERS]:
+        doubt += f" If it is another, such as {', '.join(map(shown, others))}, name it by label."
+    last = names[-1]
+    if last not in likely and not is_proposed(likely[0]) and _is_number(table.column(last).type):
+        doubt += f" The last column, {shown(last)}, is a quantity: cut it into ranges if that is what to predict."
+    return likely[0], [doubt]
 
 
-def _shown(name: str) -> str:
-    return repr(name) if not name or not name.isprintable() else name
+def _is_aside(name: str) -> bool:
+    return names_origin(name) or names_circumstance(name)
 
 
 def _codes(column: Any) -> LabelArray | None:
@@ -169,6 +200,13 @@ def _missing(column: Any) -> int:
     return int(column.null_count)
 
 
+def _all_measured(column: Any) -> bool:
+    """Return whether all texts of a column that are not empty begin with a number."""
+    kind = column.type
+    column = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return pc.all(pc.match_substring_regex(column, _MEASURED)).as_py() is True
+
+
 def _is_index(values: LabelArray) -> bool:
     """Return whether values that differ from each other number the rows, in any order or consecutively."""
     first, last = int(values.min()), int(values.max())
@@ -176,22 +214,32 @@ def _is_index(values: LabelArray) -> bool:
 
 
 def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[str, str]:
-    """Reason why a column is no feature, and what the reader should check; both empty for a feature."""
+    """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
     if _missing(column) == len(column):
         return "it is empty", ""
     if values is not None and len(np.unique(values)) == len(values):
         return _unique_column(name, column, values)
-    missing, shown = _missing(column), _shown(name)
-    if not _is_number(column.type):
-        few = f", {len(np.unique(values))} different values" if values is not None else ""
-        what = f"{'text' if _is_text(column.type) else column.type}{few}"
-        return what, f"drop: {shown} holds {what}; encode it as numbers to use it as a feature."
-    if missing:
-        return (
-            f"{missing} empty cells",
-            f"drop: {shown} has {missing} empty cells; fill them in to use it as a feature.",
+    n_missing = _missing(column)
+    of_all = f"{n_missing} of {len(column)} cells {'is' if n_missing == 1 else 'are'} empty"
+    if _is_text(column.type):
+        few = (
+            f", {len(np.unique(values))} different values" if values is not None else f", {of_all}" if n_missing else ""
         )
+        return f"text{few}", _BARE if _all_measured(column) else _ENCODE
+    if not _is_number(column.type):
+        return _kind_in_words(column.type), _TURN
+    if n_missing:
+        return of_all, _FILL
     return "", ""
+
+
+def _kind_in_words(kind: Any) -> str:
+    types = pa.types
+    if types.is_temporal(kind):
+        return "dates or times"
+    if types.is_nested(kind):
+        return "several values a cell"
+    return f"values of type {kind}"
 
 
 def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str]:
@@ -203,7 +251,11 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
         return "an index: unique in each row", ""
     if names_identifier(name) or names_origin(name):
         return "an identifier: unique in each row", ""
-    return ("text, unique in each row", "") if text else ("", "")
+    if not text:
+        return "", ""
+    if _all_measured(column):
+        return f"text, e.g. {column[0].as_py().strip()[:_LONGEST]!r}", _BARE
+    return "text, unique in each row", ""
 
 
 def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
@@ -236,13 +288,13 @@ def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubt
             usable.append(name)
         else:
             doubts.append(
-                f"groups: {_shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them "
+                f"groups: {shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them "
                 "whole in the folds; if its samples resemble each other, the scores are too high."
             )
     if not usable:
         return None
     coarsest = sorted(usable, key=lambda name: len(np.unique(related[name])))
     if len(coarsest) > 1:
-        both = " and ".join(map(_shown, coarsest))
+        both = " and ".join(map(shown, coarsest))
         doubts.append(f"groups: {both} repeat; the folds keep the samples of one {coarsest[0]} together.")
     return coarsest[0]

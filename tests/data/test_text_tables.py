@@ -109,6 +109,40 @@ def test_another_delimiter_is_told(delimiter):
     refused(iris().to_csv(index=False), "delimiter='|' does not occur", delimiter="|")
 
 
+@pytest.mark.parametrize(
+    ("thousands", "decimal", "sep"), [(".", ",", ";"), (",", ".", ","), ("'", ".", ","), (" ", ",", "\t")]
+)
+def test_marks_between_thousands_are_left_out_of_numbers(thousands, decimal, sep):
+    marks = str.maketrans(",.", thousands + decimal)
+    values = np.random.default_rng(0).lognormal(7, 3, 40).round(2)
+    table = pd.DataFrame({"price": [f"{value:,.2f}".translate(marks) for value in values], "y": ["a", "b"] * 20})
+    table.loc[40] = [f"-1{thousands}000", "b"]
+    put(table.to_csv(index=False, sep=sep))
+    told = pd.read_csv("t.csv", sep=sep, thousands=thousands, decimal=decimal)
+    found = load_dataset("t.csv")
+    np.testing.assert_allclose(found.X[:, 0], told["price"])
+    assert any("thousands" in note and "price" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("cells", [["1.234.5", "2.345"], ["12,34,567", "1,234"], ["1,234", "1'2"]])
+def test_other_texts_of_digits_are_no_numbers(cells):
+    refused(
+        pd.DataFrame({"code": cells * 3, "width": 1, "y": ["a", "b"] * 3}).to_csv(index=False), "'code'", "not a number"
+    )
+
+
+def test_empty_rows_that_spreadsheets_write_below_a_table_are_left_out():
+    text = iris().to_csv(index=False)
+    found = load_dataset(put(text + ",,,,\n,,,,\n"))
+    np.testing.assert_array_equal(found.X, load_dataset(put(text)).X)
+    assert "2 empty rows at its end left out" in found.notes
+
+
+def test_quoted_numbers_between_commas_may_have_a_decimal_comma():
+    found = load_dataset(put('a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n"2,5",5,v\n'))
+    np.testing.assert_array_equal(found.X, [[1.25, 2], [0.123, 3], [7, 4], [2.5, 5]])
+
+
 def test_what_is_recognised_is_said():
     assert load_dataset(put(iris().to_csv(index=False))).notes == ()
     notes = " ".join(load_dataset(put(iris().to_csv(sep=";", decimal=",").encode("utf-16"))).notes)
@@ -234,3 +268,8 @@ def test_a_header_longer_than_the_part_that_is_looked_at_first(tmp_path):
     table.to_csv(tmp_path / "wide.csv", index=False)
     assert len(",".join(table.columns)) > 2**20
     np.testing.assert_array_equal(load_dataset(tmp_path / "wide.csv").X, X)
+
+
+def test_the_file_of_a_spreadsheet_is_to_be_saved_as_a_text_table():
+    with pytest.raises(DataError, match=r"Save the table as \.csv"):
+        load_dataset(put(b"PK", "t.xlsx"))

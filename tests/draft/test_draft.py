@@ -117,13 +117,33 @@ def test_colour_images_and_indicators_get_methods_that_take_them(here):
 
 
 def test_labels_beside_an_array_are_found(here):
-    pytest.importorskip("raysel.data.formats.numpy_files")
     np.save(here / "X.npy", load_wine().data)
     np.save(here / "y.npy", load_wine().target)
     assert init_study("X.npy").config.dataset.labels == "y.npy"
     (here / "studies").mkdir()
     elsewhere = init_study("X.npy", output="studies/study.yaml").config.dataset
     assert (elsewhere.path, elsewhere.labels) == (str(here / "X.npy"), str(here / "y.npy"))
+
+
+def test_labels_are_found_by_the_letter_at_the_end_of_a_name(here):
+    np.save(here / "wine_X.npy", load_wine().data)
+    np.save(here / "wine_y.npy", load_wine().target)
+    assert init_study("wine_X.npy").config.dataset.labels == "wine_y.npy"
+
+
+def test_points_in_names_as_r_writes_them_make_no_modalities(here):
+    frame = load_iris(as_frame=True).frame.iloc[:, [0, 1, 2, 3, 4]]
+    frame.columns = ["Sepal.Length", "Sepal.Width", "Petal.Length", "Petal.Width", "Species"]
+    frame.to_csv(here / "iris.csv")
+    draft = init_study("iris.csv")
+    assert (draft.config.solver.name, draft.config.dataset.shape) == ("rfs", (4,))
+    assert any(doubt.startswith("shape") and "Sepal, Petal" in doubt for doubt in draft.doubts)
+
+
+def test_few_samples_are_said_to_give_an_uncertain_score(here):
+    pd.DataFrame(load_iris().data[45:55]).assign(y=load_iris().target[45:55]).to_csv(here / "ten.csv", index=False)
+    draft = init_study("ten.csv")
+    assert any("cv.repeats" in doubt for doubt in draft.doubts)
 
 
 def test_an_unknown_label_is_refused_with_a_proposal(here):

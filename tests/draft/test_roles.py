@@ -48,14 +48,50 @@ def test_what_tells_rows_apart_or_nothing_is_left_out_without_a_doubt(column, va
     ("column", "values", "reason"),
     [
         ("sex", ["m", "f"] * (N // 2), "text, 2 different values"),
-        ("age", [np.nan, *range(20, 19 + N)], "1 empty cells"),
-        ("day", pd.date_range("2024-01-01", periods=N), "timestamp"),
+        ("age", [np.nan, *range(20, 19 + N)], "1 of 60 cells is empty"),
+        ("day", pd.date_range("2024-01-01", periods=N), "dates or times"),
+        ("position", [[1.0, 2.0]] * N, "several values a cell"),
+        ("share", [f"{i} %" for i in range(N)], "text, e.g. '0 %'"),
     ],
 )
 def test_what_could_be_a_feature_is_left_out_with_a_doubt(column, values, reason):
     found = roles(**{column: values})
     assert found.drop[column].startswith(reason)
     assert any(column in doubt for doubt in found.doubts)
+
+
+def test_numbers_with_signs_or_units_are_not_to_be_encoded_as_classes():
+    found = roles(crp=["<0.5", "0.71", "2.3 mg"] * (N // 3))
+    assert any("crp: text that begins with a number" in doubt for doubt in found.doubts)
+
+
+def test_columns_of_one_defect_share_a_doubt():
+    found = roles(**{f"m{i}": [np.nan, *range(1, N)] for i in range(3)}, sex=["m", "f"] * (N // 2))
+    assert [doubt.partition(": ")[2].partition(": ")[0] for doubt in found.doubts] == ["m0, m1, m2", "sex"]
+
+
+def test_columns_that_number_the_measurements_remain_features_with_a_doubt():
+    found = roles(trial=np.arange(N) % 10, session=np.arange(N) // 30, brain=np.arange(N) % 7)
+    assert not found.drop
+    assert [doubt for doubt in found.doubts if "trial, session are features" in doubt]
+    assert not [doubt for doubt in found.doubts if "brain" in doubt]
+
+
+def test_the_doubt_on_the_label_says_which_names_there_are():
+    rng = np.random.default_rng(0)
+    (doubt,) = roles(target=[0, 1] * (N // 2), y=[0, 0, 1] * (N // 3)).doubts
+    assert "one of several" in doubt
+    table = pa.table({"Gruppe": [1, 2] * (N // 2), "V1": rng.integers(0, 3, N), "V2": rng.integers(0, 2, N)})
+    assert table_roles(table).label == "Gruppe"
+    assert "as no column is called y" in table_roles(table).doubts[0]
+
+
+def test_a_quantity_in_the_last_column_is_said_not_to_be_the_label():
+    rng = np.random.default_rng(0)
+    table = pa.table({"street": ["a", "b"] * (N // 2), "area": rng.normal(size=N), "price": rng.normal(size=N)})
+    assert any("price, is a quantity" in doubt for doubt in table_roles(table).doubts)
+    with pytest.raises(DataError, match="exchange rows and columns"):
+        table_roles(table.drop_columns("street"))
 
 
 def test_whole_numbers_that_do_not_count_the_rows_remain_features():
@@ -92,7 +128,7 @@ def test_the_named_column_is_the_label_and_an_unknown_one_is_refused_with_a_prop
 
 def test_a_table_without_classes_asks_for_the_label():
     table = pa.table({"a": np.random.default_rng(0).normal(size=N), "b": np.random.default_rng(1).normal(size=N)})
-    with pytest.raises(DataError, match="name it by label"):
+    with pytest.raises(DataError, match="Name the column by label"):
         table_roles(table)
 
 

@@ -16,7 +16,10 @@ PROPOSED = (
     *("labels", "targets", "classes", "diagnosis", "species", "outcome", "class_label", "class_name", "category"),
     *("disease", "phenotype", "cultivar", "variety", "cell_type", "tumor_type", "cancer_type", "subtype", "response"),
     *("group", "condition", "status", "type", "kind", "result", "quality", "survived", "emotion", "activity", "digit"),
-    *("grade", "stage", "treatment", "arm", "cohort"),
+    *("grade", "stage", "treatment", "arm", "cohort", "fraud", "churn", "sentiment"),
+    *("klasse", "diagnose", "art", "sorte", "gruppe", "kategorie", "typ", "ergebnis", "befund", "zielvariable"),
+    *("classe", "diagnostic", "espèce", "espece", "groupe", "catégorie", "categorie", "résultat", "étiquette"),
+    *("clase", "diagnóstico", "diagnostico", "especie", "grupo", "categoría", "resultado", "etiqueta"),
 )
 
 #: Prefix of the columns of an indicator, e.g. y.grass and y.sky.

@@ -44,7 +44,7 @@ def likely_labels(table: Any) -> list[str]:
     found = []
     last = table.num_columns - 1
     for position, name in enumerate(table.column_names):
-        plain = re.sub(r"[\s.-]+", "_", name.strip().lower())
+        plain = _plain(name)
         usual = _rank_of_name(plain)
         column = table.column(position)
         text = _is_text(column.type)
@@ -55,6 +55,31 @@ def likely_labels(table: Any) -> list[str]:
         last_choice = names_identifier(name) or names_origin(name) or names_circumstance(name)
         found.append(((usual is None and last_choice, *place, usual or 0, n_values, last - position), name))
     return [name for _, name in sorted(found)]
+
+
+def is_proposed(name: str) -> bool:
+    """Return whether a column is called as columns of labels are, in any case.
+
+    Parameters
+    ----------
+    name : str
+        Name of a column.
+
+    Returns
+    -------
+    bool
+        Whether it is one of the usual names.
+
+    Examples
+    --------
+    >>> is_proposed("Cell type"), is_proposed("width")
+    (True, False)
+    """
+    return _rank_of_name(_plain(name)) is not None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
 
 def _rank_of_name(plain: str) -> int | None:

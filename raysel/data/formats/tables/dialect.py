@@ -23,6 +23,8 @@ BLANKS = " "
 #: Where several fit equally well, the first is taken.
 _DELIMITERS = ("\t", ";", ",", BLANKS)
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+#: A number with points between thousands and a decimal comma, which could be taken for a delimiter.
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d*")
 #: Rows that are looked at, and bytes that are read for them at first.
 _ROWS, _SAMPLE, _LEAST_ROWS = 40, 2**20, 4
 #: Cells of a row that are looked at to choose the delimiter.
@@ -172,7 +174,7 @@ def _fit(rows: list[tuple[list[str], int]]) -> float:
     if width < 2:
         return 0.0
     looked_at = [cell for row in cells for cell in row[:_FIRST_CELLS]]
-    n_numbers = sum(map(_is_number, looked_at))
+    n_numbers = sum(_is_number(cell) or _THOUSANDS.fullmatch(cell.strip()) is not None for cell in looked_at)
     return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / len(looked_at))
 
 

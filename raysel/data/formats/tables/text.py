@@ -15,10 +15,14 @@ from raysel.data.formats.tables.dialect import BLANKS, MISSING, Dialect, as_utf8
 from raysel.errors import DataError
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
+#: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow no-break blanks.
+_MARKS = "'\u2019 \u00a0\u202f"
 #: Most bytes that PyArrow parses at once: columns of many pieces are slow.
 _BLOCK = 2**30
 #: Bytes that are searched for the decimal mark to try first.
 _SAMPLE = 2**16
+#: Rows of a column of text that are tried first, and columns that a note names.
+_FIRST_ROWS, _MOST_NAMED = 100, 3
 
 
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
@@ -52,16 +56,25 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
         given = "no comma, semicolon, tab or blank separates its cells"
         if options.delimiter is not None:
             given = f"delimiter={options.delimiter!r} does not occur in its first rows"
-        raise DataError(f"{path} has one column only: {given}; set delimiter to the character that does.")
+        raise DataError(
+            f"{path} has one column only: {given}; set delimiter to the character that does. A table has a column of "
+            "labels and at least one of values."
+        )
     body = _single_blanks(data[dialect.start :]) if dialect.delimiter == BLANKS else data[dialect.start :]
     if not body.strip():
         raise DataError(f"{path} is empty: it has a header but no rows.")
-    table, decimal = _parsed(body, dialect)
+    table, decimal, grouped = _parsed(body, dialect)
     if options.delimiter is None and dialect.delimiter != ",":
         notes += (f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",)
     if decimal == ",":
         notes += ("its numbers have a decimal comma",)
+    table, below = _without_last_empty_rows(table)
+    notes += below
     table, empty = _with_header(table, dialect)
+    if grouped:
+        names = [table.column_names[i] for i in grouped[:_MOST_NAMED]]
+        more = f" and {len(grouped) - len(names)} more columns" if len(grouped) > len(names) else ""
+        notes += (f"marks between thousands are left out of the numbers in {', '.join(names)}{more}",)
     return table, (*notes, *empty)
 
 
@@ -74,20 +87,51 @@ def _single_blanks(body: bytes) -> bytes:
     return re.sub(rb"(?m)^ | (?=\r?$)", b"", body)
 
 
-def _parsed(body: bytes, dialect: Dialect) -> tuple[Any, str]:
-    """Read the rows with the decimal mark under which more columns hold numbers; a point if both do."""
-    if dialect.delimiter == ",":
-        return _parse(body, dialect, "."), "."
+def _parsed(body: bytes, dialect: Dialect) -> tuple[Any, str, list[int]]:
+    """Read the rows with the decimal mark under which more columns hold numbers; a point if both do.
+
+    Returned are the table, the mark, and the positions of the columns whose numbers have marks between thousands.
+    """
     start = body[:_SAMPLE]
-    n_points, n_commas = len(re.findall(rb"\d\.\d", start)), len(re.findall(rb"\d,\d", start))
+    if dialect.delimiter == ",":  # a number with a comma is quoted
+        n_points, n_commas = 1, int(re.search(rb'"\s*[+-]?\d*,\d+\s*"', start) is not None)
+    else:
+        n_points, n_commas = len(re.findall(rb"\d\.\d", start)), len(re.findall(rb"\d,\d", start))
     first, second = (".", ",") if n_points >= n_commas else (",", ".")
-    table = _parse(body, dialect, first)
+    table, grouped = _without_thousands(_parse(body, dialect, first), first)
     n_texts = _number_of_texts(table)
-    if n_texts and second.encode() in body:
-        other = _parse(body, dialect, second)
+    if n_texts and second.encode() in body and (n_commas or dialect.delimiter != ","):
+        other, grouped_otherwise = _without_thousands(_parse(body, dialect, second), second)
         if _number_of_texts(other) < n_texts + (second == "."):
-            return other, second
-    return table, first
+            return other, second, grouped_otherwise
+    return table, first, grouped
+
+
+def _without_thousands(table: Any, decimal: str) -> tuple[Any, list[int]]:
+    """Make columns of text numbers if all their cells are, some with marks between thousands; and their positions."""
+    point = re.escape(decimal)
+    marks = ("," if decimal == "." else r"\.", *(re.escape(mark) for mark in _MARKS))
+    found = []
+    for i, kind in enumerate(table.schema.types):
+        if not pa.types.is_string(kind):
+            continue
+        texts = pc.utf8_trim_whitespace(table.column(i))
+        for mark in marks:
+            number = rf"^[+-]?([1-9]\d{{0,2}}({mark}\d{{3}})+|\d+)({point}\d*)?$"
+            if not _all_match(texts.slice(0, _FIRST_ROWS), number) or not _all_match(texts, number):
+                continue
+            if not pc.any(pc.match_substring_regex(texts, mark)).as_py():
+                break
+            plain = pc.replace_substring(pc.replace_substring_regex(texts, mark, ""), decimal, ".")
+            table = table.set_column(i, table.schema.names[i], plain.cast(pa.float64()))
+            found.append(i)
+            break
+    return table, found
+
+
+def _all_match(texts: Any, pattern: str) -> bool:
+    """Whether all cells that are not empty match."""
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is True
 
 
 def _number_of_texts(table: Any) -> int:
@@ -111,6 +155,17 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
         return read(use_threads=True)
     except pa.ArrowInvalid:
         return read(use_threads=False)  # names the row
+
+
+def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
+    """Leave out the rows of empty cells that spreadsheets write below a table."""
+    n_rows = table.num_rows
+    while n_rows and all(not column[n_rows - 1].is_valid for column in table.columns):
+        n_rows -= 1
+    n_empty = table.num_rows - n_rows
+    if not n_empty or not n_rows:
+        return table, ()
+    return table.slice(0, n_rows), (f"{n_empty} empty {'row' if n_empty == 1 else 'rows'} at its end left out",)
 
 
 def _with_header(table: Any, dialect: Dialect) -> tuple[Any, tuple[str, ...]]:
