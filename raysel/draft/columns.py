@@ -11,6 +11,7 @@ from raysel.arrays import LabelArray
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.column_names import FURTHER_ARRAYS, names_origin
 from raysel.data.formats.files import as_labels, find_data_file
+from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.errors import DataError
@@ -71,6 +72,26 @@ def arrays_of_origin(path: str | Path, n_samples: int) -> dict[str, LabelArray]:
             if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
                 found[name] = values
     return found
+
+
+def only_label_array(path: str | Path) -> str | None:
+    """Return the one array of a file that may be the labels by its values, if none is by its name.
+
+    Parameters
+    ----------
+    path : str or Path
+        Data file, or the name of a built-in data set.
+
+    Returns
+    -------
+    str or None
+        Name of the array; None if there is none or several, or the file holds no named arrays.
+    """
+    if Path(path).suffix.lower() not in ARRAY_SUFFIXES:
+        return None
+    with open_arrays(find_data_file(path)) as file:
+        likely = [name for name in likely_label_arrays(file) if not names_origin(name)]
+    return likely[0] if len(likely) == 1 else None
 
 
 def labels_beside(path: str | Path) -> Path | None:

@@ -13,7 +13,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES
 from raysel.data.layouts import Modalities, Tasks, Tensor
 from raysel.data.loading import load_dataset
-from raysel.draft.columns import arrays_of_origin, labels_beside, read_columns
+from raysel.draft.columns import arrays_of_origin, labels_beside, only_label_array, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
 from raysel.draft.roles import Roles, table_roles, usable_groups
 from raysel.errors import DataError
@@ -101,6 +101,9 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         doubts.append(f"labels: {beside} was taken for the labels, by its name and length.")
     if labels is not None:
         options["labels"], comments["labels"] = str(labels), "file of the labels"
+    if label is None and labels is None and (array := only_label_array(path)):
+        options["label"], comments["label"] = array, "array of the labels"
+        doubts.append(f"label: {array} was taken, the only array with values that repeat; none is called y or label.")
     table = None if str(path) in BUILTIN_NAMES else read_columns(path)
     if table is not None and labels is None:
         roles = table_roles(table, label)

@@ -131,6 +131,17 @@ def test_labels_are_found_by_the_letter_at_the_end_of_a_name(here):
     assert init_study("wine_X.npy").config.dataset.labels == "wine_y.npy"
 
 
+def test_the_only_array_that_may_be_the_labels_is_taken_with_a_doubt(here):
+    X, code = load_wine(return_X_y=True)
+    np.savez(here / "wine.npz", cells=X, cultivar=code, subject=np.repeat(np.arange(89), 2))
+    draft = init_study("wine.npz")
+    assert (draft.config.dataset.label, draft.config.cv.groups) == ("cultivar", "subject")
+    assert any(doubt.startswith("label: cultivar was taken") for doubt in draft.doubts)
+    np.savez(here / "two.npz", cells=X, cultivar=code, year=code % 2)
+    with pytest.raises(DataError, match="it may be cultivar or year"):
+        init_study("two.npz")
+
+
 def test_points_in_names_as_r_writes_them_make_no_modalities(here):
     frame = load_iris(as_frame=True).frame.iloc[:, [0, 1, 2, 3, 4]]
     frame.columns = ["Sepal.Length", "Sepal.Width", "Petal.Length", "Petal.Width", "Species"]

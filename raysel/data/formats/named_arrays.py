@@ -111,16 +111,37 @@ def _unknown_labels(path: Path, file: ArrayFile, usual: list[str], n_rows: list[
         return DataError(
             f"{path}: the arrays {' and '.join(usual)} may all be the labels; name one of them by dataset.label."
         )
-    candidates = [
-        name
-        for name, values in _readable(file).items()
-        if (flat := as_labels(values)).ndim == 1 and len(flat) in n_rows and _may_be_classes(flat)
-    ]
+    candidates = _likely(_readable(file), n_rows)
     if candidates:
         remedy = f"Name the array of the labels by dataset.label; it may be {' or '.join(candidates[:12])}."
     else:
         remedy = "Add it, or name a file of labels by dataset.labels, .npy or .csv, with one for each sample."
     return missing(path, "array y for the labels", file.names, remedy)
+
+
+def likely_label_arrays(file: ArrayFile) -> list[str]:
+    """Return the arrays that may be the labels by their values, where none is by its name.
+
+    Parameters
+    ----------
+    file : ArrayFile
+        Open file of arrays.
+
+    Returns
+    -------
+    list of str
+        Arrays of text, or of whole numbers that repeat, with a value for each sample, in the order of the file.
+    """
+    arrays = _readable(file)
+    return [] if label_arrays(file.names) else _likely(arrays, _lengths(arrays))
+
+
+def _likely(arrays: Mapping[str, LabelArray], n_rows: list[int]) -> list[str]:
+    return [
+        name
+        for name, values in arrays.items()
+        if (flat := as_labels(values)).ndim == 1 and len(flat) in n_rows and _may_be_classes(flat)
+    ]
 
 
 def _may_be_classes(values: LabelArray) -> bool:

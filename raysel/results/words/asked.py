@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from raysel.config.overrides import OWN_DATA
 from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
 from raysel.display.progress import counted
 from raysel.results.preview import Preview
@@ -70,7 +71,7 @@ def data_facts(
 
 
 def data_name(dataset: Mapping[str, Any], default: str) -> str:
-    """Return the name of a study's data: the names of the files without their folders, or the source.
+    """Return the name of a study's data: the names of the files without their folders, the source, or "own samples".
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ def data_name(dataset: Mapping[str, Any], default: str) -> str:
         The name.
     """
     paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
-    return ", ".join(Path(path).name for path in paths if path) or dataset.get("source") or default
+    names = ", ".join(Path(path).name for path in paths if path)
+    return "own samples" if names == OWN_DATA else names or dataset.get("source") or default
 
 
 def classes_in_words(preview: Preview) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from raysel.config.overrides import OWN_DATA
 from raysel.cv.records import RefitRecord
 from raysel.tracking.mlflow_pages import run_page, runs_page
 from raysel.tracking.mlflow_runs.shared_view import searched_keys, view_key
@@ -152,12 +153,12 @@ def _fold_row(record: RefitRecord, page: str) -> str:
 
 
 def dataset_name(study: StudyRecord) -> str:
-    """Return the name of a study's data: the built-in set, the file's name, or the names of the tasks."""
+    """Return the name of a study's data: the built-in set, the file's name, the tasks' names, or own samples."""
     data = study.config.get("dataset", {})
     if data.get("tasks"):
         return " + ".join(str(task["name"]) for task in data["tasks"])
-    path = str(data.get("path") or "")
-    return str(path.replace("\\", "/").rpartition("/")[2] or data.get("source") or "data")
+    file = str(data.get("path") or "").replace("\\", "/").rpartition("/")[2]
+    return "own samples" if file == OWN_DATA else str(file or data.get("source") or "data")
 
 
 def _here(page: str) -> str:
