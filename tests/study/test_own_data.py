@@ -22,6 +22,7 @@ from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
+from raysel.results import words
 from raysel.study.own_data import OwnData
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -359,3 +360,8 @@ def test_a_full_disk_and_a_taken_place_are_said_as_of_any_study(tmp_path, digits
     ):
         run_own(without_data(), tmp_path / "full", X=X, y=y)
     assert {file.name for file in (tmp_path / "full").iterdir()} <= {".lock"}
+
+
+def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
+    assert words.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few") == "own samples"
+    assert words.data_name({"path": "runs/faces.npz"}, "few") == "faces.npz"
