@@ -120,7 +120,7 @@ def test_an_installed_method_is_searched_exported_and_loaded_again(site, tmp_pat
     (tmp_path / "few.yaml").write_text(yaml.safe_dump(config))
     done = command(tmp_path, site, "raysel.tune", "few.yaml", "--output", "study")
     assert done.returncode == 0, done.stderr
-    assert "worst_recall" in done.stdout
+    assert "worst recall" in done.stdout
     (tmp_path / "load.py").write_text(
         "from raysel import load_model; model = load_model('study/ranking/model.skops'); "
         "print(type(model.method).__module__, model.method.ranking_.min())"
