@@ -211,7 +211,7 @@ def test_labels_by_usual_names_and_by_name():
     for name in ("y", "Label", "TARGET", "class"):
         assert load_dataset(put(iris(name).to_csv(index=False))).label == name
     text = iris("diagnosis").to_csv(index=False)
-    refused(text, "no column y, label, target or class", "set label", "'diagnosis'")
+    refused(text, "no column y, label, target or class", "set label (dataset.label)", "'diagnosis'")
     refused(text, "label: ", "no column Diagnosis", "did you mean diagnosis?", label="Diagnosis")
     assert load_dataset(put(text), label="diagnosis").y.tolist() == iris().target.tolist()
     refused(iris().assign(y=1).to_csv(index=False), "target and y may all be the labels", "drop")

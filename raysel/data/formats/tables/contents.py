@@ -216,9 +216,9 @@ def _unique(names: Sequence[str]) -> list[str]:
 def _without_labels(table: Any, source: str) -> DataError:
     proposed = likely_labels(table)[:4]
     if proposed:
-        mend = f"set label to the column that holds the classes, e.g. {_alternatives(proposed)}"
+        mend = f"set label (dataset.label) to the column that holds the classes, e.g. {_alternatives(proposed)}"
     else:
-        mend = "set label to the column that holds the classes"
+        mend = "set label (dataset.label) to the column that holds the classes"
     return DataError(
         f"{source} has no column y, label, target or class; {mend}. It holds {listed(table.column_names)}."
     )
