@@ -152,7 +152,7 @@ class Host:
         own = self.folder / "tmp"
         commands = []
         for path in {Path(sys.prefix), REPOSITORY, self._network.folder}:
-            if path.is_relative_to("/tmp"):  # noqa: S108 - the hosts' own
+            if path.is_relative_to("/tmp"):
                 inner = own / path.relative_to("/tmp")
                 commands += [f"mkdir -p {shlex.quote(str(inner))}"]
                 commands += [f"mount --rbind {shlex.quote(str(path))} {shlex.quote(str(inner))}"]
