@@ -17,8 +17,9 @@ PACKAGE = ROOT / "raysel"
 
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
-    **dict.fromkeys(["errors", "listing", "version"], -1),
-    **dict.fromkeys(["arrays", "files", "plugins", "validation"], 0),
+    **dict.fromkeys(["errors", "listing", "version"], -2),
+    **dict.fromkeys(["arrays", "files", "plugins", "validation"], -1),
+    "storage": 0,
     **dict.fromkeys(["config", "linalg", "metrics", "statistics"], 1),
     "data": 2,
     "base": 3,
@@ -36,7 +37,7 @@ LAYERS = {
     "resampling": 15,
     "raysel": 16,  # the public names
     "cli": 17,
-    **dict.fromkeys(["tune", "init", "select", "compare", "stability", "permute", "report"], 18),  # the commands
+    **dict.fromkeys(["tune", "init", "select", "compare", "stability", "permute", "report", "upload"], 18),  # the commands
 }
 COMMANDS = [name for name, layer in LAYERS.items() if layer == max(LAYERS.values())]
 #: What a library may be imported by: a package, or a single module.
