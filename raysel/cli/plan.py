@@ -311,7 +311,8 @@ def _origin(source: DatasetConfig | TaskConfig) -> str:
         return f"{source.source}, built into raysel"
     try:
         copy = find_data_file(source.path)
-        place = f"{source.path}, copied to {copy}" if as_uri(source.path) else str(copy)
+        size = f" ({copy.stat().st_size / 2**20:.1f} MiB)" if copy.is_file() else ""
+        place = f"{source.path}{size}, copied to {copy}" if as_uri(source.path) else str(copy)
     except DataError:  # a folder of files, which its reader finds
         place = source.path
     labels = f", labels from {source.labels}" if source.labels else ""

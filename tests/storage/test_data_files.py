@@ -133,5 +133,5 @@ def test_the_plan_says_where_the_data_come_from_and_that_they_are_shipped(store)
     study = make_study((store / "few.npz").as_uri())
     for address, told in ((None, False), ("10.0.0.1:6379", True)):
         text = "\n".join(describe(study, address=address))
-        assert f"{(store / 'few.npz').as_uri()}, " in text
+        assert f"{(store / 'few.npz').as_uri()} (0.0 MiB), copied to {cache_folder()}" in text
         assert ("once to each node by Ray's object store" in text) is told

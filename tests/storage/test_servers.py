@@ -29,8 +29,8 @@ from raysel.study.definition import Study
 
 pytestmark = pytest.mark.slow
 
-#: A study of six trials of about a second.
-LONG = {"name": "smr", "params": {"max_iter": 2000, "tol": 0.0}, "space": {"alpha": [0.01, 0.1, 0.05], "rank": [1, 2]}}
+#: A study of six trials of about half a second.
+LONG = {"name": "smr", "params": {"max_iter": 250, "tol": 0.0}, "space": {"alpha": [0.01, 0.1, 0.05], "rank": [1, 2]}}
 SECRET = "SECRETofTESTS"
 
 
@@ -86,7 +86,7 @@ def answers(ask: Callable[[], object]) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen | None = None) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         assert process is None or process.poll() is None
@@ -124,9 +124,10 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, 
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "one.yaml").write_text(yaml.safe_dump(raw))
     log = (tmp_path / "first.log").open("w")
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "raysel.tune", "one.yaml"], cwd=tmp_path / "first", stdout=log, stderr=log
+    command = (
+        "from raysel import tune; from raysel.storage import mirror; mirror.INTERVAL = 0.2; tune.main(['one.yaml'])"
     )
+    driver = subprocess.Popen([sys.executable, "-c", command], cwd=tmp_path / "first", stdout=log, stderr=log)
     journal = "s3://bucket/studies/one/journal.jsonl"
     wait_for(lambda: bool(trials(get(journal))), driver)
     with pytest.raises(DirectoryError, match=f"a study is running in s3://bucket/studies/one .process {driver.pid} "):
