@@ -116,9 +116,12 @@ def test_a_heavy_library_has_one_home():
     assert not wrong
 
 
-def test_config_needs_nothing_but_errors():
-    found = {part(target) for name in MODULES if part(name) == "config" for _, target in internal(name)}
-    assert found == {"config", "errors"}
+def test_config_needs_nothing_but_errors_and_uris():
+    targets = {target for name in MODULES if part(name) == "config" for _, target in internal(name)}
+    assert {part(target) for target in targets} == {"config", "errors", "storage"}
+    assert {target for target in targets if part(target) == "storage"} == {
+        "raysel.storage.location.set_credentials_aside"
+    }
 
 
 def test_nothing_imports_tests_or_experiments():
