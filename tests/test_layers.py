@@ -37,7 +37,9 @@ LAYERS = {
     "resampling": 15,
     "raysel": 16,  # the public names
     "cli": 17,
-    **dict.fromkeys(["tune", "init", "select", "compare", "stability", "permute", "report", "upload"], 18),  # the commands
+    **dict.fromkeys(
+        ["tune", "init", "select", "compare", "stability", "permute", "report", "upload"], 18
+    ),  # the commands
 }
 COMMANDS = [name for name, layer in LAYERS.items() if layer == max(LAYERS.values())]
 #: What a library may be imported by: a package, or a single module.
