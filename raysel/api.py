@@ -11,8 +11,16 @@ from raysel.config import StudyConfig, load_config, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
-from raysel.launch import check_resources, make_executor, make_listeners, output_directory, refuse_foreign_code
+from raysel.launch import (
+    check_resources,
+    make_executor,
+    make_listeners,
+    output_directory,
+    refuse_foreign_code,
+    working_folder,
+)
 from raysel.results.result import StudyResult
+from raysel.storage.working_copy import fetched, shown_place
 from raysel.study.definition import Study
 from raysel.study.own_data import OwnData, found_path, study_of_own_data, with_own_data_at
 from raysel.study.stored import StoredStudy
@@ -59,7 +67,9 @@ def run_study(
     data : Dataset, optional
         Data set in place of X, y, label and groups.
     output : str or Path, optional
-        Directory of the study; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+        Directory of the study; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``. Or a
+        URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: the study runs in a temporary folder, which is there
+        until Python ends, and is copied to the URI meanwhile, see `raysel.storage.working_copy.running_at`.
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
     progress : bool or Listener, default=True
@@ -97,9 +107,9 @@ def run_study(
     """
     listeners = make_listeners(progress)
     study = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
-    path = output_directory(study, output)
     check_resources(study, address)
-    return runner.run(study, path, make_executor(study, address), listeners)
+    with working_folder(output_directory(study, output), listeners, new=True) as path:
+        return runner.run(study, path, make_executor(study, address), listeners)
 
 
 def resume_study(
@@ -115,7 +125,7 @@ def resume_study(
     Parameters
     ----------
     path : str or Path
-        Directory of the study.
+        Directory of the study, or its URI: the files are fetched to a temporary folder, and copied back meanwhile.
     config : str, Path, mapping, StudyConfig or Study, optional
         Configuration to resume with, which may have a larger search space or other settings that cannot change a
         number, e.g. ``search.max_concurrent``; that in the directory by default.
@@ -141,11 +151,13 @@ def resume_study(
     StudyError
         If Ray does not start, no configuration has a score, or a refit or the disk fails.
     """
-    listeners, directory = make_listeners(progress), StudyDirectory(Path(path))
-    stored = StoredStudy.read(directory)
-    study = _prepared(config, overrides, directory)
-    check_resources(study, address)
-    return runner.resume(study, stored, make_executor(study, address), listeners)
+    listeners = make_listeners(progress)
+    with working_folder(path, listeners, new=False) as folder:
+        directory = StudyDirectory(folder)
+        stored = StoredStudy.read(directory)
+        study = _prepared(config, overrides, directory)
+        check_resources(study, address)
+        return runner.resume(study, stored, make_executor(study, address), listeners)
 
 
 def open_study(path: str | Path) -> StudyResult:
@@ -154,7 +166,8 @@ def open_study(path: str | Path) -> StudyResult:
     Parameters
     ----------
     path : str or Path
-        Directory of the study.
+        Directory of the study, or its URI: the files are fetched to a temporary folder, which is there until Python
+        ends, and what is written to it does not reach the URI.
 
     Returns
     -------
@@ -167,14 +180,15 @@ def open_study(path: str | Path) -> StudyResult:
     DirectoryError
         If the directory holds no study, or its journal is damaged.
     """
-    comparison = ComparisonDirectory(Path(path))
+    folder = fetched(path)
+    comparison = ComparisonDirectory(folder)
     if comparison.members.exists():
         folders = ", ".join(entry.folder for entry in comparison.read().members)
         raise DirectoryError(
-            f"{path} holds a comparison of several studies; give the folder of one of its members ({folders}), or open "
-            "it with open_comparison."
+            f"{shown_place(path)} holds a comparison of several studies; give the folder of one of its members "
+            f"({folders}), or open it with open_comparison."
         )
-    return StudyResult.open(path)
+    return StudyResult.open(folder)
 
 
 def open_comparison(path: str | Path) -> ComparisonResult:
@@ -183,7 +197,7 @@ def open_comparison(path: str | Path) -> ComparisonResult:
     Parameters
     ----------
     path : str or Path
-        Directory of the comparison.
+        Directory of the comparison, or its URI, as for `open_study`.
 
     Returns
     -------
@@ -195,7 +209,7 @@ def open_comparison(path: str | Path) -> ComparisonResult:
     DirectoryError
         If the directory holds no comparison, or its list of members is damaged.
     """
-    return ComparisonResult.open(path)
+    return ComparisonResult.open(fetched(path))
 
 
 def prepare_study(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import ExitStack
 
 from rich.console import Console
 
@@ -14,6 +14,7 @@ from raysel.cli.comparison import print_comparison, print_joined
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
 from raysel.errors import RayselError
+from raysel.storage.working_copy import opened_at, shown_place
 from raysel.tracking.comparisons.record import RESULTS
 
 _JOINED = "raysel-comparison"
@@ -35,21 +36,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     out = Console(soft_wrap=True, highlight=False)
     try:
-        found = [open_comparison(path) for path in arguments.comparison]
-        if len(found) == 1:
-            written = export_comparison(found[0], arguments.output or Path(arguments.comparison[0], RESULTS))
-            print_comparison(found[0], out)
-        else:
-            joined = JoinedComparison.join(found)
-            written = joined.export(arguments.output or _JOINED)
-            print_joined(joined, out)
+        with ExitStack() as places:
+            one = len(arguments.comparison) == 1 and not arguments.output
+            paths = [places.enter_context(opened_at(place, write=one)) for place in arguments.comparison]
+            found = [open_comparison(path) for path in paths]
+            if len(found) == 1:
+                written = export_comparison(found[0], arguments.output or paths[0] / RESULTS)
+                print_comparison(found[0], out)
+            else:
+                joined = JoinedComparison.join(found)
+                written = joined.export(arguments.output or _JOINED)
+                print_joined(joined, out)
+            shown = [shown_place(file) for file in written]
     except RayselError as error:
         console = Console(stderr=True, soft_wrap=True)
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2
     out.print()
-    for file in written:
-        out.print(str(file), markup=False)
+    for file in shown:
+        out.print(file, markup=False)
     return 0
 
 
@@ -59,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Print a comparison again and write its files, or join the comparisons of several data sets: mean "
         "ranks, Friedman's test and Nemenyi's critical difference.",
     )
-    parser.add_argument("comparison", nargs="+", metavar="DIR", help="directory of a study with the key `compare`")
+    parser.add_argument(
+        "comparison", nargs="+", metavar="DIR", help="directory or URI of a study with the key `compare`"
+    )
     parser.add_argument(
         "--output",
         metavar="DIR",

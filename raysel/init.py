@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="data file or folder, or the name of one of scikit-learn's data sets")
+    add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
     add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
     add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
     add("-o", "--output", metavar="STUDY.yaml", help="file to write (default: <name of FILE>-study.yaml, here)")

@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 from raysel.base.registry import imports_code
+from raysel.config.overrides import OWN_DATA
 from raysel.errors import ConfigError
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.storage.working_copy import running_at
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
 
+#: Files that the folder of a new study or comparison at a URI must lack.
+_FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
 
-def output_directory(study: Study, output: str | Path | None = None) -> Path:
+
+def output_directory(study: Study, output: str | Path | None = None) -> str | Path:
     """Return the directory that a study is written to.
 
     Parameters
@@ -25,14 +31,39 @@ def output_directory(study: Study, output: str | Path | None = None) -> Path:
     study : Study
         Study to write.
     output : str or Path, optional
-        Directory to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+        Directory or URI to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
 
     Returns
     -------
-    Path
-        Directory of the study.
+    str or Path
+        Directory of the study, or its URI.
     """
-    return Path(output or study.config.output or StudyDirectory.default(study.config.name))
+    return output or study.config.output or StudyDirectory.default(study.config.name)
+
+
+def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new: bool) -> AbstractContextManager[Path]:
+    """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile.
+
+    Parameters
+    ----------
+    place : str or Path
+        Directory or URI of the study; see `raysel.storage.working_copy.running_at`.
+    listeners : sequence of Listener, default=()
+        Objects that show messages on the store.
+    new : bool
+        Whether the study is new, so that the URI must hold none; else its files are fetched.
+
+    Returns
+    -------
+    context manager
+        Provides the path of the folder.
+    """
+
+    def say(text: str) -> None:
+        for listener in listeners:
+            listener.message(text)
+
+    return running_at(place, refused=_FIRST_FILES if new else None, say=say)
 
 
 def check_resources(study: Study, address: str | None) -> None:

@@ -6,15 +6,16 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.launch import working_folder
 from raysel.resampling.permutation import permutation_test
 from raysel.results.error_control.permutation import FOLDER
+from raysel.storage.working_copy import shown_place
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,20 +36,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(words)
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
-    path = Path(arguments.study)
+    progress = ProgressLine(out)
     with sigterm_as_interrupt():
         try:
-            found = permutation_test(
-                path,
-                permutations=arguments.permutations,
-                retune=arguments.retune,
-                seed=arguments.seed,
-                config=arguments.config,
-                overrides=arguments.set,
-                executor=arguments.executor,
-                address=arguments.address,
-                progress=ProgressLine(out),
-            )
+            with working_folder(arguments.study, [progress], new=False) as path:
+                found = permutation_test(
+                    path,
+                    permutations=arguments.permutations,
+                    retune=arguments.retune,
+                    seed=arguments.seed,
+                    config=arguments.config,
+                    overrides=arguments.set,
+                    executor=arguments.executor,
+                    address=arguments.address,
+                    progress=progress,
+                )
         except KeyboardInterrupt:
             console.print(
                 f"stopped. The permutations that had ended are kept; go on with: python -m raysel.permute "
@@ -60,14 +62,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         except RayselError as error:
             hint = ""
             if isinstance(error, UnfinishedStudyError):
-                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
+                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(arguments.study))}"
             console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
             return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
     for sentence in found.sentences():
         out.print(sentence, markup=False)
-    out.print(str(path / FOLDER / "result.json"), markup=False)
+    out.print(shown_place(path / FOLDER / "result.json"), markup=False)
     if arguments.quiet:
-        print(path)
+        print(shown_place(path))
     return 0
 
 
@@ -77,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Test a finished study by permuted labels: p value of its honest score, and of each feature's "
         "score. Permutations that were computed before are used again.",
     )
-    parser.add_argument("study", metavar="STUDY_DIR", help="directory of a finished study")
+    parser.add_argument("study", metavar="STUDY_DIR", help="directory or URI of a finished study")
     parser.add_argument("--permutations", type=int, default=200, metavar="N", help="number of them (default: 200)")
     parser.add_argument(
         "--retune", action="store_true", help="repeat the whole search for each permutation, which makes p exact"

@@ -13,6 +13,7 @@ from rich.console import Console
 from raysel.api import open_study
 from raysel.errors import RayselError, UnfinishedStudyError
 from raysel.results.page.assemble import write_report
+from raysel.storage.working_copy import opened_at, shown_place
 from raysel.tracking.directory import newest_study
 
 
@@ -30,18 +31,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 if the file is written, 2 after an error.
     """
     arguments = _parser().parse_args(argv)
-    path = Path()
+    place: str | Path = ""
     try:
-        path = Path(arguments.study) if arguments.study else newest_study(Path())
-        written = write_report(open_study(path), arguments.output)
+        place = arguments.study or newest_study(Path())
+        with opened_at(place, write=not arguments.output) as path:
+            written = shown_place(write_report(open_study(path), arguments.output))
     except RayselError as error:
         hint = ""
         if isinstance(error, UnfinishedStudyError):
-            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
+            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(place))}"
         console = Console(stderr=True, soft_wrap=True)
         console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
         return 2
-    Console(soft_wrap=True, highlight=False).print(str(written), markup=False)
+    Console(soft_wrap=True, highlight=False).print(written, markup=False)
     return 0
 
 
@@ -50,7 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m raysel.report",
         description="Write the report of a finished study: one HTML file that needs no network.",
     )
-    parser.add_argument("study", nargs="?", metavar="STUDY_DIR", help="default: the newest study below this directory")
+    parser.add_argument(
+        "study", nargs="?", metavar="STUDY_DIR", help="directory or URI (default: the newest below this directory)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: STUDY_DIR/report.html)")
     return parser
 

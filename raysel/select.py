@@ -23,6 +23,7 @@ from raysel.results import words
 from raysel.results.export import export_result
 from raysel.results.result import StudyResult
 from raysel.results.trust import CONSENSUS, choose_top
+from raysel.storage.working_copy import opened_at, shown_place
 from raysel.tracking.directory import newest_study
 
 _EXAMPLES = """\
@@ -52,23 +53,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True)
+    place: str | Path = ""
     try:
         _check_combination(arguments)
-        path = Path(arguments.study) if arguments.study else newest_study(Path())
-        result = open_study(path)
-        by = _source(arguments, result)
-        ranking = _ranking(arguments, result, by)
-        mask = _mask_content(arguments.mask, result, ranking)
-        names = _names(ranking) if arguments.names else []
-        written = [] if arguments.names else _export(arguments, result, by)
-        if mask is not None:
-            written.append(write_result(arguments.mask, mask))
+        place = arguments.study or newest_study(Path())
+        with opened_at(place, write=not (arguments.names or arguments.output)) as path:
+            return _select(arguments, path, console)
     except RayselError as error:
         hint = ""
         if isinstance(error, UnfinishedStudyError):
-            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
+            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(place))}"
         console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
         return 2
+
+
+def _select(arguments: argparse.Namespace, path: Path, console: Console) -> int:
+    """Write and print the ranking of the study in a folder, and return the exit status."""
+    result = open_study(path)
+    by = _source(arguments, result)
+    ranking = _ranking(arguments, result, by)
+    mask = _mask_content(arguments.mask, result, ranking)
+    names = _names(ranking) if arguments.names else []
+    written = [] if arguments.names else _export(arguments, result, by)
+    if mask is not None:
+        written.append(write_result(arguments.mask, mask))
     remarks = result.remarks(choose_top(result, arguments.top, by).n)
     if arguments.names:
         for remark in remarks:
@@ -79,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     placed = isinstance(result.layout, MaskedVolume)
     for file in written:
         affine = "of the data's mask" if placed else "identity; the study knows no position in space"
-        out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else str(file), markup=False)
+        out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else shown_place(file), markup=False)
     return 0
 
 
@@ -180,7 +188,7 @@ def _print_result(
 
     found, chosen = result.winner_convergence, choose_top(result, arguments.top, by)
     model = result.final.name if result.has_final else "no final model"
-    line(f"{result.name} in {result.path}: {model}")
+    line(f"{result.name} in {shown_place(result.path)}: {model}")
     line(words.headline(result))
     for sentence in (*words.reference_sentences(result), *words.verdict_sentences(result)):
         line(sentence)
@@ -212,7 +220,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("study", nargs="?", metavar="STUDY_DIR", help="default: the newest study below this directory")
+    add("study", nargs="?", metavar="STUDY_DIR", help="directory or URI (default: the newest below this directory)")
     add("--top", type=int, metavar="N", help="number of features that count as selected (default: the chosen one)")
     add("--consensus", action="store_true", help="rank by the mean rank over the outer folds, not by the final model")
     add("--fold", metavar="NAME", help="rank by the winner of this fold, e.g. outer0, not by the final model")

@@ -6,17 +6,18 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.launch import working_folder
 from raysel.resampling.stability import stability_selection
 from raysel.results.error_control.stability_files import FOLDER
 from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.result import StudyResult
+from raysel.storage.working_copy import shown_place
 
 _MOST_LINES = 20
 
@@ -38,37 +39,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    progress = ProgressLine(out)
     with sigterm_as_interrupt():
         try:
-            found = stability_selection(
-                arguments.study,
-                arguments.config,
-                arguments.set,
-                subsamples=arguments.subsamples,
-                top=arguments.top,
-                threshold=arguments.threshold,
-                executor=arguments.executor,
-                address=arguments.address,
-                progress=ProgressLine(out),
-            )
+            with working_folder(arguments.study, [progress], new=False) as path:
+                found = stability_selection(
+                    path,
+                    arguments.config,
+                    arguments.set,
+                    subsamples=arguments.subsamples,
+                    top=arguments.top,
+                    threshold=arguments.threshold,
+                    executor=arguments.executor,
+                    address=arguments.address,
+                    progress=progress,
+                )
         except KeyboardInterrupt:
             console.print("stopped. The halves that had ended are kept; the same command continues.", markup=False)
             return 143 if was_terminated() else 130
         except RayselError as error:
             hint = ""
             if isinstance(error, UnfinishedStudyError):
-                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(arguments.study))}"
+                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(arguments.study))}"
             console.print(f"error: {error}{hint}", markup=False, style="red")
             return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
-    _print(StudyResult.open(arguments.study), found, out)
+    _print(StudyResult.open(path), found, out)
     if arguments.quiet:
-        print(arguments.study)
+        print(shown_place(path))
     return 0
 
 
 def _print(result: StudyResult, found: StabilitySelection, out: Console) -> None:
     """Print the set with its probabilities and bounds."""
-    out.print(f"{result.name} in {result.path}: {result.final.name}", markup=False)
+    out.print(f"{result.name} in {shown_place(result.path)}: {result.final.name}", markup=False)
     out.print(found.sentence(), markup=False)
     if found.is_default and found.bound <= 1:
         out.print(
@@ -87,8 +90,8 @@ def _print(result: StudyResult, found: StabilitySelection, out: Console) -> None
         out.print(f"  and {len(chosen) - _MOST_LINES} more, in selection.csv", markup=False)
     folder = result.path / FOLDER
     for file in (folder / "selection.csv", folder / "selection.parquet", folder / "result.json"):
-        out.print(str(file), markup=False)
-    out.print(f"{result.directory.ranking / 'ranking.csv'} (column selection_probability)", markup=False)
+        out.print(shown_place(file), markup=False)
+    out.print(f"{shown_place(result.directory.ranking / 'ranking.csv')} (column selection_probability)", markup=False)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -98,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         "configuration: how often each feature is selected on halves of the samples, and a set of features with a "
         "bound on the expected number of false selections. An interrupted run continues where it stopped.",
     )
-    parser.add_argument("study", metavar="STUDY_DIR", help="directory of a finished study", type=Path)
+    parser.add_argument("study", metavar="STUDY_DIR", help="directory or URI of a finished study")
     parser.add_argument(
         "--subsamples", type=int, default=100, metavar="N", help="number of halves, two for each pair (default: 100)"
     )

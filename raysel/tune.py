@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -21,7 +22,9 @@ from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
-from raysel.launch import check_resources, output_directory
+from raysel.launch import check_resources, output_directory, working_folder
+from raysel.storage.location import as_uri
+from raysel.storage.working_copy import opened_at, running_at, shown_place
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -65,14 +68,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
     """Run the study that the arguments ask for and return the exit status."""
+    try:
+        with ExitStack() as places:
+            _open_places(arguments, places, out)
+            if not arguments.replay and asks_for_comparison(arguments):
+                _directory_to_resume(arguments)
+                return compare(arguments, places, console, out)
+            return _course(arguments, places, console, out)
+    except KeyboardInterrupt:
+        return 143 if was_terminated() else 130
+    except RayselError as error:
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
+
+
+def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, out: Console) -> int:
+    """Run one study in a folder of this machine, which is copied to a URI meanwhile."""
     path: Path | None = None
+    progress = ProgressLine(out)
     try:
         if arguments.replay:
             path = Path(arguments.replay)
             return _replay(path, arguments, out)
         directory = _directory_to_resume(arguments)
-        if asks_for_comparison(arguments):
-            return compare(arguments, console, out)
         if directory and ComparisonDirectory(directory.path).members.exists():
             raise DirectoryError(
                 f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
@@ -81,31 +99,40 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         width = out.width if out.is_terminal else None
         if arguments.dry_run:
-            for line in describe(study, width):
+            for line in describe(study, width, arguments.address):
                 out.print(line, markup=False)
             show_preview(study, arguments.output, out)
             return 0
         stored = StoredStudy.read(directory) if directory else _offer(study, arguments.output, out)
-        path = stored.directory.path if stored else output_directory(study, arguments.output)
         check_resources(study, arguments.address)
+        place = stored.directory.path if stored else output_directory(study, arguments.output)
+        path = places.enter_context(working_folder(place, [progress], new=True))
         check_directory(study, path, stored)
         for line in announce(study, path, stored, width):
             out.print(line, markup=False)
-        progress = ProgressLine(out)
         if stored:
             result = resume_study(path, study, address=arguments.address, progress=progress)
         else:
             result = run_study(study, output=path, address=arguments.address, progress=progress)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
-        return 143 if was_terminated() else 130
-    except RayselError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
-        return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
+        raise
     print_summary(result, out)
     if arguments.quiet:
-        print(result.path)
+        print(shown_place(result.path))
     return 0
+
+
+def _open_places(arguments: argparse.Namespace, places: ExitStack, out: Console) -> None:
+    """Replace the URIs of stored studies, and that to which a dry run writes, by folders of this machine."""
+    if arguments.replay:
+        arguments.replay = places.enter_context(opened_at(arguments.replay, write=True))
+    elif arguments.resume and arguments.dry_run:
+        arguments.resume = places.enter_context(opened_at(arguments.resume))
+    elif arguments.resume:
+        arguments.resume = places.enter_context(working_folder(arguments.resume, [ProgressLine(out)], new=False))
+    elif arguments.dry_run and as_uri(arguments.output):
+        arguments.output = str(places.enter_context(running_at(arguments.output, refused=())))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -121,8 +148,10 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key of the configuration"
     )
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--output", metavar="DIR", help="the directory to write (default: raysel-studies/NAME-TIME)")
-    place.add_argument("--resume", metavar="DIR", help="resume the study or comparison in this directory")
+    place.add_argument("--output", metavar="DIR", help="directory or URI to write (default: raysel-studies/NAME-TIME)")
+    place.add_argument(
+        "--resume", metavar="DIR", help="resume the study or comparison in this directory or at this URI"
+    )
     place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
     parser.add_argument(
@@ -154,6 +183,8 @@ def _directory_to_resume(arguments: argparse.Namespace) -> StudyDirectory | None
 def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None:
     """Return an interrupted run of the same study if the user confirms to resume it."""
     output = output or study.config.output
+    if as_uri(output):
+        return None
     if output:
         directory = StudyDirectory(Path(output))
         found = StoredStudy.read(directory) if directory.journal.exists() and not directory.is_running() else None
@@ -190,7 +221,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     if status["error"]:
         raise StudyError(f"the upload to MLflow at {uri} failed: {status['error']}. Try again later.")
     what = "studies and comparisons" if is_one else "records"
-    out.print(f"{status['logged']} {what} of {path} are in MLflow at {uri}", markup=False)
+    out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {uri}", markup=False)
     return 0
 
 
@@ -201,7 +232,7 @@ def _progress_kept(path: Path | None) -> str:
     n = StoredStudy.read(StudyDirectory(path)).n_trials
     return (
         f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; "
-        f"resume with: python -m raysel.tune --resume {shlex.quote(str(path))}"
+        f"resume with: python -m raysel.tune --resume {shlex.quote(shown_place(path))}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -29,8 +30,9 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
-from raysel.execution.signals import was_terminated
+from raysel.launch import working_folder
 from raysel.results.words import method_facts
+from raysel.storage.working_copy import shown_place
 from raysel.study.cost import estimate_cost
 from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -58,13 +60,15 @@ def asks_for_comparison(arguments: argparse.Namespace) -> bool:
     return bool(arguments.resume) and ComparisonDirectory(Path(arguments.resume)).members.exists()
 
 
-def compare(arguments: argparse.Namespace, console: Console, out: Console) -> int:
+def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, out: Console) -> int:
     """Run, resume or describe the comparison that the arguments ask for.
 
     Parameters
     ----------
     arguments : argparse.Namespace
-        Arguments of ``python -m raysel.tune``.
+        Arguments of ``python -m raysel.tune``; a directory to resume is one of this machine.
+    places : ExitStack
+        Contexts of folders at URIs, which end after the command.
     console : Console
         Console of the errors.
     out : Console
@@ -73,38 +77,50 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
     Returns
     -------
     int
-        Exit status: 0 if all members have finished, 1 if one failed, 130 after Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 if all members have finished, 1 if one failed.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C and SIGTERM, once it is said what is kept.
     """
     path: Path | None = None
     try:
         directory = ComparisonDirectory(Path(arguments.resume)) if arguments.resume else None
         comparison = prepare_comparison(arguments.config, arguments.set, resumed=directory)
         if arguments.dry_run:
-            for line in describe_comparison(comparison, out.width if out.is_terminal else None):
+            for line in describe_comparison(comparison, out.width if out.is_terminal else None, arguments.address):
                 out.print(line, markup=False)
             show_preview(comparison.first, arguments.output, out)
             return 0
-        path = directory.path if directory else comparison_directory(comparison, arguments.output)
         data, progress = comparison.first.dataset, ProgressLine(out)
+        if directory:
+            path = directory.path
+        else:
+            place = comparison_directory(comparison, arguments.output)
+            path = places.enter_context(working_folder(place, [progress], new=True))
         size = f"{data.name} ({data.n_samples} x {data.n_features})"
-        out.print(f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {path}", markup=False)
+        out.print(
+            f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {shown_place(path)}",
+            markup=False,
+        )
         if directory:
             result = resume_comparison(path, comparison, address=arguments.address, progress=progress)
         else:
             result = run_comparison(comparison, output=path, address=arguments.address, progress=progress)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
-        return 143 if was_terminated() else 130
+        raise
     _print_result(result, ComparisonDirectory(path), out)
     if arguments.quiet:
-        print(path)
+        print(shown_place(path))
     failed = [entry for entry in ComparisonDirectory(path).read().members if entry.error is not None]
     for entry in failed:
         console.print(f"error: {entry.label} failed: {entry.error}", markup=False, highlight=False, style="red")
     return 1 if failed else 0
 
 
-def describe_comparison(comparison: Comparison, width: int | None = None) -> Iterator[str]:
+def describe_comparison(comparison: Comparison, width: int | None = None, address: str | None = None) -> Iterator[str]:
     """Describe the data, the folds, the members with their costs, and the cost of a comparison.
 
     Parameters
@@ -113,6 +129,8 @@ def describe_comparison(comparison: Comparison, width: int | None = None) -> Ite
         Comparison to describe.
     width : int, optional
         Number of letters of a line at which texts are wrapped; by default they are not.
+    address : str, optional
+        HOST:PORT of the Ray cluster that will be used; by default Ray is started on this machine.
 
     Yields
     ------
@@ -120,7 +138,7 @@ def describe_comparison(comparison: Comparison, width: int | None = None) -> Ite
         One line at a time.
     """
     first, n_fits, seconds, fixed, at_most, n_bytes = comparison.first, 0, 0.0, 0.0, False, 0
-    yield from section("data", data_headline(first), data_rows(first), width)
+    yield from section("data", data_headline(first), data_rows(first, address), width)
     yield from folds_section(first, width)
     fit_bytes: int | None = None
     found: dict[str, list[str]] = {}
@@ -170,12 +188,15 @@ def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out:
     """Print the tables of a comparison, and where its files are."""
     print_comparison(result, out)
     status = comparison_status(directory)
-    out.print(f"\ncomparison {directory.results}/ (comparison.md, comparison.csv, comparison.svg, ...)", markup=False)
+    out.print(
+        f"\ncomparison {shown_place(directory.results)}/ (comparison.md, comparison.csv, comparison.svg, ...)",
+        markup=False,
+    )
     out.print(f"MLflow     {directory.read().uri}, experiment {directory.read().experiment}", markup=False)
     if not status["complete"]:
         out.print(
             f"           not all runs are uploaded: {status['error'] or 'MLflow was too slow'}. "
-            f"To upload them again: python -m raysel.tune --replay {shlex.quote(str(directory.path))}",
+            f"To upload them again: python -m raysel.tune --replay {shlex.quote(shown_place(directory.path))}",
             markup=False,
         )
 
@@ -197,5 +218,5 @@ def _progress_kept(path: Path | None) -> str:
     return (
         f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')} "
         f"{'is' if n_trials == 1 else 'are'} kept; resume with: "
-        f"python -m raysel.tune --resume {shlex.quote(str(path))}"
+        f"python -m raysel.tune --resume {shlex.quote(shown_place(path))}"
     )

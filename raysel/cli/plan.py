@@ -20,6 +20,8 @@ from raysel.errors import DataError
 from raysel.results import words
 from raysel.results.preview import Preview
 from raysel.results.remarks import storage_remedy
+from raysel.storage.location import as_uri
+from raysel.storage.working_copy import shown_place
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
@@ -30,7 +32,7 @@ _SPREADS = 100.0
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
 
 
-def describe(study: Study, width: int | None = None) -> Iterator[str]:
+def describe(study: Study, width: int | None = None, address: str | None = None) -> Iterator[str]:
     """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted.
 
     Parameters
@@ -39,6 +41,8 @@ def describe(study: Study, width: int | None = None) -> Iterator[str]:
         Study to describe.
     width : int, optional
         Number of letters of a line at which texts are wrapped; by default they are not.
+    address : str, optional
+        HOST:PORT of the Ray cluster that will be used; by default Ray is started on this machine.
 
     Yields
     ------
@@ -46,7 +50,7 @@ def describe(study: Study, width: int | None = None) -> Iterator[str]:
         One line at a time.
     """
     cost = estimate_cost(study)
-    yield from section("data", data_headline(study), data_rows(study), width)
+    yield from section("data", data_headline(study), data_rows(study, address), width)
     yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
     yield from folds_section(study, width)
     rows = [
@@ -101,13 +105,15 @@ def data_headline(study: Study) -> str:
     return f"{data.name}{only}: {data.n_samples} samples x {data.n_features} features"
 
 
-def data_rows(study: Study) -> Iterator[tuple[str, str]]:
+def data_rows(study: Study, address: str | None = None) -> Iterator[tuple[str, str]]:
     """Describe the data of a study as they were understood.
 
     Parameters
     ----------
     study : Study
         Study to describe.
+    address : str, optional
+        HOST:PORT of the Ray cluster that will be used; by default Ray is started on this machine.
 
     Yields
     ------
@@ -116,6 +122,9 @@ def data_rows(study: Study) -> Iterator[tuple[str, str]]:
     """
     data, source = study.dataset, study.config.dataset
     yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
+    if address is not None:
+        size = f"{data.X.nbytes / 2**20:.0f} MiB"
+        yield "shipped", f"once to each node by Ray's object store, {size}; no other machine needs the file"
     yield from words.data_facts(
         Preview.of(data),
         study.config.to_dict()["dataset"],
@@ -226,7 +235,7 @@ def announce(study: Study, path: Path, stored: StoredStudy | None, width: int | 
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
     tried = f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
-    yield from _in_columns("", f"{study.config.name}: {tried} on {size} -> {path}", 0, width)
+    yield from _in_columns("", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width)
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     for note in notes(study):
@@ -301,7 +310,9 @@ def _origin(source: DatasetConfig | TaskConfig) -> str:
     if source.path is None:
         return f"{source.source}, built into raysel"
     try:
-        place = str(find_data_file(source.path))
+        copy = find_data_file(source.path)
+        size = f" ({copy.stat().st_size / 2**20:.1f} MiB)" if copy.is_file() else ""
+        place = f"{source.path}{size}, copied to {copy}" if as_uri(source.path) else str(copy)
     except DataError:  # a folder of files, which its reader finds
         place = source.path
     labels = f", labels from {source.labels}" if source.labels else ""

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from raysel.errors import DirectoryError
 from raysel.results.pictures.preview import preview_orders, preview_parts
+from raysel.storage.working_copy import shown_place
 from raysel.study.definition import Study
 
 NAME = "preview.png"
@@ -39,7 +40,7 @@ def show_preview(study: Study, folder: str | None, out: Console) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DirectoryError(f"{folder} cannot be created: {error.strerror}; choose another directory.") from error
-    out.print(f"{'picture':<14}{write_preview(study, Path(folder, NAME))}", markup=False)
+    out.print(f"{'picture':<14}{shown_place(write_preview(study, Path(folder, NAME)))}", markup=False)
 
 
 def write_preview(study: Study, path: Path) -> Path:

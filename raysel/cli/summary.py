@@ -14,6 +14,7 @@ from rich.text import Text
 
 from raysel.results import words
 from raysel.results.result import StudyResult
+from raysel.storage.working_copy import shown_place
 from raysel.tracking.mlflow_pages import runs_page
 
 _LABEL = 11  # columns of the labels, with the space behind them
@@ -70,7 +71,7 @@ def print_summary(result: StudyResult, out: Console) -> None:
     if not result.tracking.get("complete"):
         labelled("", f"not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. To upload:")
         out.print(
-            f"{'':<{_LABEL}}python -m raysel.tune --replay {shlex.quote(str(result.path))}",
+            f"{'':<{_LABEL}}python -m raysel.tune --replay {shlex.quote(shown_place(result.path))}",
             markup=False,
             soft_wrap=True,
         )
@@ -194,13 +195,16 @@ def _trials_in_words(result: StudyResult) -> list[str]:
 def _files(result: StudyResult) -> Iterator[tuple[str, str]]:
     """Yield label and text of the lines on the files and on MLflow."""
     if result.is_ranked:
-        yield "ranking", f"{result.directory.ranking}/ (ranking.csv, ranking.png, model.skops, ...)"
+        yield "ranking", f"{shown_place(result.directory.ranking)}/ (ranking.csv, ranking.png, model.skops, ...)"
     elif result.ranks_features:
-        folds, ranking = result.directory.folds, result.directory.ranking
+        folds, ranking = shown_place(result.directory.folds), shown_place(result.directory.ranking)
         yield "rankings", f"{folds}/ (of the outer folds), {ranking}/ (manifest.json)"
     else:
-        yield "result", f"{result.directory.ranking}/ (manifest.json, ...); there is no ranking of the features"
-    yield "study", f"{result.path}"
+        yield (
+            "result",
+            f"{shown_place(result.directory.ranking)}/ (manifest.json, ...); there is no ranking of the features",
+        )
+    yield "study", shown_place(result.path)
     yield from zip(("MLflow", ""), _mlflow_lines(result), strict=False)
 
 

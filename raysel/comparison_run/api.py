@@ -12,7 +12,7 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
-from raysel.launch import make_listeners, refuse_foreign_code
+from raysel.launch import make_listeners, refuse_foreign_code, working_folder
 from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -46,7 +46,8 @@ def run_comparison(
         Samples in place of the data that the configuration names, as for `run_study`; they are written into the
         directory of the comparison.
     output : str or Path, optional
-        Directory of the comparison; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+        Directory of the comparison, or its URI, as for `run_study`; by default the configuration's ``output``, else
+        ``raysel-studies/<name>-<time>``.
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
     progress : bool or Listener, default=True
@@ -69,7 +70,8 @@ def run_comparison(
     """
     listeners = make_listeners(progress)
     comparison = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
-    return course.run(comparison, comparison_directory(comparison, output), address, listeners)
+    with working_folder(comparison_directory(comparison, output), listeners, new=True) as path:
+        return course.run(comparison, path, address, listeners)
 
 
 def resume_comparison(
@@ -87,7 +89,7 @@ def resume_comparison(
     Parameters
     ----------
     path : str or Path
-        Directory of the comparison.
+        Directory of the comparison, or its URI, as for `resume_study`.
     config : str, Path, mapping, ComparisonConfig or Comparison, optional
         Configuration to resume with, which may have more members, larger search spaces or other settings that cannot
         change a number; that in the directory by default.
@@ -113,8 +115,10 @@ def resume_comparison(
     StudyError
         If Ray does not start, every member fails, or the disk fails.
     """
-    listeners, directory = make_listeners(progress), ComparisonDirectory(Path(path))
-    return course.resume(_prepared(config, overrides, directory), directory, address, listeners)
+    listeners = make_listeners(progress)
+    with working_folder(path, listeners, new=False) as folder:
+        directory = ComparisonDirectory(folder)
+        return course.resume(_prepared(config, overrides, directory), directory, address, listeners)
 
 
 def prepare_comparison(
@@ -178,7 +182,7 @@ def prepare_comparison(
     return Comparison.prepare(load_comparison(raw, overrides), resumed)
 
 
-def comparison_directory(comparison: Comparison, output: str | Path | None = None) -> Path:
+def comparison_directory(comparison: Comparison, output: str | Path | None = None) -> str | Path:
     """Return the directory that a comparison is written to.
 
     Parameters
@@ -186,14 +190,14 @@ def comparison_directory(comparison: Comparison, output: str | Path | None = Non
     comparison : Comparison
         Comparison to write.
     output : str or Path, optional
-        Directory to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+        Directory or URI to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
 
     Returns
     -------
-    Path
-        Directory of the comparison.
+    str or Path
+        Directory of the comparison, or its URI.
     """
-    return Path(output or comparison.config.output or StudyDirectory.default(comparison.config.name))
+    return output or comparison.config.output or StudyDirectory.default(comparison.config.name)
 
 
 def _prepared(

@@ -18,6 +18,7 @@ from raysel.config.loading import read_raw, without_null
 from raysel.config.overrides import set_key
 from raysel.config.schema import DatasetConfig, StudyConfig
 from raysel.errors import ConfigError
+from raysel.storage.location import set_credentials_aside
 
 #: Keys that a member lays over the common ones: dotted, or sections as in a study.
 MemberKeys: TypeAlias = dict[str, Any]
@@ -183,7 +184,7 @@ def load_comparison(
         members = {label: keys for label, keys in members.items() if keys is not None}
         raw.setdefault("reference", next(iter(members), None))
     try:
-        config = ComparisonConfig.model_validate(raw | {"compare": members})
+        config = ComparisonConfig.model_validate(_credentials_set_aside(raw) | {"compare": members})
     except ValidationError as error:
         raise ConfigError("\n  ".join([f"{origin}:", *explain(error)])) from error
     if lines := [*_refusals(config)] or _invalid(config):
@@ -230,6 +231,18 @@ def _free(name: str, taken: Collection[str]) -> str:
         number += 1
         found = f"{name}-{number}"
     return found
+
+
+def _credentials_set_aside(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the common keys with URIs without credentials, which this process remembers; they are kept as they are."""
+    copy = deepcopy(dict(raw))
+    section = copy.get("dataset")
+    parts = [section, *(section.get("tasks") or ())] if isinstance(section, dict) else []
+    for part in (part for part in [copy, *parts] if isinstance(part, dict)):
+        for key in ("output", "path", "labels", "mask", "background"):
+            if isinstance(part.get(key), str):
+                part[key] = set_credentials_aside(part[key])
+    return copy
 
 
 def _member(common: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:

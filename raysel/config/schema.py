@@ -8,10 +8,20 @@ import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    model_validator,
+)
 
 from raysel.config.manifest import tried_configurations
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
+from raysel.storage.location import set_credentials_aside
 
 #: Value of `dataset.source` for a table of NIfTI files.
 NIFTI = "nifti"
@@ -42,6 +52,8 @@ Folds = Annotated[int, Field(strict=True, ge=2)]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 NonEmpty = Annotated[str, Field(min_length=1)]
+#: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
+Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside)]
 ClassLabel = Annotated[str | int, PlainValidator(_class_label)]
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
 
@@ -52,12 +64,15 @@ class _SamplesConfig(_Section):
     source: NonEmpty | None = None
     """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one of source, path and
     tasks is needed otherwise."""
-    path: NonEmpty | None = None
+    path: Place | None = None
     """Data file, or folder with one folder of images for each class; a relative path is looked up from the working
-    directory, then from $RAYSEL_DATA."""
+    directory, then from $RAYSEL_DATA. Or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH, with the options
+    region, endpoint_override, scheme and anonymous in the query: it is copied once to $RAYSEL_CACHE, by default
+    ~/.cache/raysel, and again when it has changed. Credentials come from the environment (AWS_ACCESS_KEY_ID,
+    AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS). Only this machine needs the file; workers get the samples by Ray."""
     label: NonEmpty | None = None
     """Column or array of the file that holds the labels; by default y, label, target or another usual name."""
-    labels: NonEmpty | None = None
+    labels: Place | None = None
     """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as `path`."""
     drop: tuple[str, ...] = ()
     """Columns of a table that are neither features nor labels, e.g. an identifier."""
@@ -96,7 +111,7 @@ class DatasetConfig(_SamplesConfig):
 
     tasks: Annotated[tuple[TaskConfig, ...], Field(min_length=2)] | None = None
     """Several data sets, each with features and classes of its own, that are learned together."""
-    mask: NonEmpty | None = None
+    mask: Place | None = None
     """NIfTI file whose voxels above 0 are the features, for `source: nifti`; looked up as `path`."""
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
     """Name and number of columns of each modality in the order of the columns, where the file does not hold them."""
@@ -105,7 +120,7 @@ class DatasetConfig(_SamplesConfig):
     by default."""
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
-    background: NonEmpty | None = None
+    background: Place | None = None
     """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean sample by default."""
     scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] = "unit"
     """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
@@ -326,8 +341,10 @@ class StudyConfig(_Section):
     """Configurations that are tried, and the time and resources for them."""
     tracking: TrackingConfig = TrackingConfig()
     """MLflow's store and experiment."""
-    output: str | None = None
-    """Directory of the study; raysel-studies/<name>-<time> by default."""
+    output: Annotated[str, AfterValidator(set_credentials_aside)] | None = None
+    """Directory of the study; raysel-studies/<name>-<time> by default. Or a URI, s3://BUCKET/KEY, gs://BUCKET/KEY or
+    file:///PATH, with options as for dataset.path: the study runs in a temporary folder below $TMPDIR, whose changed
+    files are copied to the URI every 5 s or after 10 times what the last copy took, and all of them at the end."""
     pictures: tuple[str, ...] = ("png", "svg", "pdf")
     """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model; [] for neither
     pictures nor report.html."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -19,6 +20,8 @@ from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
 from raysel.errors import ConfigError, DataError
 from raysel.plugins import load_plugin, plugin_names
+from raysel.storage.location import as_uri, parse_location
+from raysel.storage.working_copy import shown_place
 
 #: Function that reads a file.
 Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
@@ -78,6 +81,9 @@ def load_dataset(
         - a table of NIfTI files, if ``mask`` is given: a column of their names, .nii or .nii.gz, a column of labels,
           and optional groups.
         - a suffix that another package registers under the entry point ``raysel.readers``.
+
+        Or a URI of such a file or folder, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: it is copied to this
+        machine unless an earlier copy is current, see `raysel.storage.data_files.fetch_data`.
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
     labels : str or Path, default=None
@@ -133,48 +139,117 @@ def load_dataset(
             f"load_dataset takes a path or the name of a built-in data set, not {type(path_or_name).__name__}; call "
             f"{instead} instead."
         )
-    if path_or_name in BUILTIN_NAMES:
-        source = str(path_or_name)
-        if groups is not None:
-            raise DataError(f"the built-in data set {source} has no array '{groups}' for the groups.")
-        of_files = {"label": label, "labels": labels, "drop": drop, "delimiter": delimiter, "mask": mask}
-        if given := [name for name, value in of_files.items() if value]:
-            raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {source}.")
-        raw = load_builtin(source)
-    else:
-        if mask is None:
-            path, reader = _find(path_or_name)
+    if mask is not None and as_uri(path_or_name):
+        raise DataError(
+            "a table of NIfTI files cannot be read from a URI, because the files that it names would not be fetched; "
+            "copy the folder to this machine and give its path."
+        )
+    with _naming(path_or_name) as place:
+        options = ReadOptions(label, groups, tuple(drop), delimiter)
+        if place in BUILTIN_NAMES:
+            source, raw = str(place), _read_builtin(str(place), options, labels, mask)
         else:
-            path, reader = find_data_file(path_or_name, _NIFTI_FILES), read_nifti_table
-        source = str(path)
-        if mask is not None and (shape is not None or order == "F" or modalities is not None):
-            raise DataError(f"{source}: the mask gives the shape of the samples; leave shape, order, modalities out.")
-        beside = {
-            "labels": None if labels is None else find_data_file(labels),
-            "mask": None if mask is None else find_data_file(mask, _NIFTI_FILES),
-        }
-        if labels is not None and reader in (read_table, read_image_folder, read_nifti_table):
-            raise DataError(
-                f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
-                f"{', '.join(ARRAY_SUFFIXES)}."
-            )
-        if reader in (read_arrays, read_image_folder):
-            if drop:
-                raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
-            if delimiter is not None and labels is None:
-                raise DataError(f"delimiter is for text tables, and {path} is no such table; leave delimiter out.")
-        raw = reader(path, ReadOptions(label, groups, tuple(drop), delimiter, **beside))
-    return assemble(
-        raw,
-        source,
-        shape=shape,
-        order=order,
-        modalities=modalities,
-        only=only,
-        classes=classes,
-        exclude_classes=exclude_classes,
-        exclude_labels=exclude_labels,
+            arranged = shape is not None or order == "F" or modalities is not None
+            source, raw = _read_file(place, options, labels, mask, arranged)
+        return assemble(
+            raw,
+            source,
+            shape=shape,
+            order=order,
+            modalities=modalities,
+            only=only,
+            classes=classes,
+            exclude_classes=exclude_classes,
+            exclude_labels=exclude_labels,
+        )
+
+
+def _read_builtin(name: str, options: ReadOptions, labels: str | Path | None, mask: str | Path | None) -> RawData:
+    """Read a built-in data set, which has no use for the options of files."""
+    if options.groups is not None:
+        raise DataError(f"the built-in data set {name} has no array '{options.groups}' for the groups.")
+    of_files = {
+        "label": options.label,
+        "labels": labels,
+        "drop": options.drop,
+        "delimiter": options.delimiter,
+        "mask": mask,
+    }
+    if given := [key for key, value in of_files.items() if value]:
+        raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {name}.")
+    return load_builtin(name)
+
+
+def _read_file(
+    place: str | Path, options: ReadOptions, labels: str | Path | None, mask: str | Path | None, arranged: bool
+) -> tuple[str, RawData]:
+    """Read a file or folder of this machine, and return its path too; a mask leaves nothing to arrange."""
+    if mask is None:
+        path, reader = _find(place)
+    else:
+        path, reader = find_data_file(place, _NIFTI_FILES), read_nifti_table
+    if mask is not None and arranged:
+        raise DataError(f"{path}: the mask gives the shape of the samples; leave shape, order, modalities out.")
+    options = replace(
+        options,
+        labels=None if labels is None else find_data_file(labels),
+        mask=None if mask is None else find_data_file(mask, _NIFTI_FILES),
     )
+    if labels is not None and reader in (read_table, read_image_folder, read_nifti_table):
+        raise DataError(
+            f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
+            f"{', '.join(ARRAY_SUFFIXES)}."
+        )
+    if reader in (read_arrays, read_image_folder):
+        if options.drop:
+            raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
+        if options.delimiter is not None and labels is None:
+            raise DataError(f"delimiter is for text tables, and {path} is no such table; leave delimiter out.")
+    return str(path), reader(path, options)
+
+
+@contextmanager
+def _naming(path_or_name: str | Path) -> Iterator[str | Path]:
+    """Provide a data set on this machine; errors name the URI in place of the copy of a file."""
+    place = local_data(path_or_name)
+    try:
+        yield place
+    except DataError as error:
+        if place == path_or_name:
+            raise
+        raise DataError(str(error).replace(str(place), shown_place(path_or_name))) from error
+
+
+def local_data(path_or_name: str | Path) -> str | Path:
+    """Return a data set of `load_dataset` as one of this machine: that at a URI is fetched, another is itself.
+
+    Parameters
+    ----------
+    path_or_name : str or Path
+        Name of a built-in data set, path or URI.
+
+    Returns
+    -------
+    str or Path
+
+    Raises
+    ------
+    DataError
+        If the file or folder cannot be fetched.
+
+    Examples
+    --------
+    >>> local_data("digits")
+    'digits'
+    """
+    uri = as_uri(path_or_name)
+    if uri is None:
+        return path_or_name
+    try:
+        suffix = Path(parse_location(uri).name).suffix.lower()
+    except ConfigError as error:
+        raise DataError(str(error)) from error
+    return find_data_file(uri, folder=suffix not in _READERS and suffix[1:] not in plugin_names(GROUP))
 
 
 def _find(path_or_name: str | Path) -> tuple[Path, Reader]:

@@ -19,6 +19,7 @@ from raysel.draft.text import Entry, study_text
 from raysel.draft.words import dataset_entries, findings_of
 from raysel.errors import ConfigError
 from raysel.files import atomic_write
+from raysel.storage.location import as_uri
 from raysel.study.definition import Study
 
 #: Suffixes of the files of studies.
@@ -166,6 +167,8 @@ def _config(text: str) -> StudyConfig:
 
 def _stated_path(given: str, target: Path | None) -> str:
     """Path of a file as given if the study lies in the working directory, or $RAYSEL_DATA has it, else absolute."""
+    if as_uri(given):
+        return given
     path = Path(given).expanduser()
     here = target is None or target.parent.resolve() == Path.cwd()
     return str(path) if here or not path.exists() else str(path.absolute())

@@ -12,7 +12,7 @@ from raysel.data.builtin import BUILTIN_NAMES
 from raysel.data.dataset import Dataset
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES
 from raysel.data.layouts import Modalities, Tasks, Tensor
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, local_data
 from raysel.draft.columns import arrays_of_origin, labels_beside, only_label_array, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
 from raysel.draft.roles import Roles, table_roles, usable_groups
@@ -21,6 +21,7 @@ from raysel.inspection.arrangement import find_arrangement
 from raysel.inspection.findings import inspect
 from raysel.inspection.leaks import leaking_columns
 from raysel.listing import listed
+from raysel.storage.working_copy import shown_place
 
 #: Modalities with fewer columns on average are rather names with a point.
 _NARROW = 4
@@ -54,6 +55,11 @@ class Looked:
     reasons: dict[str, str] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
+
+    @property
+    def file(self) -> str | Path:
+        """The data on this machine: the copy of a file at a URI, else the path."""
+        return local_data(self.path)
 
     @property
     def is_builtin(self) -> bool:
@@ -96,15 +102,16 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
     """
     options: dict[str, Any] = {} if label is None else {"label": label}
     comments, doubts, roles = {"label": "name of the labels, as given"} if label else {}, [], None
-    if labels is None and (beside := labels_beside(path)):
+    file, path = local_data(path), shown_place(path)
+    if labels is None and (beside := labels_beside(file)):
         labels = beside
         doubts.append(f"labels: {beside} was taken for the labels, by its name and length.")
     if labels is not None:
-        options["labels"], comments["labels"] = str(labels), "file of the labels"
-    if label is None and labels is None and (array := only_label_array(path)):
+        options["labels"], comments["labels"] = shown_place(labels), "file of the labels"
+    if label is None and labels is None and (array := only_label_array(file)):
         options["label"], comments["label"] = array, "array of the labels"
         doubts.append(f"label: {array} was taken, the only array with values that repeat; none is called y or label.")
-    table = None if str(path) in BUILTIN_NAMES else read_columns(path)
+    table = None if str(path) in BUILTIN_NAMES else read_columns(file)
     if table is not None and labels is None:
         roles = table_roles(table, label)
         options |= _options_of(roles)
@@ -162,7 +169,7 @@ def _leave_out_columns(found: Looked) -> None:
 
 def _group(found: Looked) -> None:
     """Recognise an array that tells which samples are of one origin."""
-    related = arrays_of_origin(found.path, found.dataset.n_samples)
+    related = arrays_of_origin(found.file, found.dataset.n_samples)
     y = None if found.dataset.is_multilabel else found.dataset.y
     if (groups := usable_groups(related, y, found.doubts)) is not None:
         found.choose("array that tells which samples are of one origin", groups=groups)
@@ -197,7 +204,7 @@ def _narrow_modalities(found: Looked, layout: Modalities) -> None:
 def _arrange(found: Looked) -> None:
     """Recognise images in the rows of a matrix."""
     layout = found.dataset.layout
-    if isinstance(layout, Modalities) and Path(found.path).suffix.lower() in TABLE_SUFFIXES:
+    if isinstance(layout, Modalities) and Path(found.file).suffix.lower() in TABLE_SUFFIXES:
         _narrow_modalities(found, layout)
         return
     if not isinstance(layout, Tensor) or len(layout.shape) > 1 or found.dataset.is_multilabel:

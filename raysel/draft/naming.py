@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from raysel.storage.location import as_uri, parse_location
+
 
 def plain_name(path: str | Path) -> str:
     """Return the name of a data file without folder and suffix, in the characters that a study's name may have.
@@ -24,6 +26,8 @@ def plain_name(path: str | Path) -> str:
     >>> plain_name("data/My table (2).csv"), plain_name("!.csv")
     ('My-table-2', 'study')
     """
+    if uri := as_uri(path):
+        path = parse_location(uri).name
     stem = Path(path).expanduser().absolute().stem
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
 

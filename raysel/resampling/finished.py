@@ -12,7 +12,7 @@ from raysel.api import open_study, prepare_study
 from raysel.cv.records import RefitRecord
 from raysel.errors import ConfigError, DirectoryError
 from raysel.execution.executor import Executor
-from raysel.launch import check_resources, make_executor
+from raysel.launch import check_resources, make_executor, working_folder
 from raysel.results.recording import resumed_record
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
@@ -65,7 +65,7 @@ def finished_study(
     Parameters
     ----------
     path : str or Path
-        Directory of the study.
+        Directory of the study, or its URI, whose changed files are copied back every few seconds.
     config : str, Path or mapping, optional
         Configuration of the study; that in the directory by default. Needed only if its solver imports code.
     overrides : mapping of str to object, or iterable of str, default=()
@@ -92,6 +92,18 @@ def finished_study(
     StudyError
         If the study has no final model.
     """
+    with working_folder(path, new=False) as folder:
+        yield from _restored(folder, config, overrides, executor, address)
+
+
+def _restored(
+    path: Path,
+    config: str | Path | Mapping[str, Any] | None,
+    overrides: Mapping[str, Any] | Iterable[str],
+    executor: Literal["serial", "ray"] | None,
+    address: str | None,
+) -> Iterator[FinishedStudy]:
+    """Yield the study in a directory, locked meanwhile."""
     result = open_study(path)
     _ = result.final  # raises if there is none
     directory = result.directory

@@ -150,7 +150,7 @@ def permutation_test(
         pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
         found = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
         found.write(work.folder.parent, identity(finished.result))
-        again = StudyResult.open(path)
+        again = StudyResult.open(finished.result.path)
         export_result(again, again.directory.ranking)
         write_final_report(again)
         return found

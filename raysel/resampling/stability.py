@@ -125,7 +125,7 @@ def stability_selection(
         selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
         folder = result.path / FOLDER
         write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
-        again = StudyResult.open(path)
+        again = StudyResult.open(result.path)
         export_result(again, again.directory.ranking)
         write_final_report(again)
     return selection

@@ -20,6 +20,7 @@ from raysel.errors import DataError
 from raysel.metrics.classification import classification_metric
 from raysel.results.export import figures, markdown
 from raysel.results.result import StudyResult
+from raysel.storage.location import as_uri
 from raysel.study.definition import Study
 from raysel.study.identity import versions
 from raysel.tracking.records import EndRecord, StudyRecord
@@ -89,7 +90,7 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
     for prefix, section in parts:
         for key in _FILES:
             if path := getattr(section, key, None):
-                if Path(path).is_absolute():  # own data are written later
+                if Path(path).is_absolute() or as_uri(path):  # own data are written later
                     found[f"{prefix}.{key}"] = path
                     continue
                 with suppress(DataError):  # a file that only pictures need

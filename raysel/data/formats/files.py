@@ -16,6 +16,8 @@ from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
 from raysel.listing import listed
+from raysel.storage.data_files import fetch_data
+from raysel.storage.location import as_uri
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
 _RECIPES = {
@@ -127,12 +129,13 @@ class RawData:
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:
-    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``.
+    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``, or fetch it.
 
     Parameters
     ----------
     path : str or Path
-        Path of the file.
+        Path of the file; or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH, whose file is copied to this
+        machine unless an earlier copy is current (`raysel.storage.data_files.fetch_data`).
     expected : str
         Description of the expected file for the error message. By default the formats of data files.
     folder : bool, default=False
@@ -146,7 +149,8 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
     Raises
     ------
     DataError
-        If neither folder has the file; the message names both, the expected format and how to obtain the file.
+        If neither folder has the file; the message names both, the expected format and how to obtain the file. If the
+        file of a URI cannot be fetched.
 
     Examples
     --------
@@ -155,6 +159,8 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
         ...
     raysel.errors.DataError: there is no data file no-such-file.npz. Looked at ...
     """
+    if uri := as_uri(path):
+        return fetch_data(uri, folder=folder)
     relative = at_home(path)
     store = os.environ.get("RAYSEL_DATA")
     candidates = [relative.absolute()]

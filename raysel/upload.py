@@ -1,0 +1,54 @@
+"""Command ``python -m raysel.upload``, which copies the directory of a study to a URI."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from raysel.display.progress import counted
+from raysel.errors import RayselError
+from raysel.storage.working_copy import copy_folder, shown_place
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments of the command; ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if all files are copied, 2 after an error.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        names = copy_folder(Path(arguments.directory), arguments.uri)
+    except RayselError as error:
+        console = Console(stderr=True, soft_wrap=True)
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        return 2
+    out = Console(soft_wrap=True, highlight=False)
+    out.print(f"{counted(len(names), 'file')} copied to {shown_place(arguments.uri)}", markup=False)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m raysel.upload",
+        description="Copy the directory of a study or of a comparison to a URI, e.g. because the store could not be "
+        "written while the study ran.",
+    )
+    parser.add_argument("directory", metavar="STUDY_DIR", help="directory to copy")
+    parser.add_argument("uri", metavar="URI", help="folder to write: s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
