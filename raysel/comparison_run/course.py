@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from raysel.clock import now
 from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.definition import Comparison
@@ -66,7 +66,7 @@ def run(
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
-    record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=time.time())
+    record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
         _write_first_files(comparison, directory, record, own)
         return _Course(comparison, directory, lock, address, listeners).run(record)

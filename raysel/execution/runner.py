@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ import pyarrow.parquet
 
 from raysel.arrays import FloatArray
 from raysel.base.models import save_model
+from raysel.clock import now
 from raysel.config import dump_config
 from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
@@ -120,7 +120,7 @@ def run(
     own = study.own
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
-    record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=time.time())
+    record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
     with lock, _new_journal(study, directory, lock, record, own) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
