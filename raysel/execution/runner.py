@@ -121,7 +121,7 @@ def run(
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
-    with lock, _new_journal(study, directory, lock, record, own) as journal:
+    with lock, _new_journal(study, directory, record, own, lock) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
 
@@ -314,7 +314,11 @@ class _Course:
 
 
 def _new_journal(
-    study: Study, directory: StudyDirectory, lock: FileLock, record: StudyRecord, own: Dataset | None = None
+    study: Study,
+    directory: StudyDirectory,
+    record: StudyRecord,
+    own: Dataset | None = None,
+    lock: FileLock | None = None,
 ) -> Journal:
     """Write configuration, folds, own data and the journal's first record; if one fails, all are removed."""
     files = [directory.config, directory.plan, directory.journal, *([directory.data] if own is not None else [])]

@@ -9,6 +9,7 @@ filelock's leases are not used: they take the file of a dead process by exchangi
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -155,8 +156,17 @@ class Claim:
             self._path.unlink()
 
     def others(self, lock: Path) -> list[Other]:
-        """Return the claims of other processes."""
-        return [other for other in claims(lock) if other.path != self._path]
+        """Return the claims of other processes.
+
+        Raises
+        ------
+        OSError
+            If the claim itself is not found, so that others may not be either.
+        """
+        found = {other.path: other for other in claims(lock)}
+        if found.pop(self._path, None) is None:
+            raise OSError(errno.EIO, "a new file is missing in the list of the folder's files")
+        return list(found.values())
 
 
 def claims(lock: Path) -> Iterator[Other]:
