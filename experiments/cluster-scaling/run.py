@@ -179,7 +179,9 @@ def measure(study: Study, method: str, workers: int, remote, folder: Path, repea
             print(f"{method}, {workers} workers: {shown}; a trial's work is {work / busy:.3f} of its time", flush=True)
     medians = ", ".join(f"{who} {statistics.median(values):.3f}" for who, values in found.items())
     reached = statistics.median(found["raysel"]) > 0.9
-    print(f"median, {method}, {workers} workers: {medians} (raysel above 0.9: {'yes' if reached else 'NO'})", flush=True)
+    print(
+        f"median, {method}, {workers} workers: {medians} (raysel above 0.9: {'yes' if reached else 'NO'})", flush=True
+    )
 
 
 if __name__ == "__main__":
