@@ -57,7 +57,7 @@ def trial(study: Study, number: int) -> float:
     return time.monotonic() - started
 
 
-def work_of(study: Study, method: str) -> float:
+def work_of(study: Study) -> float:
     """Return the seconds of all fits, which nobody can do without."""
     return len(study.configurations) * FITS * study.config.solver.params["seconds"]
 
@@ -151,14 +151,14 @@ def main() -> None:
                 data, prepared, most = stored_bytes(folder, arguments.megabytes)
                 print(
                     f"object store with {workers} workers: at most {most / 2**20:.0f} MiB; data {data / 2**20:.0f} MiB"
-                    f" and prepared folds {prepared / 2**20:.0f} MiB at most, each once: {(data + prepared) / 2**20:.0f}"
+                    f" and prepared folds {prepared / 2**20:.0f} MiB, each once: {(data + prepared) / 2**20:.0f}"
                 )
             ray.shutdown()
 
 
 def measure(study: Study, method: str, workers: int, remote, folder: Path, repeats: int) -> None:
     """Print the efficiencies of one method on so many workers."""
-    numbers, work = range(len(study.configurations)), work_of(study, method)
+    numbers, work = range(len(study.configurations)), work_of(study)
     found: dict[str, list[float]] = {"raysel": [], "trials alone": [], "joblib": [], "Ray tasks": []}
     reference = ray.put(study)
     with parallel_config("loky", inner_max_num_threads=1), Parallel(workers) as pool:
