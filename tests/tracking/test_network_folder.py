@@ -60,6 +60,20 @@ def server(tmp_path) -> Iterator[Path]:
         yield place
 
 
+#: The drivers that were started, to end those that a failing test leaves.
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    """End what a failing test leaves, also if it is stopped."""
+    yield
+    while STARTED:
+        driver = STARTED.pop()
+        driver.kill()
+        driver.wait()
+
+
 @pytest.fixture
 def raw(tmp_path, monkeypatch) -> dict:
     (tmp_path / "slow_solver.py").write_text(SOLVER)
@@ -80,7 +94,8 @@ def drive(folder: Path, here: Path, *resume: str, elsewhere: bool = False) -> su
         script = ELSEWHERE.format(boot=here / "boot_id")
         command = ["unshare", "--uts", "--mount", "sh", "-c", script, *command]
     path = os.pathsep.join([str(here), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
+    STARTED.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True))
+    return STARTED[-1]
 
 
 def ends(driver: subprocess.Popen[str]) -> tuple[int, str]:
@@ -99,7 +114,8 @@ def wait_for_trials(folder: Path, number: int, driver: subprocess.Popen[str]) ->
 def numbers(folder: Path) -> list[str]:
     """All records of trials and refits, without times."""
     journal = folder / "journal.jsonl"
-    lines = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    text = journal.read_text() if journal.exists() else ""
+    lines = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
     times = ("started", "ended", "cpu_seconds")
     return [
         json.dumps({key: value for key, value in line.items() if key not in times}, sort_keys=True)
