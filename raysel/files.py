@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from raysel.errors import StudyError
+
+Value = TypeVar("Value")
+
+_LOCAL = {"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 
 
 @contextmanager
@@ -23,7 +29,7 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
     path : Path
         The file to write or replace.
     durable : bool, default=False
-        Whether the file is flushed to disk first, so that it survives a power cut.
+        Whether the file and its name are flushed to disk, so that it survives a power cut.
 
     Yields
     ------
@@ -39,15 +45,105 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
     ...     os.listdir(folder)
     ['plan.json']
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    # The process id alone may be that of a process on another machine that shares the folder.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
         yield temporary
         if durable:
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
-        temporary.replace(path)
+        _replace(temporary, path)
+        if durable:
+            flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Move a file to a path; NFS may say that it is missing when it has moved it and the answer was lost."""
+    number = temporary.stat().st_ino
+    try:
+        temporary.replace(path)
+    except FileNotFoundError:
+        if not path.exists() or path.stat().st_ino != number:
+            raise
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk, where the file system can, so that a new file survives a power cut.
+
+    Parameters
+    ----------
+    folder : Path
+        Path of the folder.
+    """
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def is_local(path: Path) -> bool:
+    """Return whether a file is known to be on this machine's own disk, so that it can be mapped to memory.
+
+    A mapped file that is replaced on a file server ends the process by a signal when its next page is read.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Returns
+    -------
+    bool
+        False also if the kind of its file system cannot be known.
+
+    Examples
+    --------
+    >>> is_local(Path("/proc/self/stat"))
+    False
+    """
+    number = path.stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # a system without /proc
+        return False
+    kinds = {line.partition(" - ")[2].split()[0] for line in lines if line.split()[2] == device}
+    return bool(kinds) and kinds <= _LOCAL
+
+
+def read_again(read: Callable[[], Value]) -> Value:
+    """Read a file, and once more if another machine replaced it on the file server during the first time.
+
+    Parameters
+    ----------
+    read : callable
+        Opens the file, reads it and returns the value.
+
+    Returns
+    -------
+    object
+        The value.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> read_again(lambda: "content")
+    'content'
+    """
+    try:
+        return read()
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+        return read()
 
 
 def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:

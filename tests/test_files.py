@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
-from raysel.files import write_json_atomically, write_text_atomically
+from raysel.files import read_again, write_json_atomically, write_text_atomically
 
 
 def test_a_reader_never_sees_part_of_a_file(tmp_path):
@@ -47,3 +49,32 @@ def test_a_file_that_cannot_be_renewed_keeps_its_text(tmp_path):
         write_text_atomically(path, "new \ud800")
     assert path.read_text(encoding="utf-8") == "old ü"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_a_rename_whose_answer_was_lost_counts(tmp_path, monkeypatch):
+    rename = Path.replace
+
+    def twice(self, target):
+        rename(self, target)
+        raise FileNotFoundError(2, "the repeated call found nothing")
+
+    monkeypatch.setattr(Path, "replace", twice)
+    write_text_atomically(tmp_path / "plan.json", "new")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["new"]
+    monkeypatch.setattr(Path, "replace", lambda *_: rename(tmp_path / "nothing", tmp_path / "plan.json"))
+    with pytest.raises(FileNotFoundError):
+        write_text_atomically(tmp_path / "plan.json", "newer")
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize(("number", "times"), [(errno.ESTALE, 2), (errno.EIO, 1)])
+def test_what_was_replaced_on_the_file_server_is_read_once_more(number, times):
+    tries = []
+
+    def read():
+        tries.append(1)
+        raise OSError(number, "each time")
+
+    with pytest.raises(OSError, match="each time"):
+        read_again(read)
+    assert len(tries) == times

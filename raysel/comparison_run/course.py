@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from raysel.clock import now
 from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.definition import Comparison
@@ -29,6 +29,7 @@ from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 from raysel.tracking.comparisons.uploader import ComparisonUploader
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.uploader import tracking_status
 
@@ -65,10 +66,10 @@ def run(
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
-    record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=time.time())
-    with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes):
+    record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
+    with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
         _write_first_files(comparison, directory, record, own)
-        return _Course(comparison, directory, address, listeners).run(record)
+        return _Course(comparison, directory, lock, address, listeners).run(record)
 
 
 def resume(
@@ -101,7 +102,7 @@ def resume(
         If Ray does not start, or every member fails.
     """
     _check_resources(comparison, address)
-    with directory.open():
+    with directory.open() as lock:
         before = directory.read()
         for label, folder in comparison.folders.items():
             _check_member(label, comparison.studies[label], directory.member(folder))
@@ -114,7 +115,7 @@ def resume(
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
         directory.write(record)
-        return _Course(comparison, directory, address, listeners).run(record)
+        return _Course(comparison, directory, lock, address, listeners).run(record)
 
 
 def state_of(member: StudyDirectory) -> StoredStudy | None:
@@ -146,7 +147,9 @@ class _Course:
     comparison : Comparison
         Comparison to run.
     directory : ComparisonDirectory
-        Locked directory of the comparison.
+        Directory of the comparison.
+    lock : FileLock
+        Lock of the directory.
     address : str or None
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener
@@ -157,10 +160,11 @@ class _Course:
         self,
         comparison: Comparison,
         directory: ComparisonDirectory,
+        lock: FileLock,
         address: str | None,
         listeners: Sequence[Listener],
     ) -> None:
-        self._comparison, self._directory = comparison, directory
+        self._comparison, self._directory, self._lock = comparison, directory, lock
         self._address, self._listeners = address, listeners
         self._session = ExitStack()
 
@@ -209,6 +213,7 @@ class _Course:
             self._say(f"{head} failed: {error}")
         members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])
         record = replace(record, members=members)
+        self._lock.check()
         self._directory.write(record)
         return record
 
@@ -224,6 +229,7 @@ class _Course:
         """Write tables and figures of the members that finished, and return the result."""
         if all(entry.error is not None for entry in record.members):
             raise StudyError(f"every member failed; the first, {record.members[0].label}: {record.members[0].error}")
+        self._lock.check()
         result = ComparisonResult.open(self._directory.path)
         export_comparison(result, self._directory.results)
         return result

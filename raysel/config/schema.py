@@ -276,7 +276,8 @@ class SearchConfig(_Section):
     trial_timeout: Seconds | None = None
     """Seconds for a configuration on one outer fold, after which it counts as failed there; with path, for all
     configurations on one inner training set. A trial that does not return to Python is ended with its process half as
-    much later, tried twice more and then counts as failed on all of its outer folds."""
+    much later, tried twice more and then counts as failed on all of its outer folds. The time in which the process is
+    stopped, e.g. by SIGSTOP, is not counted."""
     max_failures: Annotated[int, Field(strict=True, ge=0)] | None = None
     """Largest number of failed trials, on whichever outer folds, before the study is aborted."""
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.base.estimator import Estimator
+from raysel.clock import now
 from raysel.cv.convergence import convergence_of
 from raysel.cv.model.fold import FoldModels, confusion, joined_scores
 from raysel.cv.model.pipeline import FeaturePipeline
@@ -84,7 +85,7 @@ def refit_winner(
     FloatingPointError
         If the metric on the test set is NaN or infinite.
     """
-    started = time.time()
+    started = now()
     y_train = y[fold.train]
     unscaled = X[fold.train]
     constant = constant_features(unscaled)
@@ -137,7 +138,7 @@ def refit_winner(
         feature_scores=None if scores is None else scores.tolist(),
         objective=solver.objective_path_.tolist(),
         started=started,
-        ended=time.time(),
+        ended=now(),
         converged=converged,
         gap=gap,
         warnings=_messages(caught),

@@ -6,7 +6,6 @@ import gc
 import logging
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -17,6 +16,7 @@ from ray import tune
 from ray.exceptions import RayError
 from ray.tune import TuneError
 
+from raysel.clock import RunningTimer
 from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
@@ -248,9 +248,7 @@ def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRec
 def _task(study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None) -> TaskEnd:
     if limit is None:
         return run_task(study, function, argument)
-    watchdog = threading.Timer(limit, os._exit, (1,))  # native code that hangs never checks a clock
-    watchdog.daemon = True
-    watchdog.start()
+    watchdog = RunningTimer(limit, lambda: os._exit(1))  # native code that hangs never checks a clock
     try:
         return run_task(study, function, argument)
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import ray
 from ray import tune
 from threadpoolctl import threadpool_limits
 
+from raysel.clock import RunningTimer
 from raysel.cv.plan import OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.execution.trials import Trial
@@ -47,7 +47,7 @@ class StudyTrainable(tune.Trainable):
         """Get the shared objects; called once per actor."""
         self._study: Study = ray.get(shared.study)
         self._prepared, self._trial_class = shared.prepared, trial_class
-        self._watchdog: threading.Timer | None = None
+        self._watchdog: RunningTimer | None = None
         threadpool_limits(self._study.config.search.cpus_per_trial)
         self.reset_config(config)
 
@@ -79,9 +79,7 @@ class StudyTrainable(tune.Trainable):
     def _watch(self, timeout: float) -> None:
         """End this process some time after the limit, because native code that hangs never checks the clock."""
         self.cleanup()
-        self._watchdog = threading.Timer(1.5 * timeout + _STEP_SECONDS, os._exit, (1,))
-        self._watchdog.daemon = True
-        self._watchdog.start()
+        self._watchdog = RunningTimer(1.5 * timeout + _STEP_SECONDS, lambda: os._exit(1))
 
     def _result(self) -> str:
         return json.dumps(self._trial.record.to_json(), allow_nan=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from raysel.clock import now
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.execution.memory import machine_memory, process_memory
 from raysel.execution.trial_plan import TrialPlan
@@ -47,7 +47,7 @@ class Recorder:
         record : TrialRecord or PathRecord
             Record of the trial; its status becomes ``stopped``.
         """
-        record.status, record.ended = "stopped", time.time()
+        record.status, record.ended = "stopped", now()
         self.keep(record)
 
     def lose(self, config: Mapping[str, Any], reason: str) -> None:
@@ -61,7 +61,7 @@ class Recorder:
             Error text of the record.
         """
         record = self._plan.empty_record(config)
-        record.status, record.started, record.ended, record.error = "failed", time.time(), time.time(), reason
+        record.status, record.started, record.ended, record.error = "failed", now(), now(), reason
         self.keep(record)
 
     def keep(self, record: TrialRecord | PathRecord) -> None:

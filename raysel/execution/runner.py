@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ import pyarrow.parquet
 
 from raysel.arrays import FloatArray
 from raysel.base.models import save_model
+from raysel.clock import now
 from raysel.config import dump_config
 from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
@@ -44,6 +44,7 @@ from raysel.study.mean_sample import write_image, write_mean_sample
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
+from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
@@ -119,8 +120,8 @@ def run(
     own = study.own
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
-    record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=time.time())
-    with lock, _new_journal(study, directory, record, own) as journal:
+    record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
+    with lock, _new_journal(study, directory, record, own, lock) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
 
@@ -159,7 +160,7 @@ def resume(
         If the executor does not start, no configuration has a score, or a refit or the disk fails.
     """
     directory = stored.directory
-    with directory.open(_needed_bytes(study)):
+    with directory.open(_needed_bytes(study)) as lock:
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
         record = resumed_record(study, stored.study)
         stored.check(study, record)
@@ -168,7 +169,7 @@ def resume(
             write_text_atomically(directory.config, dump_config(study.config))
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
-        with Journal(directory.journal) as journal:
+        with Journal(directory.journal, lock) as journal:
             journal.append(record)
             return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload)
 
@@ -312,7 +313,13 @@ class _Course:
         return [*files, self._directory.fold_model(refit.fold)] if has_model else files
 
 
-def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord, own: Dataset | None = None) -> Journal:
+def _new_journal(
+    study: Study,
+    directory: StudyDirectory,
+    record: StudyRecord,
+    own: Dataset | None = None,
+    lock: FileLock | None = None,
+) -> Journal:
     """Write configuration, folds, own data and the journal's first record; if one fails, all are removed."""
     files = [directory.config, directory.plan, directory.journal, *([directory.data] if own is not None else [])]
     try:
@@ -323,7 +330,7 @@ def _new_journal(study: Study, directory: StudyDirectory, record: StudyRecord, o
         write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
         if own is not None:
             save_dataset(own, directory.data)
-        journal = Journal(directory.journal)
+        journal = Journal(directory.journal, lock)
         journal.append(record)
         directory.incomplete.unlink()
     except (OSError, StudyError, DataError) as error:

@@ -6,12 +6,12 @@ An executor runs them, in this process or in a Ray worker; the records are the s
 from __future__ import annotations
 
 import math
-import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from raysel.clock import now, running_seconds
 from raysel.cv.convergence import convergence_of
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.plan import OuterFold
@@ -76,7 +76,7 @@ class Trial(ABC):
         self._study, self._fold_data, self._on_limit = study, fold_data, on_limit
         self._deadline = math.inf
         self._start(config)
-        self.record.started = time.time()
+        self.record.started = now()
 
     def steps(self) -> Iterator[int]:
         """Run the trial, one iteration at a time; an error is written to the record.
@@ -90,7 +90,7 @@ class Trial(ABC):
             yield from self._run()
         except Exception:  # a configuration that fails must not end the study  # noqa: BLE001
             self._fail(traceback.format_exc())
-        self.record.ended = time.time()
+        self.record.ended = now()
 
     def rung(self, iteration: int) -> Rung | None:
         """Return the rung that is reached after this iteration; None if there is none."""
@@ -100,12 +100,12 @@ class Trial(ABC):
         """Allow ``search.trial_timeout`` seconds from now."""
         timeout = self._study.config.search.trial_timeout
         if timeout is not None:
-            self._deadline = time.monotonic() + timeout
+            self._deadline = running_seconds() + timeout
             self._on_limit(timeout)
 
     def _check_clock(self) -> None:
         """Raise TimeoutError if the time limit is exceeded."""
-        if time.monotonic() > self._deadline:
+        if self._deadline < math.inf and running_seconds() > self._deadline:
             raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
 
     @abstractmethod

@@ -16,7 +16,7 @@ from raysel.launch import check_resources, make_executor, working_folder
 from raysel.results.recording import resumed_record
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
-from raysel.tracking.locks import take_lock
+from raysel.tracking.locks import FileLock, LockHeldError
 from raysel.tracking.records import StudyRecord
 
 
@@ -34,12 +34,15 @@ class FinishedStudy:
         Record of the study as it is now: configuration, hash of the data, versions of the code.
     address : str or None
         HOST:PORT of a Ray cluster; None for this machine.
+    lock : FileLock
+        Lock of the study's directory.
     """
 
     result: StudyResult
     study: Study
     record: StudyRecord
     address: str | None
+    lock: FileLock
 
     @property
     def winner(self) -> RefitRecord:
@@ -107,13 +110,13 @@ def _restored(
     result = open_study(path)
     _ = result.final  # raises if there is none
     directory = result.directory
-    with _lock(directory.lock, directory.path):
+    with _lock(directory.lock, directory.path) as lock:
         result = open_study(path)  # again, because another process may have written before the lock
         study = _with_executor(prepare_study(config, overrides, resumed=directory), executor, address)
         record = resumed_record(study, result.stored.study)
         result.stored.check(study, record)
         check_resources(study, address)
-        yield FinishedStudy(result, study, record, address)
+        yield FinishedStudy(result, study, record, address, lock)
 
 
 def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, address: str | None) -> Study:
@@ -126,15 +129,15 @@ def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, addr
 
 
 @contextmanager
-def _lock(file: Path, directory: Path) -> Iterator[None]:
+def _lock(file: Path, directory: Path) -> Iterator[FileLock]:
     try:
-        lock = file.open("a+")
+        lock = FileLock(file)
+    except LockHeldError as error:
+        raise DirectoryError(
+            f"{directory} is in use: its study is being resumed, or another process computes with it ({error}). Wait "
+            "until that ends."
+        ) from error
     except OSError as error:
         raise DirectoryError(f"{directory} cannot be written: {error.strerror}.") from error
     with lock:
-        if not take_lock(lock, wait=False):
-            raise DirectoryError(
-                f"{directory} is in use: its study is being resumed, or another process computes with it; wait until "
-                "that ends."
-            )
-        yield
+        yield lock

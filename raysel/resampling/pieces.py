@@ -108,7 +108,7 @@ def run_pieces(
         work.folder.mkdir(exist_ok=True)
     except OSError as error:
         raise DirectoryError(f"{work.folder} cannot be written: {error.strerror}.") from error
-    with LineWriter(journal) as writer:
+    with LineWriter(journal, finished.lock) as writer:
         lines = list(read_journal(journal))
         if lines:
             _check_header(lines[0], header, work.folder)

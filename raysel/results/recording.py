@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from raysel.base.registry import solver_class
+from raysel.clock import now
 from raysel.config import StudyConfig
 from raysel.config.schema import DatasetConfig
 from raysel.data.formats.files import find_data_file
@@ -164,6 +164,7 @@ def end_record(status: str, started: float, result: StudyResult | None = None) -
     EndRecord
         Record with the figures and the summary of the result, if there is one.
     """
+    ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
-        return EndRecord(status, started, time.time())
-    return EndRecord(status, started, time.time(), figures(result), markdown(result))
+        return EndRecord(status, started, ended)
+    return EndRecord(status, started, ended, figures(result), markdown(result))

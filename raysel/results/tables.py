@@ -97,7 +97,7 @@ def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
     row |= {name: value for name, value in last.items() if name.startswith(f"val_{metric}/")}
     row["objective"] = last.get("objective")
     row["converged"] = convergence.n_converged / convergence.n_fits if convergence.n_fits else None
-    row["seconds"] = record.ended - record.started
+    row["seconds"] = max(0.0, record.ended - record.started)
     row["error"] = record.failure.strip().rpartition("\n")[2]
     return row
 

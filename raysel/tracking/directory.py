@@ -7,12 +7,11 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
-from raysel.tracking.locks import take_lock
+from raysel.tracking.locks import FileLock, LockHeldError, is_locked
 
 #: Names of the files of an exported result.
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
@@ -139,7 +138,7 @@ class StudyDirectory:
         return self.path / ".tracking.lock"
 
     @classmethod
-    def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, IO[str]]:
+    def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, FileLock]:
         """Create the directory of a new study and lock it.
 
         Parameters
@@ -155,8 +154,8 @@ class StudyDirectory:
         -------
         directory : StudyDirectory
             The directory.
-        lock : file
-            Lock file; closing it releases the lock.
+        lock : FileLock
+            Lock of the directory.
 
         Raises
         ------
@@ -179,7 +178,7 @@ class StudyDirectory:
             )
         return directory, lock
 
-    def open(self, needed_bytes: int) -> IO[str]:
+    def open(self, needed_bytes: int) -> FileLock:
         """Lock the directory for a study that is to run.
 
         Parameters
@@ -189,8 +188,8 @@ class StudyDirectory:
 
         Returns
         -------
-        file
-            Lock file; closing it releases the lock.
+        FileLock
+            Lock of the directory.
 
         Raises
         ------
@@ -201,21 +200,18 @@ class StudyDirectory:
             stat = os.statvfs(self.path)
             if stat.f_bavail * stat.f_frsize < needed_bytes:
                 raise OSError(errno.ENOSPC, f"{needed_bytes / 2**20:.0f} MiB are needed")
-            lock = self.lock.open("a+")
+            return FileLock(self.lock)
+        except LockHeldError as error:
+            raise DirectoryError(
+                f"a study is running in {self.path}: {error}. Wait until it ends, or choose another output directory."
+            ) from error
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        if not take_lock(lock, wait=False):
-            lock.close()
-            raise DirectoryError(
-                f"a study is running in {self.path}; wait until it ends, or choose another output directory."
-            )
-        return lock
 
     def is_running(self) -> bool:
         """Return whether a study is running in the directory, or its lock file cannot be opened."""
         try:
-            with self.lock.open("a+") as lock:
-                return not take_lock(lock, wait=False)
+            return is_locked(self.lock)
         except OSError:
             return True
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from raysel.errors import DirectoryError, StudyError
+from raysel.files import atomic_write, flush_folder
+from raysel.tracking.locks import FileLock
 from raysel.tracking.records import Record, journal_line, record_from_line
 from raysel.tracking.upgrade import Upgrader
 
@@ -21,6 +24,8 @@ class LineWriter:
     ----------
     path : Path
         The file; created if it does not exist, and an incomplete last line is removed.
+    lock : FileLock, optional
+        Lock of the folder, which every line is written below; by default nobody else writes.
 
     Examples
     --------
@@ -32,12 +37,19 @@ class LineWriter:
     [{'number': 1}]
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, lock: FileLock | None = None) -> None:
+        self.path, self._lock = path, lock
         try:
+            is_new = not path.exists()
+            if lock and lock.evicted and not is_new:
+                # Who was evicted may be about to write: that goes to a file which has no name any more.
+                with atomic_write(path, durable=True) as copy:
+                    shutil.copyfile(path, copy)
             # Unbuffered: a record that failed because the disk was full must not be written after a later one.
             self._file = path.open("a+b", buffering=0)
             self._cut_half_line()
+            if is_new:
+                flush_folder(path.parent)
         except OSError as error:
             raise StudyError(f"the journal {path} cannot be written: {error.strerror}.") from error
 
@@ -66,11 +78,13 @@ class LineWriter:
         Raises
         ------
         StudyError
-            If it cannot be written, e.g. because the disk is full; earlier lines are not affected.
+            If it cannot be written, e.g. because the disk is full; earlier lines are not affected. If another process
+            has taken over the folder.
         ValueError
             If a number is not finite.
         """
         rest = memoryview(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n")
+        self.check()
         size = self._file.seek(0, os.SEEK_END)
         try:
             while rest:
@@ -82,6 +96,17 @@ class LineWriter:
             raise StudyError(
                 f"the journal {self.path} cannot be written: {error.strerror}. Its earlier records are kept."
             ) from error
+
+    def check(self) -> None:
+        """Check that no other process has taken over the folder.
+
+        Raises
+        ------
+        StudyError
+            If another process has.
+        """
+        if self._lock:
+            self._lock.check()
 
     def close(self) -> None:
         """Close the file."""
@@ -101,6 +126,8 @@ class Journal(LineWriter):
     ----------
     path : Path
         The file; created if it does not exist, and an incomplete last line is removed.
+    lock : FileLock, optional
+        Lock of the folder, which every record is written below; by default nobody else writes.
 
     Examples
     --------

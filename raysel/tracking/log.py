@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from raysel.cv.records import PathRecord, TrialRecord
+from raysel.errors import StudyError
 from raysel.files import write_json_atomically
 from raysel.tracking.journal import Journal
 from raysel.tracking.progress import Progress
@@ -77,7 +78,8 @@ class StudyLog:
     ) -> None:
         self._progress.running = 0  # trials end with the study
         self._stack.close()
-        self._write_counts()
+        with suppress(StudyError):  # another process has taken over the directory
+            self._write_counts()
 
     def begin(
         self,
@@ -173,5 +175,6 @@ class StudyLog:
             listener.show(self._progress)
 
     def _write_counts(self) -> None:
+        self._journal.check()
         with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal
             write_json_atomically(self._progress_file, self._progress.counts())

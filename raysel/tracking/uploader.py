@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from raysel.errors import DirectoryError
-from raysel.files import write_json_atomically
+from raysel.files import read_again, write_json_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import RecordReader, parse_line
-from raysel.tracking.locks import take_lock
+from raysel.tracking.locks import FileLock
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 _POLL_SECONDS = 0.2
@@ -111,7 +111,7 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
         could not be logged, else empty).
     """
     try:
-        status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
+        status: dict[str, Any] = json.loads(read_again(lambda: directory.tracking.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {"complete": False, "logged": 0, "error": ""}
     return status
@@ -145,11 +145,12 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
     from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415 - takes seconds to import
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
-    with directory.tracking_lock.open("a") as lock:
-        take_lock(lock, wait=True)  # the uploader of a run that was killed may still be running
+    # The uploader of a run that was killed may still be running.
+    with FileLock(directory.tracking_lock, wait=True) as lock:
         write_json_atomically(directory.tracking, status)
         runs: MLflowRuns | None = None
         for record, is_last_end in _tail(directory.journal, driver):
+            lock.check()
             if runs is None:
                 study = last_study(directory.journal)
             attempt = 0

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from raysel.errors import DataError, DirectoryError
-from raysel.files import write_text_atomically
+from raysel.files import read_again, write_text_atomically
 from raysel.tracking.comparisons.record import RESULTS, ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.locks import FileLock
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class ComparisonDirectory:
         """Return the directory of a member's study."""
         return StudyDirectory(self.path / folder)
 
-    def create(self, folders: Iterable[str] = (), n_bytes: int = 0) -> IO[str]:
-        """Create the directory of a new comparison and lock it; closing the returned file releases the lock.
+    def create(self, folders: Iterable[str] = (), n_bytes: int = 0) -> FileLock:
+        """Create the directory of a new comparison and lock it.
 
         Parameters
         ----------
@@ -105,8 +105,8 @@ class ComparisonDirectory:
                 )
         return lock
 
-    def open(self) -> IO[str]:
-        """Lock the directory of a comparison that is to be resumed; closing the returned file releases the lock."""
+    def open(self) -> FileLock:
+        """Lock the directory of a comparison that is to be resumed."""
         return self._as_study.open(_NEEDED_BYTES)
 
     def read(self) -> ComparisonRecord:
@@ -123,7 +123,7 @@ class ComparisonDirectory:
             If the directory holds no comparison, or the file is damaged.
         """
         try:
-            return ComparisonRecord.from_json(json.loads(self.members.read_text(encoding="utf-8")))
+            return ComparisonRecord.from_json(json.loads(read_again(lambda: self.members.read_text(encoding="utf-8"))))
         except OSError as error:
             raise DirectoryError(
                 f"{self.path} holds no comparison: {self.members.name} cannot be read ({error.strerror}). Give the "

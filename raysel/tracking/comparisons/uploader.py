@@ -20,7 +20,7 @@ from raysel.files import write_json_atomically
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.locks import take_lock
+from raysel.tracking.locks import FileLock
 from raysel.tracking.mlflow_view import RunView
 from raysel.tracking.uploader import follow, is_alive, last_end, last_study, tracking_status
 
@@ -166,8 +166,8 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         status.update(changes)
         write_json_atomically(directory.tracking, status)
 
-    with directory.tracking_lock.open("a") as lock:
-        take_lock(lock, wait=True)  # the uploader of a run that was killed may still be running
+    # The uploader of a run that was killed may still be running.
+    with FileLock(directory.tracking_lock, wait=True) as lock:
         record = directory.read()
         store = uri or record.uri
         said()
@@ -177,6 +177,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         said(error="", experiment_id=parent.experiment_id, run_id=parent.id)
         whole = True
         for folder in folders:
+            lock.check()
             done = _followed(directory.member(folder), driver, store, parent.id)
             whole = whole and done
             said(logged=status["logged"] + done)

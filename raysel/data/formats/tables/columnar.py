@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.data.formats.files import ReadOptions
+from raysel.files import is_local
 
 
 def parquet_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:  # noqa: ARG001
@@ -27,12 +28,12 @@ def parquet_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...
     notes : tuple of str
         None.
     """
-    with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
+    with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
         return file.read(), ()
 
 
 def arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:  # noqa: ARG001
-    """Read an Arrow IPC file (Feather version 2), which is memory-mapped.
+    """Read an Arrow IPC file (Feather version 2), which is memory-mapped if it is on this machine's own disk.
 
     Parameters
     ----------
@@ -47,6 +48,6 @@ def arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]
     notes : tuple of str
         None.
     """
-    table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    table = pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))).read_all()
     table.validate(full=True)  # Arrow would access memory by a damaged offset
     return table, ()

@@ -63,7 +63,8 @@ def open_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tup
 def read_table(path: Path, options: ReadOptions) -> RawData:
     """Read a file that holds a table, or that `save_dataset` wrote.
 
-    The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied.
+    The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is on this
+    machine's own disk.
 
     Parameters
     ----------
