@@ -7,12 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from raysel.api import open_comparison
 from raysel.cli.comparison import print_comparison, print_joined
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
+from raysel.display.terminal import Terminal
 from raysel.errors import RayselError
 from raysel.tracking.comparisons.record import RESULTS
 
@@ -33,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 if the files are written, 2 after an error.
     """
     arguments = _parser().parse_args(argv)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Terminal()
     try:
         found = [open_comparison(path) for path in arguments.comparison]
         if len(found) == 1:
@@ -44,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             written = joined.export(arguments.output or _JOINED)
             print_joined(joined, out)
     except RayselError as error:
-        console = Console(stderr=True, soft_wrap=True)
+        console = Terminal(stderr=True)
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2
     out.print()

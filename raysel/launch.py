@@ -144,8 +144,7 @@ def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
         return [progress]
     if not progress:
         return []
-    from rich.console import Console  # noqa: PLC0415 - needed only to print
+    from raysel.display.progress import ProgressLine  # noqa: PLC0415 - needed only to print
+    from raysel.display.terminal import Terminal  # noqa: PLC0415
 
-    from raysel.display.progress import ProgressLine  # noqa: PLC0415
-
-    return [ProgressLine(Console(soft_wrap=True, highlight=False))]
+    return [ProgressLine(Terminal())]

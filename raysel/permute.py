@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from raysel.display.progress import ProgressLine
+from raysel.display.terminal import Terminal, print_path
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.resampling.permutation import permutation_test
@@ -33,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)
-    console = Console(stderr=True, soft_wrap=True)
-    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    console = Terminal(stderr=True)
+    out = Terminal(quiet=arguments.quiet)
     path = Path(arguments.study)
     with sigterm_as_interrupt():
         try:
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         out.print(sentence, markup=False)
     out.print(str(path / FOLDER / "result.json"), markup=False)
     if arguments.quiet:
-        print(path)
+        print_path(path)
     return 0
 
 

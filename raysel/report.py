@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from raysel.api import open_study
+from raysel.display.terminal import Terminal
 from raysel.errors import RayselError, UnfinishedStudyError
 from raysel.results.page.assemble import write_report
 from raysel.tracking.directory import newest_study
@@ -38,10 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = ""
         if isinstance(error, UnfinishedStudyError):
             hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(str(path))}"
-        console = Console(stderr=True, soft_wrap=True)
+        console = Terminal(stderr=True)
         console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
         return 2
-    Console(soft_wrap=True, highlight=False).print(str(written), markup=False)
+    Terminal().print(str(written), markup=False)
     return 0
 
 

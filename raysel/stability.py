@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.display.progress import ProgressLine
+from raysel.display.terminal import Terminal, print_path
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.resampling.stability import stability_selection
@@ -36,8 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    console = Terminal(stderr=True)
+    out = Terminal(quiet=arguments.quiet)
     with sigterm_as_interrupt():
         try:
             found = stability_selection(
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
     _print(StudyResult.open(arguments.study), found, out)
     if arguments.quiet:
-        print(arguments.study)
+        print_path(arguments.study)
     return 0
 
 

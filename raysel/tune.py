@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.prompt import Confirm
+from rich.text import Text
 
 from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.comparison_run import asks_for_comparison, compare
@@ -18,6 +19,7 @@ from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.display.progress import ProgressLine, counted
+from raysel.display.terminal import Terminal, print_path
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
@@ -48,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
-    console = Console(stderr=True, soft_wrap=True)
-    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    console = Terminal(stderr=True)
+    out = Terminal(quiet=arguments.quiet)
     references = {
         print_builtin_reference: arguments.list,
         print_config_reference: arguments.help_config,
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     if asked := [reference for reference, wanted in references.items() if wanted]:
         for reference in asked:
-            reference(Console())
+            reference(Terminal(soft_wrap=False, highlight=True))
         return 0
     with sigterm_as_interrupt():
         return _run(arguments, console, out)
@@ -104,7 +106,7 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
     print_summary(result, out)
     if arguments.quiet:
-        print(result.path)
+        print_path(result.path)
     return 0
 
 
@@ -166,7 +168,7 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
     place = found.directory.path
     there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
-        return found if Confirm.ask(f"{there} Resume it?", console=out, default=True) else None
+        return found if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True) else None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}", markup=False)
     return None
 

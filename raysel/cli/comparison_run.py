@@ -28,6 +28,7 @@ from raysel.comparison_run.course import state_of
 from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
+from raysel.display.terminal import print_path
 from raysel.errors import DirectoryError
 from raysel.execution.signals import was_terminated
 from raysel.results.words import method_facts
@@ -97,7 +98,7 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
         return 143 if was_terminated() else 130
     _print_result(result, ComparisonDirectory(path), out)
     if arguments.quiet:
-        print(path)
+        print_path(path)
     failed = [entry for entry in ComparisonDirectory(path).read().members if entry.error is not None]
     for entry in failed:
         console.print(f"error: {entry.label} failed: {entry.error}", markup=False, highlight=False, style="red")
