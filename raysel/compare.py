@@ -11,8 +11,8 @@ from raysel.api import open_comparison
 from raysel.cli.comparison import print_comparison, print_joined
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
-from raysel.display.terminal import Terminal
 from raysel.errors import RayselError
+from raysel.printing.terminal import Terminal
 from raysel.tracking.comparisons.record import RESULTS
 
 _JOINED = "raysel-comparison"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raysel.printable import printable
+from raysel.printing.printable import printable
 
 
 class RayselError(Exception):

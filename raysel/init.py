@@ -7,9 +7,9 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from raysel.display.terminal import Terminal
 from raysel.draft.draft import default_output, init_study
 from raysel.errors import RayselError
+from raysel.printing.terminal import Terminal
 
 _EXAMPLES = """\
 examples:

@@ -145,6 +145,6 @@ def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
     if not progress:
         return []
     from raysel.display.progress import ProgressLine  # noqa: PLC0415 - needed only to print
-    from raysel.display.terminal import Terminal  # noqa: PLC0415
+    from raysel.printing.terminal import Terminal  # noqa: PLC0415
 
     return [ProgressLine(Terminal())]

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from raysel.display.progress import ProgressLine
-from raysel.display.terminal import Terminal, print_path
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.permutation import permutation_test
 from raysel.results.error_control.permutation import FOLDER
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from raysel.api import open_study
-from raysel.display.terminal import Terminal
 from raysel.errors import RayselError, UnfinishedStudyError
+from raysel.printing.terminal import Terminal
 from raysel.results.page.assemble import write_report
 from raysel.tracking.directory import newest_study
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from raysel.api import open_study
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import MaskedVolume
-from raysel.display.terminal import Terminal
 from raysel.errors import ConfigError, RayselError, StudyError, UnfinishedStudyError
 from raysel.files import write_result
-from raysel.printable import escaped
+from raysel.printing.printable import escaped
+from raysel.printing.terminal import Terminal
 from raysel.ranking.export import FORMATS, check_formats
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.ranking.mask import NIFTI, mask_content, selection_mask

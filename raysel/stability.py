@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.display.progress import ProgressLine
-from raysel.display.terminal import Terminal, print_path
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.stability import stability_selection
 from raysel.results.error_control.stability_files import FOLDER
 from raysel.results.error_control.stability_selection import StabilitySelection

@@ -19,11 +19,11 @@ from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.display.progress import ProgressLine, counted
-from raysel.display.terminal import Terminal, print_path
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import check_resources, output_directory
+from raysel.printing.terminal import Terminal, print_path
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory

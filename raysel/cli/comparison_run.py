@@ -28,9 +28,9 @@ from raysel.comparison_run.course import state_of
 from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
-from raysel.display.terminal import print_path
 from raysel.errors import DirectoryError
 from raysel.execution.signals import was_terminated
+from raysel.printing.terminal import print_path
 from raysel.results.words import method_facts
 from raysel.study.cost import estimate_cost
 from raysel.study.definition import Study

@@ -1,4 +1,4 @@
-"""Names and texts of unknown origin, made safe to show: in a terminal, a table for spreadsheets, Markdown."""
+"""Texts of unknown origin, made safe for a terminal, for a table that a spreadsheet opens, and for Markdown."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 #: Words longer than this are shortened in the middle: no name, path or address that a person reads is as long.
 _LONGEST_WORD = 1000
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
-#: What a spreadsheet takes for the start of a formula, also in the full-width letters of East Asia; and the mark itself.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'")
+#: What a spreadsheet takes for the start of a formula, also full-width as in East Asia, and the mark itself.
+_FORMULA = (*"=+-@\t\r\n\uff1d\uff0b\uff0d\uff20", "'")
 _OF_MARKDOWN = re.compile(r"([\\`*_\[\]<>|!#~$])")
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from raysel.printable import printable
+from raysel.printing.printable import printable
 
 
 class Terminal(Console):
