@@ -12,8 +12,11 @@ from typing import IO
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
+from raysel.files import check_entries, open_regular
 from raysel.tracking.locks import take_lock
 
+#: What a directory has besides: stability selection, permutation test, tables and list of members of a comparison.
+_LATER = ("stability", "permutation", "comparison", "members.json")
 #: Names of the files of an exported result.
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
 
@@ -197,11 +200,12 @@ class StudyDirectory:
         DirectoryError
             If a study is running there, or nothing can be written.
         """
+        self.check()
         try:
             stat = os.statvfs(self.path)
             if stat.f_bavail * stat.f_frsize < needed_bytes:
                 raise OSError(errno.ENOSPC, f"{needed_bytes / 2**20:.0f} MiB are needed")
-            lock = self.lock.open("a+")
+            lock = open_lock(self.lock)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         if not take_lock(lock, wait=False):
@@ -211,10 +215,24 @@ class StudyDirectory:
             )
         return lock
 
+    def check(self) -> None:
+        """Check that the files and folders of the study are such, and no links, pipes or devices; a stranger's may be.
+
+        Raises
+        ------
+        DirectoryError
+            If one is not; names it.
+        """
+        files = [self.config, self.plan, self.data, self.journal, self.progress, self.tracking, self.traces, self.model]
+        files += [self.folds, self.mean_sample, self.background, self.model_example, self.ranking, self.preview]
+        files += [self.preview_parts, self.report, self.incomplete, self.lock, self.tracking_lock]
+        selected = [path.name for path in self.path.glob("selection*")] if self.path.is_dir() else []
+        check_entries(self.path, [*(file.name for file in files), *_LATER, *selected])
+
     def is_running(self) -> bool:
         """Return whether a study is running in the directory, or its lock file cannot be opened."""
         try:
-            with self.lock.open("a+") as lock:
+            with open_lock(self.lock) as lock:
                 return not take_lock(lock, wait=False)
         except OSError:
             return True
@@ -223,6 +241,27 @@ class StudyDirectory:
     def default(name: str) -> Path:
         """Return the default directory of a new study, ``raysel-studies/<name>-<time>`` below the working directory."""
         return Path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def open_lock(path: Path) -> IO[str]:
+    """Open a lock file, which is created if it does not exist.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Returns
+    -------
+    file
+        The open file; nothing is written to it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is a link, a pipe or a device.
+    """
+    return os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+")
 
 
 def _unwritable(path: Path, error: OSError) -> DirectoryError:

@@ -19,7 +19,7 @@ from raysel.errors import RayselError
 from raysel.files import write_json_atomically
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import StudyDirectory, open_lock
 from raysel.tracking.locks import take_lock
 from raysel.tracking.mlflow_view import RunView
 from raysel.tracking.uploader import follow, is_alive, last_end, last_study, tracking_status
@@ -166,7 +166,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         status.update(changes)
         write_json_atomically(directory.tracking, status)
 
-    with directory.tracking_lock.open("a") as lock:
+    with open_lock(directory.tracking_lock) as lock:
         take_lock(lock, wait=True)  # the uploader of a run that was killed may still be running
         record = directory.read()
         store = uri or record.uri
