@@ -86,7 +86,7 @@ class StoredStudy:
         refits: dict[str, RefitRecord] = {}
         search, status = None, "killed"
         directory.check()
-        for record in read_records(directory.journal):
+        for record in read_records(directory.journal, checked=True):
             status = "killed"
             if isinstance(record, StudyRecord):
                 study = record

@@ -143,10 +143,12 @@ class RecordReader:
     ----------
     path : Path
         The journal, for the errors.
+    checked : bool, default=False
+        Whether values that do not fit the study are refused, too, as a journal of a stranger may have them.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, checked: bool = False) -> None:
+        self._path, self._checked = path, checked
         self._upgrader = Upgrader()
         self._study: StudyRecord | None = None
 
@@ -168,11 +170,12 @@ class RecordReader:
         Raises
         ------
         DirectoryError
-            If a field is missing or damaged, a value does not fit the study, or a newer version of raysel wrote the line.
+            If a field is missing or damaged, a value does not fit the study, or a newer version of raysel wrote
+            the line.
         """
         try:
             record = record_from_line(self._upgrader.upgrade(line))
-            if record is not None:
+            if record is not None and self._checked:
                 check_record(record, self._study)
         except (DirectoryError, ValueError) as error:
             of = "" if isinstance(error, DirectoryError) else f"a record of kind {line.get('kind')!r} is damaged: "
@@ -182,13 +185,15 @@ class RecordReader:
         return record
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
     """Read the records of a journal, oldest first; older schemas are converted, unknown kinds are skipped.
 
     Parameters
     ----------
     path : Path
         The journal.
+    checked : bool, default=False
+        Whether values that do not fit the study are refused, too.
 
     Yields
     ------
@@ -200,7 +205,7 @@ def read_records(path: Path) -> Iterator[Record]:
     DirectoryError
         If there is no journal, a line is damaged or lacks a field, or a newer version of raysel wrote it.
     """
-    reader = RecordReader(path)
+    reader = RecordReader(path, checked=checked)
     for number, line in enumerate(read_journal(path), start=1):
         record = reader.read(line, number)
         if record is not None:

@@ -263,7 +263,7 @@ def _last(journal: Path, kind: re.Pattern[bytes]) -> Record | None:
 
 def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
     """Yield records as they are written, and whether each is the last end, until that or the end of the driver."""
-    offset, number, reader = 0, 0, RecordReader(journal)
+    offset, number, reader = 0, 0, RecordReader(journal, checked=True)
     while True:
         watched = driver is not None and is_alive(driver)
         if journal.exists():

@@ -52,8 +52,8 @@ def check_record(record: Record, study: StudyRecord | None) -> None:
     for field in ("started", "ended"):
         if not 0 <= getattr(record, field, 0) <= _LAST_TIME:
             raise ValueError(f"'{field}' is not a time")
-    if type(record) in _STATUSES and record.status not in _STATUSES[type(record)]:  # type: ignore[union-attr, index]
-        raise ValueError(f"'status' is none of {', '.join(_STATUSES[type(record)])}")  # type: ignore[index]
+    if type(record) in _STATUSES and record.status not in _STATUSES[type(record)]:  # type: ignore[union-attr]
+        raise ValueError(f"'status' is none of {', '.join(_STATUSES[type(record)])}")
     if isinstance(record, StudyRecord):
         _check_study(record)
     elif isinstance(record, SearchRecord):

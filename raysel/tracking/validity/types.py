@@ -165,9 +165,9 @@ def _check_finite(value: Any, name: str) -> None:
     left = [value]
     while left:
         item = left.pop()
-        if type(item) in (int, float):
-            _finite(item, name)
-        elif type(item) is list:
+        if type(item) is float and not math.isfinite(item):
+            raise TypeError(f"'{name}' holds a number that is not finite")
+        if type(item) is list:
             left += item
         elif type(item) is dict:
             left += item.values()
