@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from raysel.arrays import FloatArray
@@ -30,8 +29,9 @@ from raysel.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
-from raysel.files import write_text_atomically
+from raysel.files import write_result, write_text_atomically
 from raysel.metrics.ranks import selection_ranks
+from raysel.ranking.export import csv_content
 from raysel.results.export import export_result
 from raysel.results.page.assemble import write_final_report
 from raysel.results.pictures.preview import preview_orders, preview_parts, write_preview_parts
@@ -251,7 +251,8 @@ class _Course:
             for number, (record, model) in enumerate(self._executor.run_refits(winners) if winners else (), start=1):
                 self._save_model(record.fold, model, log)
                 if record.feature_scores is not None:
-                    pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
+                    table = _fold_table(study, record.feature_scores)
+                    write_result(directory.fold_table(record.fold), csv_content(table))
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
             if study.config.cv.final:

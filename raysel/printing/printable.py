@@ -15,7 +15,8 @@ _LONGEST_WORD = 1000
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 #: What a spreadsheet takes for the start of a formula, also full-width as in East Asia, and the mark itself.
 _FORMULA = (*"=+-@\t\r\n\uff1d\uff0b\uff0d\uff20", "'")
-_OF_MARKDOWN = re.compile(r"([\\`*_\[\]<>|!#~$])")
+#: Places in Markdown before the signs that make a picture, a link, the address of one, or an element of HTML.
+_OF_MARKDOWN = re.compile(r"(?<=!)(?=\[)|(?<=\])(?=[(\[:])|(?=<[A-Za-z/!?])")
 
 T = TypeVar("T")
 
@@ -91,7 +92,9 @@ def csv_row(values: Sequence[object]) -> list[object]:
 
 
 def markdown_text(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, on one line: no link, picture, HTML, formula or table.
+    r"""Return a text in Markdown of which no part is a link, a picture or HTML.
+
+    A picture would be loaded from a server of the author's choice when the text is shown.
 
     Parameters
     ----------
@@ -101,11 +104,11 @@ def markdown_text(text: str) -> str:
     Returns
     -------
     str
-        Printable text with backslashes before the characters that Markdown obeys.
+        Printable text with backslashes before what would make a link, a picture or an element of HTML.
 
     Examples
     --------
-    >>> print(markdown_text("![x](http://evil.example)"))
-    \!\[x\](http://evil.example)
+    >>> print(markdown_text("![x](http://evil.example) <img src=x> [0.1, 0.2] p < 0.05"))
+    !\[x]\(http://evil.example) \<img src=x> [0.1, 0.2] p < 0.05
     """
-    return _OF_MARKDOWN.sub(r"\\\1", printable(" ".join(text.split(" "))).replace("\n", " "))
+    return _OF_MARKDOWN.sub(r"\\", escaped(text))
