@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from raysel.base.registry import imports_code
+from raysel.config import StudyConfig
 from raysel.errors import ConfigError
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
+from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import check_place, data_on_servers
 
 
 def output_directory(study: Study, output: str | Path | None = None) -> Path:
@@ -93,6 +97,40 @@ def refuse_foreign_code(solver: str, path: Path) -> None:
             f"solver.name: {solver} imports code, and for security it is not imported if only the "
             f"configuration in the study's directory {path} names it; give the configuration again to resume."
         )
+
+
+def check_stored_places(
+    config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
+) -> None:
+    """Check that this user has used the servers and the MLflow store before that only a study's directory names.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration in the directory.
+    overrides : mapping of str to object, or iterable of str
+        Values that the user gives; what they name is not checked.
+    directory : Path
+        The directory.
+    tracked : bool, default=True
+        Whether anything will be sent to the MLflow store.
+
+    Raises
+    ------
+    ConfigError
+        If a place must be given again; names it.
+    """
+    if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
+        check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
+    for key, uri in data_on_servers(config).items():
+        if not names_one_of(overrides, "dataset", key, "dataset.tasks"):
+            check_place(key, uri, directory)
+
+
+def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bool:
+    """Return whether an override sets one of these keys."""
+    given = [overrides] if isinstance(overrides, str) else overrides or ()
+    return any(str(key).partition("=")[0].strip() in keys for key in given)
 
 
 def make_executor(study: Study, address: str | None) -> Executor:

@@ -31,6 +31,7 @@ from raysel.tracking.comparisons.uploader import replay_comparison
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import replay
 from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import check_place, note_place
 
 BUILTIN = "digits-smr"
 
@@ -179,7 +180,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     is_one = comparison.members.exists()
     stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-    uri = settings.pop("tracking.uri", None) or stored
+    uri = settings.pop("tracking.uri", None)
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
@@ -187,6 +188,9 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
             f"--replay uploads the stored study and cannot be combined with "
             f"{arguments.config or f'--set {next(iter(settings))}'}; only --set tracking.uri=... is allowed."
         )
+    if uri is None:
+        check_place("tracking.uri", uri := stored, path)
+    note_place(absolute_uri(uri))
     with directory.open(0):  # a running study uploads its journal itself
         status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
     if status["error"]:

@@ -48,6 +48,7 @@ from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
+from raysel.tracking.validity.places import note_places
 
 #: Number of samples that are stored as an example of what the model takes.
 _N_EXAMPLES = 3
@@ -76,7 +77,7 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
     """
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
-        stored.check(study, resumed_record(study, stored.study))
+        stored.check(study, resumed_record(study, stored.study, stored.directory.path))
     else:
         mlflow_uri(study.config)
         StudyDirectory.create(path, _needed_bytes(study))[1].close()
@@ -120,6 +121,7 @@ def run(
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=time.time())
+    note_places(study.config, record.uri)
     with lock, _new_journal(study, directory, record, own) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
@@ -161,8 +163,9 @@ def resume(
     directory = stored.directory
     with directory.open(_needed_bytes(study)):
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
-        record = resumed_record(study, stored.study)
+        record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
+        note_places(study.config, record.uri)
         try:
             directory.incomplete.unlink(missing_ok=True)
             write_text_atomically(directory.config, dump_config(study.config))

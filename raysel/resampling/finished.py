@@ -16,6 +16,7 @@ from raysel.launch import check_resources, make_executor
 from raysel.results.recording import resumed_record
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
+from raysel.tracking.directory import open_lock
 from raysel.tracking.locks import take_lock
 from raysel.tracking.records import StudyRecord
 
@@ -97,7 +98,7 @@ def finished_study(
     directory = result.directory
     with _lock(directory.lock, directory.path):
         result = open_study(path)  # again, because another process may have written before the lock
-        study = _with_executor(prepare_study(config, overrides, resumed=directory), executor, address)
+        study = _with_executor(prepare_study(config, overrides, resumed=directory, tracked=False), executor, address)
         record = resumed_record(study, result.stored.study)
         result.stored.check(study, record)
         check_resources(study, address)
@@ -116,7 +117,7 @@ def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, addr
 @contextmanager
 def _lock(file: Path, directory: Path) -> Iterator[None]:
     try:
-        lock = file.open("a+")
+        lock = open_lock(file)
     except OSError as error:
         raise DirectoryError(f"{directory} cannot be written: {error.strerror}.") from error
     with lock:
