@@ -95,9 +95,14 @@ def csv_content(table: pa.Table) -> bytes:
     b"feature,score\n'=1+1,-0.5\nx,0.25\n"
     """
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")  # writes a float as its repr, which reads back exactly
+    columns = table.to_pydict()
+    # A lone carriage return would end a line when it is read, and is quoted in this way only.
+    returns = any(isinstance(value, str) and "\r" in value for values in columns.values() for value in values)
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    # It writes a float as its repr, which reads back exactly.
+    writer = csv.writer(text, lineterminator="\n", quoting=quoting)
     writer.writerow(csv_row(table.column_names))
-    writer.writerows(map(csv_row, zip(*table.to_pydict().values(), strict=True)))
+    writer.writerows(map(csv_row, zip(*columns.values(), strict=True)))
     return text.getvalue().encode()
 
 

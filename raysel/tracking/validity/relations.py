@@ -16,6 +16,8 @@ from raysel.tracking.records import EndRecord, Record, SearchRecord, StudyRecord
 
 #: Name of a fold, after which files are named.
 _FOLD = re.compile(r"[A-Za-z0-9_-]{1,100}")
+#: Id of a study, by which its runs are found in MLflow.
+_ID = re.compile(r"[\w-]{1,100}")
 #: Name of a metric, which is drawn and part of keys; other packages choose theirs.
 _METRIC = re.compile(r"[\w .:-]{1,200}")
 #: Seconds since the epoch at the end of the year 9999.
@@ -73,6 +75,7 @@ def _check_study(study: StudyRecord) -> None:
     _check(all(map(_FOLD.fullmatch, study.folds)), "a fold's name is not made of letters, digits, - and _")
     _check(len(set(study.folds)) == len(study.folds) > 0, "two folds have the same name, or there is none")
     _check(FINAL not in study.folds[:-1], f"the fold {FINAL} is not the last")
+    _check(bool(_ID.fullmatch(study.id)), "its id is not made of letters, digits, - and _")
     _check(bool(_METRIC.fullmatch(study.metric)), "the name of the metric is not made of letters, digits and _")
     _check(len(study.experiment) <= 500, "the name of the experiment has more than 500 letters")
     _check(study.n_samples > 0 <= study.n_trials, "the number of samples or of trials is not positive")
