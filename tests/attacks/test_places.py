@@ -29,7 +29,7 @@ def server():
             asked.append(self.path)
             self.send_error(404)
 
-        do_POST = do_GET
+        do_POST = do_GET  # noqa: N815 - as the class names them
 
         def log_message(self, *_):
             pass

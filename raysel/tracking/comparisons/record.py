@@ -114,13 +114,8 @@ def _fault(raw: Any) -> str:
     """Describe the first error of the content of ``members.json``; empty if there is none."""
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
         return f"its schema is not {SCHEMA}"
-    for key, types in _COMPARISON.items():
-        if not isinstance(raw.get(key), types):
-            return f"it has no valid '{key}'"
-    if not re.fullmatch(r"[\w-]{1,100}", raw["id"]) or not 0 <= raw["started"] <= _LAST_TIME:
-        return "its id or its time is damaged"
-    if not raw["name"].isprintable() or len(raw["name"]) > _LONGEST_LABEL or len(raw["experiment"]) > 500:
-        return "its name is not printable, or is too long"
+    if fault := _fault_of_comparison(raw):
+        return fault
     entries = raw.get("members")
     if not isinstance(entries, list) or not entries:
         return "it has no members"
@@ -130,6 +125,17 @@ def _fault(raw: Any) -> str:
     if len(set(labels)) < len(labels):
         return "two members have the same label"
     return "" if raw["reference"] in labels else "its reference is not one of the members"
+
+
+def _fault_of_comparison(raw: dict[str, Any]) -> str:
+    for key, types in _COMPARISON.items():
+        if not isinstance(raw.get(key), types):
+            return f"it has no valid '{key}'"
+    if not re.fullmatch(r"[\w-]{1,100}", raw["id"]) or not 0 <= raw["started"] <= _LAST_TIME:
+        return "its id or its time is damaged"
+    if not raw["name"].isprintable() or len(raw["name"]) > _LONGEST_LABEL or len(raw["experiment"]) > 500:
+        return "its name is not printable, or is too long"
+    return ""
 
 
 def _fault_of_member(entry: Any) -> str:

@@ -17,6 +17,7 @@ from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 from mlflow.tracking import MlflowClient
 
 from raysel.base.models import load_model, trusted_types
+from raysel.errors import DataError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 from raysel.tracking.records import StudyRecord
