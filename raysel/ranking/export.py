@@ -98,7 +98,7 @@ def csv_content(table: pa.Table) -> bytes:
     columns = table.to_pydict()
     # A lone carriage return would end a line when it is read, and is quoted in this way only.
     returns = any(isinstance(value, str) and "\r" in value for values in columns.values() for value in values)
-    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     # It writes a float as its repr, which reads back exactly.
     writer = csv.writer(text, lineterminator="\n", quoting=quoting)
     writer.writerow(csv_row(table.column_names))
