@@ -7,10 +7,13 @@ import os
 import threading
 
 import pytest
+import yaml
 from attack_studies import change_journal, copied
 
 import raysel
 from raysel import tune
+from raysel.api import prepare_study
+from raysel.config import load_config
 from raysel.errors import ConfigError
 from raysel.launch import check_stored_places
 from raysel.results.recording import resumed_record
@@ -52,9 +55,9 @@ def name_store(study, uri, *, in_config=True):
     change_journal(study, "study", lambda line: line.update(uri=uri))
     if in_config:
         change_journal(study, "study", lambda line: line["config"]["tracking"].update(uri=uri))
-        text = (study / "config.yaml").read_text()
-        text = text.replace("tracking: {}", "") if "tracking: {}" in text else text
-        (study / "config.yaml").write_text(f"{text}\ntracking:\n  uri: {uri}\n" if "tracking:" not in text else text)
+        raw = yaml.safe_load((study / "config.yaml").read_text())
+        raw["tracking"] = {"uri": uri}
+        (study / "config.yaml").write_text(yaml.safe_dump(raw))
 
 
 @pytest.mark.parametrize("in_config", [True, False])
@@ -78,7 +81,7 @@ def test_no_store_of_the_directorys_choice_is_opened(stranger, uri, capfd):
 
 def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
     config = raysel.open_study(stranger).config
-    study = Study.prepare(raysel.load_config({**config, "tracking": {"uri": "https://me:secret@mlflow.example/"}}))
+    study = Study.prepare(load_config({**config, "tracking": {"uri": "https://me:secret@mlflow.example/"}}))
     with pytest.raises(ConfigError, match="is named by the directory"):
         check_stored_places(study.config, (), stranger)
     note_places(study.config, "https://me:secret@mlflow.example/")  # as the start of the study does
@@ -90,7 +93,7 @@ def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
 
 def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeypatch):
     config = raysel.open_study(stranger).stored.study
-    study = raysel.prepare_study(stranger / "config.yaml")
+    study = prepare_study(stranger / "config.yaml")
     uri = "http://mlflow.example:5000"
     assert resumed_record(study, config, stranger).uri == config.uri or config.uri.endswith("mlflow.db")
     check_stored_places(study.config, [f"tracking.uri={uri}"], stranger)
@@ -105,20 +108,20 @@ def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeyp
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/etc/passwd", "unknown suffix|cannot be read|is of no known format|suffix"),
+        ("/etc/passwd", "neither a built-in data set"),
         ("http://127.0.0.1:1/few.npz", "is named by the directory"),
         ("s3://evil/few.npz?endpoint_override=127.0.0.1:1", "is named by the directory"),
-        ("/dev/zero", "there is no data file"),
+        ("/dev/zero", "neither a built-in data set"),
     ],
 )
 def test_a_data_file_of_the_directorys_choice_is_not_shown(stranger, path, message, capfd):
-    text = (stranger / "config.yaml").read_text()
-    start = text.index("path:")
-    (stranger / "config.yaml").write_text(f"{text[:start]}path: {path}{text[text.index(chr(10), start) :]}")
+    raw = yaml.safe_load((stranger / "config.yaml").read_text())
+    raw["dataset"]["path"] = path
+    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
     assert tune.main(["--resume", str(stranger)]) == 2
     told = capfd.readouterr()
     assert "root:" not in told.out + told.err
-    assert any(part in told.err for part in message.split("|")), told.err
+    assert message in told.err
 
 
 @pytest.mark.parametrize("kind", ["fifo", "zero"])
@@ -126,15 +129,16 @@ def test_a_list_of_configurations_that_never_ends_is_not_read(stranger, kind, ca
     path = "/dev/zero" if kind == "zero" else str(stranger.parent / "pipe")
     if kind == "fifo":
         os.mkfifo(path)
-    text = (stranger / "config.yaml").read_text()
-    (stranger / "config.yaml").write_text(text.replace("search:\n", f"search:\n  configurations: {path}\n"))
+    raw = yaml.safe_load((stranger / "config.yaml").read_text())
+    raw["search"]["configurations"] = path
+    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
     assert tune.main(["--resume", str(stranger)]) == 2
     assert "there is no such file" in capfd.readouterr().err
 
 
 def test_the_output_of_a_stored_configuration_is_not_used(stranger, tmp_path):
-    text = (stranger / "config.yaml").read_text()
-    (stranger / "config.yaml").write_text(f"{text}\noutput: {tmp_path / 'victim'}\n")
-    study = raysel.prepare_study(None, resumed=StudyDirectory(copied(stranger, tmp_path / "other")))
+    raw = yaml.safe_load((stranger / "config.yaml").read_text()) | {"output": str(tmp_path / "victim")}
+    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
+    study = prepare_study(None, resumed=StudyDirectory(copied(stranger, tmp_path / "other")))
     assert study.config.output
     assert not (tmp_path / "victim").exists()

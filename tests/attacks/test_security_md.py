@@ -11,13 +11,13 @@ TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", TEXT)
 
 
-def tests_of(path: Path) -> set[str]:
+def attacks_of(path: Path) -> set[str]:
     found = ast.parse(path.read_text(encoding="utf-8")).body
     return {node.name for node in found if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
 
 def test_every_named_test_exists():
-    missing = [f"{path}::{name}" for path, name in NAMED if name not in tests_of(ROOT / path)]
+    missing = [f"{path}::{name}" for path, name in NAMED if name not in attacks_of(ROOT / path)]
     assert NAMED
     assert not missing
 
@@ -28,7 +28,7 @@ def test_every_attack_is_named():
         (path.relative_to(ROOT).as_posix(), name)
         for path in folder.glob("test_*.py")
         if path.name != Path(__file__).name
-        for name in tests_of(path)
+        for name in attacks_of(path)
     }
     assert not sorted(attacks - set(NAMED))
 
