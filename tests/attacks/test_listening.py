@@ -31,16 +31,19 @@ def sockets(pid):
         return set()
     return {link[8:-1] for link in links if link.startswith("socket:[")}
 
+def own():
+    return os.getpid()
+
 with ray_session(None):
-    ray.get([ray.remote(os.getpid).remote() for _ in range(2)])
+    ray.get([ray.remote(own).remote() for _ in range(2)])
     family, tree = {os.getpid()}, parents()
     while more := {pid for pid, parent in tree.items() if parent in family} - family:
         family |= more
-    own = set().union(*map(sockets, family))
+    held = set().union(*map(sockets, family))
     for table in ("tcp", "tcp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:
             address, state, inode = line.split()[1], line.split()[3], line.split()[9]
-            if state == "0A" and inode in own:
+            if state == "0A" and inode in held:
                 print(address.partition(":")[0])
 """
 
