@@ -13,8 +13,10 @@ from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.launch import (
     check_resources,
+    check_stored_places,
     make_executor,
     make_listeners,
+    names_one_of,
     output_directory,
     refuse_foreign_code,
     working_folder,
@@ -222,6 +224,7 @@ def prepare_study(
     groups: Any = None,
     data: Dataset | None = None,
     resumed: StudyDirectory | None = None,
+    tracked: bool = True,
 ) -> Study:
     """Load a study's data, draw its folds, list its configurations, and check them against each other.
 
@@ -235,6 +238,9 @@ def prepare_study(
         Samples in place of the data that the configuration names, as for `run_study`.
     resumed : StudyDirectory, optional
         Directory of a study to resume, whose folds are used; by default the study is new.
+    tracked : bool, default=True
+        Whether the study will be uploaded to ``tracking.uri``. If only the directory of a resumed study names it, you
+        must have used it before.
 
     Returns
     -------
@@ -256,10 +262,13 @@ def prepare_study(
     if config is None:
         if resumed is None:
             raise ConfigError("config=None: give a path, the name of a built-in study or a mapping.")
+        resumed.check()
         if not resumed.config.exists():
             raise DirectoryError(f"{resumed.path} holds no study to resume; give the directory of a study.")
-        if not _names_solver(overrides):
-            refuse_foreign_code(load_config(resumed.config).solver.name, resumed.path)
+        stored = load_config(resumed.config)
+        if not names_one_of(overrides, "solver", "solver.name"):
+            refuse_foreign_code(stored.solver.name, resumed.path)
+        check_stored_places(stored, overrides, resumed.path, tracked=tracked)
         config = resumed.config
     if own:
         loaded, dataset = study_of_own_data(load_config(config, overrides, own_data=True), own)
@@ -293,9 +302,3 @@ def _prepared(
     if overrides:
         raise ConfigError("a prepared study takes no overrides; give them to prepare_study.")
     return config
-
-
-def _names_solver(overrides: Mapping[str, Any] | Iterable[str]) -> bool:
-    """Return whether an override sets the solver's name."""
-    keys = [overrides] if isinstance(overrides, str) else overrides or ()
-    return any(str(key).partition("=")[0].strip() in ("solver", "solver.name") for key in keys)

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from rich.console import Console
-
 from raysel.api import open_comparison
 from raysel.cli.comparison import print_comparison, print_joined
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
 from raysel.errors import RayselError
+from raysel.printing.terminal import Terminal
 from raysel.storage.working_copy import opened_at, shown_place
 from raysel.tracking.comparisons.record import RESULTS
 
@@ -34,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 if the files are written, 2 after an error.
     """
     arguments = _parser().parse_args(argv)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Terminal()
     try:
         with ExitStack() as places:
             one = len(arguments.comparison) == 1 and not arguments.output
@@ -49,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print_joined(joined, out)
             shown = [shown_place(file) for file in written]
     except RayselError as error:
-        console = Console(stderr=True, soft_wrap=True)
+        console = Terminal(stderr=True)
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2
     out.print()

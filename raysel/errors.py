@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from raysel.printing.printable import printable
+
 
 class RayselError(Exception):
-    """Base class of all of raysel's exceptions."""
+    """Base class of all of raysel's exceptions; the message may hold names of others, and is made printable."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class ConfigError(RayselError, ValueError):

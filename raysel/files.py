@@ -1,4 +1,4 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and reading of files that others may have made."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ import errno
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from raysel.errors import StudyError
+from raysel.errors import DirectoryError, StudyError
+
+#: Largest size of a JSON file of a study's directory, in bytes; the folds of a million samples take a tenth of it.
+_MOST_BYTES = 2**31
+#: What a file is called that is neither a regular file nor a folder.
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 Value = TypeVar("Value")
 
@@ -45,8 +57,9 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
     ...     os.listdir(folder)
     ['plan.json']
     """
-    # The process id alone may be that of a process on another machine that shares the folder.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    # A name that nobody can guess, and exclusive creation: no link to another file can lie there.
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield temporary
         if durable:
@@ -202,3 +215,124 @@ def write_result(path: str | Path, content: bytes) -> Path:
     except OSError as error:
         raise StudyError(f"{path} cannot be written: {error.strerror}; the previous file is kept.") from error
     return path
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Open a file, but no symbolic link, pipe or device, by which another file would be read or written, or none end.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    flags : int
+        Flags as of `os.open`, e.g. ``os.O_RDONLY``.
+
+    Returns
+    -------
+    int
+        Descriptor of the file; a new file has the permissions that the umask leaves.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened, or is not a regular file.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return descriptor
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file of a study's directory.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Returns
+    -------
+    object
+        Plain data.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read, or is not a regular file.
+    ValueError
+        If it is not JSON, is nested too deeply, has NaN or infinity, or is larger than 2 GiB.
+    """
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+        if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+            raise ValueError(f"{path.name} is larger than {_MOST_BYTES // 2**30} GiB")
+        return parse_json(file.read())
+
+
+def parse_json(content: bytes | str) -> Any:
+    """Parse JSON.
+
+    Parameters
+    ----------
+    content : bytes or str
+        The text.
+
+    Returns
+    -------
+    object
+        Plain data.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, is nested too deeply, or has NaN or infinity.
+
+    Examples
+    --------
+    >>> parse_json('{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    """
+    try:
+        return json.loads(content, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def check_entries(folder: Path, names: Iterable[str]) -> None:
+    """Check that entries of a folder, and all that lies in them, are regular files or folders.
+
+    A symbolic link could lead a reader or a writer to any other file; a pipe or a device would not let it end.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    names : iterable of str
+        Names of its entries; those that do not exist are skipped.
+
+    Raises
+    ------
+    DirectoryError
+        If an entry is neither a regular file nor a folder; names it.
+    """
+    left = [folder / name for name in names]
+    while left:
+        entry = left.pop()
+        try:
+            kind = stat.S_IFMT(entry.lstat().st_mode)
+            if kind == stat.S_IFDIR:
+                left += [Path(inside) for inside in os.scandir(entry)]
+        except FileNotFoundError:  # also a temporary file that another process has just removed
+            continue
+        except OSError as error:
+            raise DirectoryError(f"{entry} cannot be examined: {error.strerror}.") from error
+        if kind not in (stat.S_IFREG, stat.S_IFDIR):
+            raise DirectoryError(
+                f"{entry} is {_KINDS.get(kind, 'a special file')}, which is not followed in a study's directory, "
+                "because it may lead anywhere; replace it by the file or folder itself, or remove it."
+            )

@@ -7,10 +7,9 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from raysel.draft.draft import default_output, init_study
 from raysel.errors import RayselError
+from raysel.printing.terminal import Terminal
 
 _EXAMPLES = """\
 examples:
@@ -36,14 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 if the study is written, 2 if the data or the name of the study cannot be used.
     """
     arguments = _parser().parse_args(argv)
-    console = Console(stderr=True, soft_wrap=True)
+    console = Terminal(stderr=True)
     output = arguments.output or default_output(arguments.file)
     try:
         draft = init_study(arguments.file, arguments.label, labels=arguments.labels, output=output)
     except RayselError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2
-    out = Console(soft_wrap=True, highlight=False)
+    out = Terminal()
     for name, found in draft.findings.items():
         out.print(f"{name:<12}{found}", markup=False)
     for doubt in draft.doubts:

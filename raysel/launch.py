@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from raysel.base.registry import imports_code
+from raysel.config import StudyConfig
 from raysel.config.overrides import OWN_DATA
 from raysel.errors import ConfigError
 from raysel.execution.executor import Executor
@@ -18,6 +20,8 @@ from raysel.storage.working_copy import running_at
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
+from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import check_place, data_on_servers
 
 #: Files that the folder of a new study or comparison at a URI must lack.
 _FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
@@ -126,6 +130,40 @@ def refuse_foreign_code(solver: str, path: Path) -> None:
         )
 
 
+def check_stored_places(
+    config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
+) -> None:
+    """Check that this user has used the servers and the MLflow store before that only a study's directory names.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration in the directory.
+    overrides : mapping of str to object, or iterable of str
+        Values that the user gives; what they name is not checked.
+    directory : Path
+        The directory.
+    tracked : bool, default=True
+        Whether anything will be sent to the MLflow store.
+
+    Raises
+    ------
+    ConfigError
+        If a place must be given again; names it.
+    """
+    if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
+        check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
+    for key, uri in data_on_servers(config).items():
+        if not names_one_of(overrides, "dataset", key, "dataset.tasks"):
+            check_place(key, uri, directory)
+
+
+def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bool:
+    """Return whether an override sets one of these keys."""
+    given = [overrides] if isinstance(overrides, str) else overrides or ()
+    return any(str(key).partition("=")[0].strip() in keys for key in given)
+
+
 def make_executor(study: Study, address: str | None) -> Executor:
     """Return the executor that ``search.executor`` names.
 
@@ -175,8 +213,7 @@ def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
         return [progress]
     if not progress:
         return []
-    from rich.console import Console  # noqa: PLC0415 - needed only to print
+    from raysel.display.progress import ProgressLine  # noqa: PLC0415 - needed only to print
+    from raysel.printing.terminal import Terminal  # noqa: PLC0415
 
-    from raysel.display.progress import ProgressLine  # noqa: PLC0415
-
-    return [ProgressLine(Console(soft_wrap=True, highlight=False))]
+    return [ProgressLine(Terminal())]

@@ -7,12 +7,11 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import working_folder
+from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.permutation import permutation_test
 from raysel.results.error_control.permutation import FOLDER
 from raysel.storage.working_copy import shown_place
@@ -34,8 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)
-    console = Console(stderr=True, soft_wrap=True)
-    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    console = Terminal(stderr=True)
+    out = Terminal(quiet=arguments.quiet)
     progress = ProgressLine(out)
     with sigterm_as_interrupt():
         try:
@@ -69,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         out.print(sentence, markup=False)
     out.print(shown_place(path / FOLDER / "result.json"), markup=False)
     if arguments.quiet:
-        print(shown_place(path))
+        print_path(shown_place(arguments.study))
     return 0
 
 

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from raysel.api import open_study
 from raysel.errors import RayselError, UnfinishedStudyError
+from raysel.printing.terminal import Terminal
 from raysel.results.page.assemble import write_report
 from raysel.storage.working_copy import opened_at, shown_place
 from raysel.tracking.directory import newest_study
@@ -40,10 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = ""
         if isinstance(error, UnfinishedStudyError):
             hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(place))}"
-        console = Console(stderr=True, soft_wrap=True)
+        console = Terminal(stderr=True)
         console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
         return 2
-    Console(soft_wrap=True, highlight=False).print(written, markup=False)
+    Terminal().print(str(written), markup=False)
     return 0
 
 

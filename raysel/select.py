@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from raysel.api import open_study
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import ConfigError, RayselError, StudyError, UnfinishedStudyError
 from raysel.files import write_result
+from raysel.printing.printable import escaped
+from raysel.printing.terminal import Terminal
 from raysel.ranking.export import FORMATS, check_formats
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.ranking.mask import NIFTI, mask_content, selection_mask
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 if the files are written, 2 after an error.
     """
     arguments = _parser().parse_args(argv)
-    console = Console(stderr=True, soft_wrap=True)
+    console = Terminal(stderr=True)
     place: str | Path = ""
     try:
         _check_combination(arguments)
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _select(arguments: argparse.Namespace, path: Path, console: Console) -> int:
+def _select(arguments: argparse.Namespace, path: Path, console: Terminal) -> int:
     """Write and print the ranking of the study in a folder, and return the exit status."""
     result = open_study(path)
     by = _source(arguments, result)
@@ -83,7 +83,7 @@ def _select(arguments: argparse.Namespace, path: Path, console: Console) -> int:
             console.print(remark, markup=False, highlight=False, style="yellow")
         return _print_names(names)
     _print_result(arguments, result, by, ranking, remarks)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Terminal()
     placed = isinstance(result.layout, MaskedVolume)
     for file in written:
         affine = "of the data's mask" if placed else "identity; the study knows no position in space"
@@ -142,9 +142,12 @@ def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking
 
 def _names(ranking: FeatureRanking | None) -> list[str]:
     names = [ranking.feature_names[i] for i in ranking.top()] if ranking else []
-    broken = [name for name in names if name.splitlines() != [name]]
+    broken = [name for name in names if name.splitlines() != [name] or escaped(name) != name]
     if broken:
-        raise ConfigError(f"the name {broken[0]!r} does not fit on one line; use --format json instead of --names.")
+        raise ConfigError(
+            f"the name {broken[0]!r} does not fit on one line, or holds characters that a "
+            "terminal obeys; use --format json instead of --names."
+        )
     return names
 
 
@@ -181,7 +184,7 @@ def _print_result(
     ranking: FeatureRanking | None,
     remarks: Sequence[str],
 ) -> None:
-    out = Console(soft_wrap=True, highlight=False)
+    out = Terminal()
 
     def line(text: str, style: str | None = None) -> None:
         out.print(text, markup=False, style=style)

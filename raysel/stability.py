@@ -13,6 +13,7 @@ from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import working_folder
+from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.stability import stability_selection
 from raysel.results.error_control.stability_files import FOLDER
 from raysel.results.error_control.stability_selection import StabilitySelection
@@ -37,8 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    console = Terminal(stderr=True)
+    out = Terminal(quiet=arguments.quiet)
     progress = ProgressLine(out)
     with sigterm_as_interrupt():
         try:
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
     _print(StudyResult.open(path), found, out)
     if arguments.quiet:
-        print(shown_place(path))
+        print_path(shown_place(path))
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.prompt import Confirm
+from rich.text import Text
 
 from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.comparison_run import asks_for_comparison, compare
@@ -23,6 +24,7 @@ from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, S
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import check_resources, output_directory, working_folder
+from raysel.printing.terminal import Terminal, print_path
 from raysel.storage.location import as_uri
 from raysel.storage.working_copy import opened_at, running_at, shown_place
 from raysel.study.definition import Study
@@ -32,6 +34,7 @@ from raysel.tracking.comparisons.uploader import replay_comparison
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import replay
 from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import check_place, note_place
 
 BUILTIN = "digits-smr"
 
@@ -51,8 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
-    console = Console(stderr=True, soft_wrap=True)
-    out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
+    console = Terminal(stderr=True)
+    out = Terminal(quiet=arguments.quiet)
     references = {
         print_builtin_reference: arguments.list,
         print_config_reference: arguments.help_config,
@@ -60,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     if asked := [reference for reference, wanted in references.items() if wanted]:
         for reference in asked:
-            reference(Console())
+            reference(Terminal(soft_wrap=False, highlight=True))
         return 0
     with sigterm_as_interrupt():
         return _run(arguments, console, out)
@@ -119,7 +122,7 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         raise
     print_summary(result, out)
     if arguments.quiet:
-        print(shown_place(result.path))
+        print_path(shown_place(result.path))
     return 0
 
 
@@ -197,7 +200,7 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
     place = found.directory.path
     there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
-        return found if Confirm.ask(f"{there} Resume it?", console=out, default=True) else None
+        return found if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True) else None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}", markup=False)
     return None
 
@@ -208,7 +211,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     is_one = comparison.members.exists()
     stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-    uri = settings.pop("tracking.uri", None) or stored
+    uri = settings.pop("tracking.uri", None)
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
@@ -216,6 +219,9 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
             f"--replay uploads the stored study and cannot be combined with "
             f"{arguments.config or f'--set {next(iter(settings))}'}; only --set tracking.uri=... is allowed."
         )
+    if uri is None:
+        check_place("tracking.uri", uri := stored, path)
+    note_place(absolute_uri(uri))
     with directory.open(0):  # a running study uploads its journal itself
         status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
     if status["error"]:

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from raysel.display.progress import counted
 from raysel.errors import RayselError
+from raysel.printing.terminal import Terminal
 from raysel.storage.working_copy import copy_folder, shown_place
 
 
@@ -31,10 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         names = copy_folder(Path(arguments.directory), arguments.uri)
     except RayselError as error:
-        console = Console(stderr=True, soft_wrap=True)
+        console = Terminal(stderr=True)
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2
-    out = Console(soft_wrap=True, highlight=False)
+    out = Terminal()
     out.print(f"{counted(len(names), 'file')} copied to {shown_place(arguments.uri)}", markup=False)
     return 0
 

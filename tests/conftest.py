@@ -19,6 +19,12 @@ def interruptible() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the tests note the MLflow stores that they use elsewhere than in the user's home folder."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Path]:
     """Give the path of a real data file, or skip and say what is missing."""

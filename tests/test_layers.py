@@ -17,6 +17,7 @@ PACKAGE = ROOT / "raysel"
 
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
+    "printing": -3,
     **dict.fromkeys(["clock", "errors", "listing", "version"], -2),
     **dict.fromkeys(["arrays", "files", "plugins", "validation"], -1),
     "storage": 0,

@@ -31,6 +31,7 @@ from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
 from raysel.launch import working_folder
+from raysel.printing.terminal import print_path
 from raysel.results.words import method_facts
 from raysel.storage.working_copy import shown_place
 from raysel.study.cost import estimate_cost
@@ -113,7 +114,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         raise
     _print_result(result, ComparisonDirectory(path), out)
     if arguments.quiet:
-        print(shown_place(path))
+        print_path(shown_place(path))
     failed = [entry for entry in ComparisonDirectory(path).read().members if entry.error is not None]
     for entry in failed:
         console.print(f"error: {entry.label} failed: {entry.error}", markup=False, highlight=False, style="red")

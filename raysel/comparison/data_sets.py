@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raysel.arrays import FloatArray
-from raysel.comparison.export import make_folder
+from raysel.comparison.export import frame_content, make_folder
 from raysel.comparison.stored import StoredComparison
 from raysel.comparison.words import TextTable, p_in_words
 from raysel.errors import ConfigError
@@ -182,7 +182,7 @@ class JoinedComparison:
         """
         folder, found = make_folder(folder), self.ranking
         written = [
-            write_result(folder / "ranks.csv", self.table().to_csv(index=False).encode()),
+            write_result(folder / "ranks.csv", frame_content(self.table())),
             write_result(folder / "ranks.md", self.markdown().encode()),
         ]
         if not found.reason:

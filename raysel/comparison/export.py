@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from raysel.comparison.pairs import pairs_with_reference
 from raysel.comparison.rows import MemberRow, member_rows
@@ -13,7 +13,11 @@ from raysel.comparison.tables import comparison_table, pair_table, score_table
 from raysel.comparison.words import comparison_text
 from raysel.errors import StudyError
 from raysel.files import write_result
+from raysel.printing.printable import csv_cell
 from raysel.ranking.export import write_manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[Path]:
@@ -39,14 +43,19 @@ def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[
     """
     folder = make_folder(folder)
     written = [
-        write_result(folder / "comparison.csv", score_table(comparison).to_csv(index=False).encode()),
-        write_result(folder / "tests.csv", pair_table(comparison).to_csv(index=False).encode()),
+        write_result(folder / "comparison.csv", frame_content(score_table(comparison))),
+        write_result(folder / "tests.csv", frame_content(pair_table(comparison))),
         write_result(folder / "comparison.md", comparison_text(comparison).markdown().encode()),
     ]
     if comparison.studies:
         written += _write_figure(comparison, folder)
     written.append(write_manifest(folder / "manifest.json", manifest(comparison)))
     return written
+
+
+def frame_content(frame: pd.DataFrame) -> bytes:
+    """Return a data frame as a CSV file, texts as `csv_cell` returns them."""
+    return frame.rename(columns=csv_cell).map(csv_cell).to_csv(index=False).encode()
 
 
 def make_folder(folder: str | Path) -> Path:

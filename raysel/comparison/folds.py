@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from raysel.cv.plan import FINAL
-from raysel.errors import DirectoryError
+from raysel.cv.plan import NestedPlan
+from raysel.errors import ConfigError, DirectoryError
 
 
 @dataclass(frozen=True)
@@ -48,22 +47,18 @@ class OuterFolds:
         Raises
         ------
         DirectoryError
-            If the file cannot be read as a plan with outer folds.
+            If the file cannot be read as a plan with outer folds, or a split of it is invalid.
         """
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            folds = [fold for fold in raw["folds"] if fold["name"] != FINAL]
-            found = cls(
-                tuple(str(fold["name"]) for fold in folds),
-                tuple(int(fold["repeat"]) for fold in folds),
-                tuple(tuple(fold["train"]) for fold in folds),
-                tuple(tuple(fold["test"]) for fold in folds),
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DirectoryError(f"{path} cannot be read as the plan.json of a study: {error!r}.") from error
-        if not found.names or not all(found.train) or not all(found.test):
-            raise DirectoryError(f"{path} lists no outer folds with training and test samples.")
-        return found
+            plan = NestedPlan.read(path)
+        except ConfigError as error:
+            raise DirectoryError(str(error).removeprefix("cv.plan: ")) from error
+        return cls(
+            tuple(fold.name for fold in plan.outer),
+            tuple(fold.repeat for fold in plan.outer),
+            tuple(tuple(fold.train.tolist()) for fold in plan.outer),
+            tuple(tuple(fold.test.tolist()) for fold in plan.outer),
+        )
 
     @cached_property
     def are_draws(self) -> bool:

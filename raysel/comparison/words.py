@@ -11,6 +11,7 @@ from raysel.arrays import FloatArray
 from raysel.comparison.pairs import Pair, pairs_with_reference
 from raysel.comparison.rows import MemberRow, member_rows
 from raysel.comparison.stored import StoredComparison
+from raysel.printing.printable import escaped
 
 _NONE = "-"
 _NO_RESULT = "no result"
@@ -344,8 +345,8 @@ def _seconds(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text in which no character has a meaning in Markdown's tables."""
-    line = " ".join(text.split())
+    """Text on one line in which no character has a meaning in Markdown's tables."""
+    line = escaped(" ".join(text.split()))
     for character in "\\|*_<>`[]#":
         line = line.replace(character, f"\\{character}")
     return line

@@ -12,7 +12,7 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
-from raysel.launch import make_listeners, refuse_foreign_code, working_folder
+from raysel.launch import check_stored_places, make_listeners, refuse_foreign_code, working_folder
 from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -174,6 +174,8 @@ def prepare_comparison(
     if config is not None or resumed is None:
         return Comparison.prepare(load_comparison(config or {}, overrides), resumed)
     stored = load_comparison(resumed.config)
+    for member in stored.members.values():
+        check_stored_places(member, overrides, resumed.path)
     raw = stored.to_dict()
     if path := found_path(raw["dataset"].get("path"), resumed.path):
         raw["dataset"]["path"] = path

@@ -32,6 +32,7 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.uploader import tracking_status
+from raysel.tracking.validity.places import check_place, is_same_place, note_place
 
 
 def run(
@@ -66,6 +67,7 @@ def run(
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
+    note_place(uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
         _write_first_files(comparison, directory, record, own)
@@ -108,6 +110,9 @@ def resume(
             _check_member(label, comparison.studies[label], directory.member(folder))
         same = _named_uri(comparison.config) == _named_uri(load_comparison(directory.config))
         uri = before.uri if same else mlflow_uri(comparison.first.config)
+        if not is_same_place(uri, mlflow_uri(comparison.first.config)):
+            check_place("tracking.uri", uri, directory.path)
+        note_place(uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
         try:
             directory.incomplete.unlink(missing_ok=True)

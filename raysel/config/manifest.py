@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+#: Largest size of a manifest in bytes.
+_MOST_BYTES = 2**30
+
 
 def tried_configurations(value: Any) -> Any:
     """Return the ids of the configurations that a manifest lists as tried.
@@ -27,6 +30,8 @@ def tried_configurations(value: Any) -> Any:
     """
     if isinstance(value, str):
         try:
+            if not Path(value).is_file() or Path(value).stat().st_size > _MOST_BYTES:
+                raise ValueError("there is no such file, or it is larger than 1 GiB")
             manifest = json.loads(Path(value).read_text(encoding="utf-8"))
             value = tuple(sorted({str(entry["id"]) for entry in manifest["tried"]}))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -306,8 +306,8 @@ with warnings.catch_warnings():
 
         uri: str | None = None
         """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default."""
-        experiment: str | None = None
-        """Name of the MLflow experiment; the study's name by default."""
+        experiment: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+        """Name of the MLflow experiment, at most 500 letters; the study's name by default."""
         register: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=200)] | None = None
         """Name of the registered model in MLflow of which each finished study's model becomes a new version: letters,
         digits, dots, hyphens, underscores and spaces; by default the model is logged, but not registered."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from raysel.arrays import IntArray, LabelArray
 from raysel.cv.seeds import derived_seed
 from raysel.cv.splitters import draw_per_class, split
 from raysel.errors import ConfigError
+from raysel.files import read_json
 
 FINAL = "final"
 
@@ -236,6 +236,29 @@ class NestedPlan:
         }
 
     @classmethod
+    def read(cls, path: Path) -> NestedPlan:
+        """Read the folds from a file and check them against each other: no sample is on both sides of a split.
+
+        Parameters
+        ----------
+        path : Path
+            The ``plan.json`` of a study.
+
+        Returns
+        -------
+        NestedPlan
+            The folds of the file.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be read as a plan, or the plan does not pass `check_splits`.
+        """
+        plan = cls._parsed(path)
+        plan.check_splits(str(path))
+        return plan
+
+    @classmethod
     def load(cls, path: Path, y: LabelArray, groups: LabelArray | None, *, final: bool = True) -> NestedPlan:
         """Read the folds from a file and check them against the data.
 
@@ -260,8 +283,20 @@ class NestedPlan:
         ConfigError
             If the file cannot be read as a plan, lacks the final fold, or the plan does not pass `check`.
         """
+        plan = cls._parsed(path)
+        plan.check(y, groups, str(path))
+        if final and plan.final is None:
+            raise ConfigError(
+                f"cv.plan: {path}: the plan lacks the fold `final`, as those of studies with cv.final: false do. Set "
+                "cv.final to false, or give the plan of a study with a final fold."
+            )
+        return plan if final else cls(plan.n_samples, plan.outer)
+
+    @classmethod
+    def _parsed(cls, path: Path) -> NestedPlan:
+        """Return the folds of a file as they are."""
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = read_json(path.resolve())
             folds = tuple(
                 OuterFold(
                     _name(fold["name"]),
@@ -273,18 +308,49 @@ class NestedPlan:
                 )
                 for fold in raw["folds"]
             )
-            plan = cls(_count(raw["n_samples"]), folds)
+            return cls(_count(raw["n_samples"]), folds)
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise ConfigError(
                 f"cv.plan: {path} cannot be read as the plan.json of a study: {error!r}. Give one that a study wrote."
             ) from error
-        plan.check(y, groups, str(path))
-        if final and plan.final is None:
-            raise ConfigError(
-                f"cv.plan: {path}: the plan lacks the fold `final`, as those of studies with cv.final: false do. Set "
-                "cv.final to false, or give the plan of a study with a final fold."
-            )
-        return plan if final else cls(plan.n_samples, plan.outer)
+
+    def check_splits(self, origin: str) -> None:
+        """Check that no test or validation sample is in a training set, and that inner folds lie inside outer ones.
+
+        Parameters
+        ----------
+        origin : str
+            Origin of the plan, e.g. its path, for error messages.
+
+        Raises
+        ------
+        ConfigError
+            If folds are missing or repeated, or a split is invalid.
+        """
+
+        def refuse(what: str) -> None:
+            raise ConfigError(f"cv.plan: {origin}: {what}")
+
+        names = [fold.name for fold in self.folds]
+        if len(self.outer) < 2 or FINAL in names[:-1] or len(set(names)) < len(names):
+            refuse("the plan must have two or more outer folds with distinct names, and the fold `final` last.")
+        if len({(fold.repeat, fold.index) for fold in self.folds}) < len(names):
+            refuse("two folds have the same repeat and index, so their random states would be the same.")
+        final = self.final
+        if final is not None and (len(final.train) != self.n_samples or len(final.test)):
+            refuse("the fold `final` must train on all samples and have no test samples.")
+        for fold in self.folds:
+            if fold.name != FINAL and not len(fold.test):
+                refuse(f"{fold.name} has no test samples.")
+            if len(fold.inner) < 2 or not all(len(inner.validation) for inner in fold.inner):
+                refuse(f"{fold.name} must have at least two inner folds, each with validation samples.")
+            inside = set(fold.train.tolist())
+            for number, inner in enumerate(fold.inner):
+                if not inside.issuperset(inner.train.tolist()) or not inside.issuperset(inner.validation.tolist()):
+                    refuse(f"{fold.name}, inner fold {number} uses samples from outside its outer training set.")
+            for train, held_out, label in _splits(fold):
+                if fault := _fault(train, held_out, self.n_samples):
+                    refuse(f"{label}: {fault}")
 
     def check(self, y: LabelArray, groups: LabelArray | None, origin: str) -> None:
         """Check that a plan fits the data and has no test or validation sample in a training set.
@@ -301,46 +367,39 @@ class NestedPlan:
         Raises
         ------
         ConfigError
-            If the number of samples differs, folds are missing or repeated, or a split is invalid.
+            If the number of samples differs, folds are missing or repeated, a split is invalid, or a class is missing
+            from a training set.
         """
-
-        def refuse(what: str) -> None:
-            raise ConfigError(f"cv.plan: {origin}: {what}")
-
         if self.n_samples != len(y):
-            refuse(f"the plan was made for {self.n_samples} samples, but the data set has {len(y)}.")
-        names = [fold.name for fold in self.folds]
-        if len(self.outer) < 2 or FINAL in names[:-1] or len(set(names)) < len(names):
-            refuse("the plan must have two or more outer folds with distinct names, and the fold `final` last.")
-        if len({(fold.repeat, fold.index) for fold in self.folds}) < len(names):
-            refuse("two folds have the same repeat and index, so their random states would be the same.")
-        final = self.final
-        if final is not None and (len(final.train) != len(y) or len(final.test)):
-            refuse("the fold `final` must train on all samples and have no test samples.")
+            raise ConfigError(
+                f"cv.plan: {origin}: the plan was made for {self.n_samples} samples, but the data set has {len(y)}."
+            )
+        self.check_splits(origin)
         for fold in self.folds:
-            if fold.name != FINAL and not len(fold.test):
-                refuse(f"{fold.name} has no test samples.")
-            if len(fold.inner) < 2 or not all(len(inner.validation) for inner in fold.inner):
-                refuse(f"{fold.name} must have at least two inner folds, each with validation samples.")
-            inside = set(fold.train.tolist())
-            pairs = [(fold.train, fold.test, fold.name)]
-            for number, inner in enumerate(fold.inner):
-                label = f"{fold.name}, inner fold {number}"
-                pairs.append((inner.train, inner.validation, label))
-                if not inside.issuperset(inner.train.tolist()) or not inside.issuperset(inner.validation.tolist()):
-                    refuse(f"{label} uses samples from outside its outer training set.")
-            for train, held_out, label in pairs:
-                if fault := _fault(train, held_out, y, groups):
-                    refuse(f"{label}: {fault}")
+            for train, held_out, label in _splits(fold):
+                if fault := _fault_of_labels(train, held_out, y, groups):
+                    raise ConfigError(f"cv.plan: {origin}: {label}: {fault}")
 
 
-def _fault(train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None) -> str | None:
+def _splits(fold: OuterFold) -> Iterator[tuple[IntArray, IntArray, str]]:
+    """Yield training and held-out samples of an outer fold and of its inner folds, each with its name."""
+    yield fold.train, fold.test, fold.name
+    for number, inner in enumerate(fold.inner):
+        yield inner.train, inner.validation, f"{fold.name}, inner fold {number}"
+
+
+def _fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | None:
     """Describe the first error of a split; None if it is valid."""
     both = np.concatenate([train, held_out])
-    if not len(train) or both.min() < 0 or both.max() >= len(y):
-        return f"it has no training samples, or an index outside 0..{len(y) - 1}."
+    if not len(train) or both.min() < 0 or both.max() >= n_samples:
+        return f"it has no training samples, or an index outside 0..{n_samples - 1}."
     if len(np.unique(both)) < len(both):
         return "a sample is listed twice, or is on both sides of the split."
+    return None
+
+
+def _fault_of_labels(train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None) -> str | None:
+    """Describe the first label or group that a split must not have; None if there is none."""
     if len(missing := np.setdiff1d(y, y[train])):
         return f"class {missing[0]!s} is missing from its training set."
     if groups is not None and len(shared := np.intersect1d(groups[train], groups[held_out])):

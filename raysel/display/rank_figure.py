@@ -61,7 +61,9 @@ def rank_figure(
     bars = 0.15 + _BAR * len(groups)
     height = top + bars + _STEP * on_left + 0.3
     figure = Figure(figsize=(_WIDTH, height))
-    figure.text(0.15 / _WIDTH, 1 - 0.12 / height, short(title, 45), fontsize=13, fontweight="bold", va="top")
+    figure.text(
+        0.15 / _WIDTH, 1 - 0.12 / height, short(title, 45), fontsize=13, fontweight="bold", va="top", parse_math=False
+    )
     for i, line in enumerate(lines):
         y = 1 - (0.42 + 0.18 * i) / height
         figure.text(0.15 / _WIDTH, y, line, fontsize=_SMALL, color="0.25", va="top", parse_math=False)

@@ -26,6 +26,7 @@ os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffi
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
+import ray._private.ray_constants
 import ray.air.integrations
 
 from raysel.errors import StudyError
@@ -56,13 +57,14 @@ def ray_session(address: str | None) -> Iterator[None]:
             if address:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR")
             else:
-                ray.init(
-                    address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
-                    num_cpus=len(os.sched_getaffinity(0)),
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level="ERROR",
-                )
+                with _on_loopback_only():
+                    ray.init(
+                        address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
+                        num_cpus=len(os.sched_getaffinity(0)),
+                        include_dashboard=False,
+                        log_to_driver=False,
+                        logging_level="ERROR",
+                    )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise StudyError(
             f"the Ray cluster at {address} cannot be reached: {error}"
@@ -73,6 +75,22 @@ def ray_session(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _on_loopback_only() -> Iterator[None]:
+    """Let a Ray that is started inside the context listen on the loopback interface only.
+
+    Ray does so by itself where no other node can join it, on macOS and Windows; on Linux it listens on all interfaces,
+    also if it is given 127.0.0.1 as its address, which it replaces by that of the machine.
+    """
+    constants = ray._private.ray_constants  # noqa: SLF001 - Ray has no public setting
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from raysel.arrays import FloatArray
@@ -30,8 +29,9 @@ from raysel.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
-from raysel.files import write_text_atomically
+from raysel.files import write_result, write_text_atomically
 from raysel.metrics.ranks import selection_ranks
+from raysel.ranking.export import csv_content
 from raysel.results.export import export_result
 from raysel.results.page.assemble import write_final_report
 from raysel.results.pictures.preview import preview_orders, preview_parts, write_preview_parts
@@ -49,6 +49,7 @@ from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
+from raysel.tracking.validity.places import note_places
 
 #: Number of samples that are stored as an example of what the model takes.
 _N_EXAMPLES = 3
@@ -77,7 +78,7 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
     """
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
-        stored.check(study, resumed_record(study, stored.study))
+        stored.check(study, resumed_record(study, stored.study, stored.directory.path))
     else:
         mlflow_uri(study.config)
         StudyDirectory.create(path, _needed_bytes(study))[1].close()
@@ -121,6 +122,7 @@ def run(
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
+    note_places(study.config, record.uri)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
 
@@ -162,8 +164,9 @@ def resume(
     directory = stored.directory
     with directory.open(_needed_bytes(study)) as lock:
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
-        record = resumed_record(study, stored.study)
+        record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
+        note_places(study.config, record.uri)
         try:
             directory.incomplete.unlink(missing_ok=True)
             write_text_atomically(directory.config, dump_config(study.config))
@@ -252,7 +255,8 @@ class _Course:
             for number, (record, model) in enumerate(self._executor.run_refits(winners) if winners else (), start=1):
                 self._save_model(record.fold, model, log)
                 if record.feature_scores is not None:
-                    pa.csv.write_csv(_fold_table(study, record.feature_scores), directory.fold_table(record.fold))
+                    table = _fold_table(study, record.feature_scores)
+                    write_result(directory.fold_table(record.fold), csv_content(table))
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
             if study.config.cv.final:

@@ -16,6 +16,7 @@ import pyarrow.parquet
 
 from raysel.errors import ConfigError
 from raysel.files import write_result
+from raysel.printing.printable import csv_row
 from raysel.ranking.feature_ranking import FeatureRanking
 
 #: Formats of a ranking's file, which is ``ranking.<format>``.
@@ -34,7 +35,8 @@ def write_ranking(
     folder : str or Path
         Existing folder to write to.
     formats : sequence of {"csv", "parquet", "json", "npz"}, default=("csv", "parquet")
-        Formats. All hold the columns of `FeatureRanking.to_table`: ``json`` is a list with one object a feature, best
+        Formats. All hold the columns of `FeatureRanking.to_table`: in ``csv`` names that a spreadsheet would take for
+        a formula have an apostrophe in front, see `csv_content`; ``json`` is a list with one object a feature, best
         first, with null for NaN; ``npz`` has one NumPy array a column and needs no pickle.
 
     Returns
@@ -74,11 +76,33 @@ def check_formats(formats: Sequence[str]) -> None:
         raise ConfigError(f"{named}; choose from {', '.join(FORMATS)}.")
 
 
-def _csv(table: pa.Table) -> bytes:
+def csv_content(table: pa.Table) -> bytes:
+    r"""Return a table as a CSV file, numbers without loss of digits, texts as `csv_cell` returns them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+
+    Returns
+    -------
+    bytes
+        Text in UTF-8. A name that a spreadsheet would take for a formula has an apostrophe in front.
+
+    Examples
+    --------
+    >>> csv_content(pa.table({"feature": ["=1+1", "x"], "score": [-0.5, 0.25]}))
+    b"feature,score\n'=1+1,-0.5\nx,0.25\n"
+    """
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")  # writes a float as its repr, which reads back exactly
-    writer.writerow(table.column_names)
-    writer.writerows(zip(*table.to_pydict().values(), strict=True))
+    columns = table.to_pydict()
+    # A lone carriage return would end a line when it is read, and is quoted in this way only.
+    returns = any(isinstance(value, str) and "\r" in value for values in columns.values() for value in values)
+    quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    # It writes a float as its repr, which reads back exactly.
+    writer = csv.writer(text, lineterminator="\n", quoting=quoting)
+    writer.writerow(csv_row(table.column_names))
+    writer.writerows(map(csv_row, zip(*columns.values(), strict=True)))
     return text.getvalue().encode()
 
 
@@ -100,7 +124,7 @@ def _npz(table: pa.Table) -> bytes:
     return content.getvalue()
 
 
-_WRITERS = {"csv": _csv, "parquet": _parquet, "json": _json, "npz": _npz}
+_WRITERS = {"csv": csv_content, "parquet": _parquet, "json": _json, "npz": _npz}
 
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:

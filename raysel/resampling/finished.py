@@ -112,7 +112,7 @@ def _restored(
     directory = result.directory
     with _lock(directory.lock, directory.path) as lock:
         result = open_study(path)  # again, because another process may have written before the lock
-        study = _with_executor(prepare_study(config, overrides, resumed=directory), executor, address)
+        study = _with_executor(prepare_study(config, overrides, resumed=directory, tracked=False), executor, address)
         record = resumed_record(study, result.stored.study)
         result.stored.check(study, record)
         check_resources(study, address)

@@ -18,6 +18,7 @@ from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import StudyError
+from raysel.printing.printable import markdown_text
 from raysel.ranking.export import check_formats, write_manifest, write_ranking
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.ranking.mask import write_maps
@@ -169,7 +170,7 @@ def markdown(result: StudyResult) -> str:
         " ".join(_model(result)),
         "\n".join(f"- {remark}" for remark in result.remarks()),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return markdown_text("\n\n".join(part for part in parts if part))
 
 
 def _winners_table(result: StudyResult) -> str:
@@ -231,7 +232,7 @@ def _capital(text: str) -> str:
 def _markdown_row(cells: Sequence[str]) -> str:
     if set(cells) == {"---"}:
         return f"|{'|'.join(cells)}|"
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in (c.replace("|", "\\|") for c in cells)) + "|"
 
 
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from raysel.study.definition import Study
 from raysel.study.identity import versions
 from raysel.tracking.records import EndRecord, StudyRecord
 from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import check_place, is_same_place
 
 #: Keys of a data set and of a task that name files.
 _FILES = ("path", "labels", "mask", "background")
@@ -98,7 +99,7 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
     return found
 
 
-def resumed_record(study: Study, before: StudyRecord) -> StudyRecord:
+def resumed_record(study: Study, before: StudyRecord, directory: Path | None = None) -> StudyRecord:
     """Return the record of a resumed study: the id and start, and the tracking URI unless the configuration changed it.
 
     Parameters
@@ -107,13 +108,22 @@ def resumed_record(study: Study, before: StudyRecord) -> StudyRecord:
         The study as it is resumed.
     before : StudyRecord
         Record from when the study was last started.
+    directory : Path, optional
+        Directory of the study, if it is to be uploaded to the tracking URI; by default nothing is sent there.
 
     Returns
     -------
     StudyRecord
         Record of the resumed study.
+
+    Raises
+    ------
+    ConfigError
+        If only the directory names the tracking URI, and this user has not used it before.
     """
     same = study.config.tracking.uri == before.config.get("tracking", {}).get("uri")
+    if directory is not None and same and not is_same_place(before.uri, mlflow_uri(study.config)):
+        check_place("tracking.uri", before.uri, directory)
     return study_record(
         study,
         id_=before.id,

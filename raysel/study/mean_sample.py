@@ -12,6 +12,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout, MaskedVolume, Tasks
 from raysel.data.task_blocks import TaskBlocks
 from raysel.files import write_result
+from raysel.tracking.validity.arrays import read_floats
 
 
 def has_images(layout: Layout) -> bool:
@@ -116,8 +117,7 @@ def read_image(path: str | Path, n_features: int) -> FloatArray | None:
         None if there is no file, as in studies of earlier versions, or it is not such an array.
     """
     try:
-        found = np.load(path, allow_pickle=False)
+        found = read_floats(Path(path), (n_features,))
     except (OSError, ValueError, EOFError):
         return None
-    usable = isinstance(found, np.ndarray) and found.shape == (n_features,) and found.dtype == np.float64
-    return found if usable and np.isfinite(found).all() else None
+    return found if np.isfinite(found).all() else None

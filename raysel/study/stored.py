@@ -77,19 +77,27 @@ class StoredStudy:
         Raises
         ------
         DirectoryError
-            If there is no journal, it is damaged, or it has no record of a study.
+            If there is no journal, it is damaged, it has no record of a study or two of a trial, or a file of the
+            directory is a link, a pipe or a device.
         """
         study: StudyRecord | None = None
-        trials: list[TrialRecord] = []
+        trials: dict[str, TrialRecord] = {}
         paths: list[PathRecord] = []
         refits: dict[str, RefitRecord] = {}
         search, status = None, "killed"
-        for record in read_records(directory.journal):
+        directory.check()
+        for record in read_records(directory.journal, checked=True):
             status = "killed"
             if isinstance(record, StudyRecord):
                 study = record
+            elif study is None:
+                break
             elif isinstance(record, TrialRecord):
-                trials.append(record)
+                if (before := trials.get(record.id)) is not None and before.status != "failed":
+                    raise DirectoryError(
+                        f"{directory.journal} has two records of the trial {record.id}; restore the file from a copy."
+                    )
+                trials[record.id] = record
             elif isinstance(record, PathRecord):
                 paths.append(record)
             elif isinstance(record, RefitRecord):
@@ -102,7 +110,7 @@ class StoredStudy:
             raise DirectoryError(
                 f"{directory.journal} has no record of a study; restore the file from a copy, or use another directory."
             )
-        return cls(directory, study, trials, paths, refits, search, status)
+        return cls(directory, study, list(trials.values()), paths, refits, search, status)
 
     @property
     def n_trials(self) -> int:

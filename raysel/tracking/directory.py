@@ -11,8 +11,11 @@ from pathlib import Path
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
+from raysel.files import check_entries
 from raysel.tracking.locks import FileLock, LockHeldError, is_locked
 
+#: What a directory has besides: stability selection, permutation test, tables and list of members of a comparison.
+_LATER = ("stability", "permutation", "comparison", "members.json")
 #: Names of the files of an exported result.
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
 
@@ -196,6 +199,7 @@ class StudyDirectory:
         DirectoryError
             If a study is running there, or nothing can be written.
         """
+        self.check()
         try:
             stat = os.statvfs(self.path)
             if stat.f_bavail * stat.f_frsize < needed_bytes:
@@ -207,6 +211,20 @@ class StudyDirectory:
             ) from error
         except OSError as error:
             raise _unwritable(self.path, error) from error
+
+    def check(self) -> None:
+        """Check that the files and folders of the study are such, and no links, pipes or devices; a stranger's may be.
+
+        Raises
+        ------
+        DirectoryError
+            If one is not; names it.
+        """
+        files = [self.config, self.plan, self.data, self.journal, self.progress, self.tracking, self.traces, self.model]
+        files += [self.folds, self.mean_sample, self.background, self.model_example, self.ranking, self.preview]
+        files += [self.preview_parts, self.report, self.incomplete, self.lock, self.tracking_lock]
+        selected = [path.name for path in self.path.glob("selection*")] if self.path.is_dir() else []
+        check_entries(self.path, [*(file.name for file in files), *_LATER, *selected])
 
     def is_running(self) -> bool:
         """Return whether a study is running in the directory, or its lock file cannot be opened."""

@@ -8,13 +8,17 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from raysel.errors import DirectoryError, StudyError
-from raysel.files import atomic_write, flush_folder
+from raysel.files import atomic_write, flush_folder, open_regular, parse_json
 from raysel.tracking.locks import FileLock
-from raysel.tracking.records import Record, journal_line, record_from_line
+from raysel.tracking.records import Record, StudyRecord, journal_line, record_from_line
 from raysel.tracking.upgrade import Upgrader
+from raysel.tracking.validity.relations import check_record
+
+#: Longest line in bytes: a path of 1000 configurations with 1000 scores each takes a tenth of it.
+_LONGEST_LINE = 2**28
 
 
 class LineWriter:
@@ -165,11 +169,14 @@ class RecordReader:
     ----------
     path : Path
         The journal, for the errors.
+    checked : bool, default=False
+        Whether values that do not fit the study are refused, too, as a journal of a stranger may have them.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, checked: bool = False) -> None:
+        self._path, self._checked = path, checked
         self._upgrader = Upgrader()
+        self._study: StudyRecord | None = None
 
     def read(self, line: Mapping[str, Any], number: int) -> Record | None:
         """Read the journal's next line.
@@ -189,21 +196,30 @@ class RecordReader:
         Raises
         ------
         DirectoryError
-            If a field is missing or damaged, or a newer version of raysel wrote the line.
+            If a field is missing or damaged, a value does not fit the study, or a newer version of raysel wrote
+            the line.
         """
         try:
-            return record_from_line(self._upgrader.upgrade(line))
-        except DirectoryError as error:
-            raise DirectoryError(f"{self._path}, line {number}: {error}") from error
+            record = record_from_line(self._upgrader.upgrade(line))
+            if record is not None and self._checked:
+                check_record(record, self._study)
+        except (DirectoryError, ValueError) as error:
+            of = "" if isinstance(error, DirectoryError) else f"a record of kind {line.get('kind')!r} is damaged: "
+            raise DirectoryError(f"{self._path}, line {number}: {of}{error}") from error
+        if isinstance(record, StudyRecord):
+            self._study = record
+        return record
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
     """Read the records of a journal, oldest first; older schemas are converted, unknown kinds are skipped.
 
     Parameters
     ----------
     path : Path
         The journal.
+    checked : bool, default=False
+        Whether values that do not fit the study are refused, too.
 
     Yields
     ------
@@ -215,7 +231,7 @@ def read_records(path: Path) -> Iterator[Record]:
     DirectoryError
         If there is no journal, a line is damaged or lacks a field, or a newer version of raysel wrote it.
     """
-    reader = RecordReader(path)
+    reader = RecordReader(path, checked=checked)
     for number, line in enumerate(read_journal(path), start=1):
         record = reader.read(line, number)
         if record is not None:
@@ -241,12 +257,45 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
         If there is no journal, or a line before the last is damaged.
     """
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.endswith(b"\n"):
-                    yield parse_line(line, path, number)
+        with open_journal(path) as file:
+            for number, line in enumerate(journal_lines(file, path), start=1):
+                yield parse_line(line, path, number)
     except OSError as error:
         raise DirectoryError(f"{path.parent} holds no readable journal: {error.strerror}.") from error
+
+
+def open_journal(path: Path) -> BinaryIO:
+    """Open a journal for reading; an OSError if it is a link, a pipe or a device."""
+    return os.fdopen(open_regular(path, os.O_RDONLY), "rb")
+
+
+def journal_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield the complete lines of an open journal from its position on.
+
+    Parameters
+    ----------
+    file : file
+        The open journal.
+    path : Path
+        Its path, for the error.
+
+    Yields
+    ------
+    bytes
+        A line with its end; an incomplete last line, which is being written, is not part of them.
+
+    Raises
+    ------
+    DirectoryError
+        If a line is longer than 256 MiB; no more than that is read.
+    """
+    while (line := file.readline(_LONGEST_LINE + 1)).endswith(b"\n"):
+        yield line
+    if len(line) > _LONGEST_LINE:
+        raise DirectoryError(
+            f"{path}: a line is longer than {_LONGEST_LINE // 2**20} MiB, which no record is; restore the file from a "
+            "copy."
+        )
 
 
 def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
@@ -272,7 +321,7 @@ def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
         If the line is damaged.
     """
     try:
-        record = json.loads(line[:-1])  # without its end, which would move the position that an error names
+        record = parse_json(line[:-1])  # without its end, which would move the position that an error names
         if not isinstance(record, dict):
             raise ValueError("not a record")
     except ValueError as error:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, TypeAlias
 
 from raysel.cv.feature_count import ChooseN
 from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
 from raysel.errors import DirectoryError
+from raysel.tracking.validity.types import check_fields
 
 #: Version of the journal's format; increase it, and extend `upgrade`, when a record changes its fields.
 SCHEMA = 2
@@ -243,49 +242,9 @@ def record_from_line(raw: Mapping[str, Any]) -> Record | None:
         record_class = KINDS.get(raw["kind"])
         if record_class is None:
             return None
-        _check_types(record_class, raw)
+        check_fields(record_class, raw)
         return record_class.from_json(dict(raw))
     except KeyError as error:
         raise DirectoryError(f"a record has no {error}.") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise DirectoryError(f"a record of kind {raw.get('kind')!r} is damaged: {error}.") from error
-
-
-def _check_types(cls: type, raw: Mapping[str, Any], of: str = "") -> None:
-    """Raise TypeError if a field of a record, or of a trace within it, has the wrong type; items of lists may."""
-    for name, types, trace in _field_types(cls):
-        if name not in raw:
-            continue
-        value: Any = raw[name]
-        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            known = " or ".join("None" if t is type(None) else t.__name__ for t in types)
-            raise TypeError(f"'{of}{name}' is of type {type(value).__name__}, not {known}")
-        if trace is not None:
-            listed: Any = value
-            pairs: Iterable[tuple[Any, Any]] = listed.items() if isinstance(listed, dict) else enumerate(listed)
-            for key, item in pairs:
-                if not isinstance(item, dict):
-                    raise TypeError(f"'{of}{name}[{key}]' is of type {type(item).__name__}, not dict")
-                _check_types(trace, item, f"{of}{name}[{key}].")
-
-
-@cache
-def _field_types(cls: type[Any]) -> list[tuple[str, tuple[type, ...], type | None]]:
-    """Return name, types in JSON and class of the items, if it is a dataclass, of each field that has a type."""
-    found = []
-    for name, hint in get_type_hints(cls).items():
-        options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-        types = tuple(t for option in options for t in _JSON_TYPES[get_origin(option) or option])
-        items = [
-            item for option in options for item in get_args(option) if isinstance(item, type) and is_dataclass(item)
-        ]
-        found.append((name, types, items[0] if items else None))
-    return found
-
-
-_JSON_TYPES: dict[Any, tuple[type, ...]] = {
-    **{t: (t,) for t in (str, int, bool, list, dict, type(None))},
-    float: (float, int),
-    Sequence: (list,),
-    Mapping: (dict,),
-}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import signal
@@ -16,14 +15,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from raysel.errors import DirectoryError
-from raysel.files import read_again, write_json_atomically
+from raysel.files import read_again, read_json, write_json_atomically
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import RecordReader, parse_line
+from raysel.tracking.journal import RecordReader, journal_lines, open_journal, parse_line
 from raysel.tracking.locks import FileLock
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = (1, 2, 4)
+#: Keys of the state that name something of MLflow.
+_IDS = ("experiment_id", "study_run_id", "run_id", "view")
 # Found without parsing, because the lines of a large study take minutes to parse.
 _STUDY = re.compile(rb'\{"kind": ?"study"')
 _END = re.compile(rb'\{"kind": ?"end"')
@@ -111,10 +112,19 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
         could not be logged, else empty).
     """
     try:
-        status: dict[str, Any] = json.loads(read_again(lambda: directory.tracking.read_text(encoding="utf-8")))
+        return _checked_status(read_again(lambda: read_json(directory.tracking)))
     except (OSError, ValueError):
-        return {"complete": False, "logged": 0, "error": ""}
-    return status
+        return _checked_status({})
+
+
+def _checked_status(raw: Any) -> dict[str, Any]:
+    """Return the state with the values of the known keys that have their type, because it may be a stranger's."""
+    found: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
+    if not isinstance(raw, dict):
+        return found
+    kinds = {"complete": bool, "logged": int, "error": str, "problem": str}
+    found |= {key: raw[key] for key, kind in kinds.items() if type(raw.get(key)) is kind}
+    return found | {key: raw[key] for key in _IDS if re.fullmatch(r"[\w-]{1,100}", str(raw.get(key, "")))}
 
 
 def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None, parent: str | None = None) -> bool:
@@ -193,8 +203,7 @@ def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
         State of the upload as `tracking_status` returns it.
     """
     follow(directory, None, uri)
-    status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
-    return status
+    return tracking_status(directory)
 
 
 def last_study(journal: Path) -> StudyRecord:
@@ -246,24 +255,22 @@ def last_end(journal: Path) -> EndRecord | None:
 def _last(journal: Path, kind: re.Pattern[bytes]) -> Record | None:
     """Read the last whole record of a kind; None if there is none."""
     number, last = 0, b""
-    with journal.open("rb") as file:
-        for i, line in enumerate(file, start=1):
-            if kind.match(line) and line.endswith(b"\n"):
+    with open_journal(journal) as file:
+        for i, line in enumerate(journal_lines(file, journal), start=1):
+            if kind.match(line):
                 number, last = i, line
     return RecordReader(journal).read(parse_line(last, journal, number), number) if last else None
 
 
 def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
     """Yield records as they are written, and whether each is the last end, until that or the end of the driver."""
-    offset, number, reader = 0, 0, RecordReader(journal)
+    offset, number, reader = 0, 0, RecordReader(journal, checked=True)
     while True:
         watched = driver is not None and is_alive(driver)
         if journal.exists():
-            with journal.open("rb") as file:
+            with open_journal(journal) as file:
                 file.seek(offset)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break  # still being written
+                for line in journal_lines(file, journal):
                     offset, number = offset + len(line), number + 1
                     record = reader.read(parse_line(line, journal, number), number)
                     if record is None:
@@ -279,9 +286,9 @@ def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
 
 
 def _follows(journal: Path, offset: int, kinds: Sequence[re.Pattern[bytes]]) -> bool:
-    with journal.open("rb") as file:
+    with open_journal(journal) as file:
         file.seek(offset)
-        return any(kind.match(line) for line in file for kind in kinds)
+        return any(kind.match(line) for line in journal_lines(file, journal) for kind in kinds)
 
 
 def is_alive(driver: int) -> bool:

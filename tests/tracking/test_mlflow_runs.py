@@ -258,7 +258,8 @@ def test_names_that_mlflow_refuses_are_changed(logged, tmp_path):
     _, records, client, _ = logged
     odd = StudyDirectory(tmp_path)
     modalities = {"RGB (mean)": 60, "RGB [mean]": 30, "x,y": 60, "a//b": 1, "x" * 300: 2}
-    study = replace(records[0], id="odd", experiment="odd", config={"dataset": {"modalities": modalities}})
+    config = {**records[0].config, "dataset": {**records[0].config["dataset"], "modalities": modalities}}
+    study = replace(records[0], id="odd", experiment="odd", config=config)
     result = {"test_by_task": {"A (left)": 0.5, "B&C": 0.25}}
     with Journal(odd.journal) as journal:
         for record in (study, EndRecord("finished", 1.0, 2.0, result), study, EndRecord("finished", 1.0, 3.0, result)):

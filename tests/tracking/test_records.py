@@ -70,7 +70,10 @@ def test_records_come_back(record, tmp_path):
     assert set(line) == {"kind", *(f.name for f in fields(record)), *(["schema"] if line["kind"] == "study" else [])}
 
 
-@given(st.builds(SearchRecord, st.integers(), st.integers(), st.booleans()))
+WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
+
+
+@given(st.builds(SearchRecord, WHOLE, WHOLE, st.booleans()))
 def test_a_line_is_read_back(record):
     assert record_from_line(json.loads(json.dumps(journal_line(record)))) == record
 

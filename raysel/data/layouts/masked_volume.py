@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,9 @@ from numpy.typing import ArrayLike
 from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.data.layouts.arrangements import Layout, Tensor
 from raysel.errors import DataError
+
+#: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of memory.
+_MOST_VOXELS = 2**28
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,6 +154,8 @@ class MaskedVolume(Layout):
             If the runs do not fill the shape.
         """
         shape: Sequence[int] = Tensor(tuple(description["shape"])).shape
+        if math.prod(shape) > _MOST_VOXELS:
+            raise DataError(f"a mask of the shape {list(shape)} has more than {_MOST_VOXELS} voxels.")
         runs = np.array(description["runs"], dtype=np.int64)
         if runs.ndim != 1 or (runs < 0).any() or runs.sum() != np.prod(shape, dtype=object):
             raise DataError(f"the runs of the mask do not fill its shape {list(shape)}; write the file again.")

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from raysel.printing.printable import csv_row
+
 #: Largest size of the data of one figure or table in the file, in bytes.
 LARGEST_DOWNLOAD = 100_000
 #: Characters that HTML forbids, and those that change the direction of the text that follows.
@@ -76,7 +78,7 @@ def csv_download(
     columns : sequence of str
         Names of the columns.
     rows : iterable of sequence
-        Values; a float is written without loss, None as an empty cell.
+        Values; a float is written without loss, None as an empty cell, a text as `csv_cell` returns it.
     largest : int, default=100000
         Largest size in bytes.
     rest : str, default=""
@@ -94,11 +96,11 @@ def csv_download(
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # quotes line breaks, which it ends lines with
-    writer.writerow(columns)
+    writer.writerow(csv_row(columns))
     parts, size, cut = [], 0, False
     for row in itertools.chain([None], rows):
         if row is not None:
-            writer.writerow(row)
+            writer.writerow(csv_row(row))
         part = text.getvalue().encode("utf-8", "replace")
         text.seek(0)
         text.truncate()

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from raysel.arrays import FloatArray
 from raysel.errors import DirectoryError
-from raysel.files import write_result
+from raysel.files import read_json, write_result
+from raysel.ranking.export import csv_content
+from raysel.results.error_control.small_tables import read_numbers
 from raysel.statistics.permutation import PermutationPValue
 
 if TYPE_CHECKING:
@@ -205,11 +206,10 @@ class PermutationTest:
         """
         written = []
         if self.features:
-            table, csv, parquet = self._table(), pa.BufferOutputStream(), pa.BufferOutputStream()
-            pa.csv.write_csv(table, csv)
+            table, parquet = self._table(), pa.BufferOutputStream()
             pa.parquet.write_table(table, parquet)
             written = [
-                write_result(folder / f"{_TABLE}.csv", csv.getvalue().to_pybytes()),
+                write_result(folder / f"{_TABLE}.csv", csv_content(table)),
                 write_result(folder / f"{_TABLE}.parquet", parquet.getvalue().to_pybytes()),
             ]
         described = {
@@ -259,15 +259,12 @@ def read_permutation_test(result: StudyResult) -> PermutationTest | None:
     if result.status != "finished" or not (folder / _RESULT).exists():
         return None
     try:
-        raw = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        raw = read_json(folder / _RESULT)
         if raw["of"] != json.loads(json.dumps(identity(result))):
             return None
         features = {}
         if raw["has_features"]:
-            table = pa.parquet.read_table(folder / f"{_TABLE}.parquet")
-            if table["feature"].to_pylist() != list(names):
-                raise ValueError(f"the features of {_TABLE}.parquet are not those of the study")
-            features = {name: table[name].to_numpy() for name in _COLUMNS}
+            features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(names))
         return PermutationTest(
             raw["metric"],
             raw["test_mean"],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ import pyarrow.parquet
 
 from raysel.arrays import BoolArray, LabelArray
 from raysel.errors import DirectoryError
-from raysel.files import write_result
-from raysel.ranking.export import write_manifest
+from raysel.files import read_json, write_result
+from raysel.ranking.export import csv_content, write_manifest
+from raysel.results.error_control.small_tables import read_numbers
 from raysel.results.error_control.stability_selection import StabilitySelection
 
 #: Folder of the files in a study's directory.
@@ -62,14 +61,11 @@ def write_stability_selection(
     }
     order = found.order()
     table = pa.table({name: pa.array(np.asarray(values)[order]) for name, values in columns.items()})
-    parquet, text = io.BytesIO(), io.StringIO(newline="")
+    parquet = io.BytesIO()
     pyarrow.parquet.write_table(table, parquet)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(zip(*table.to_pydict().values(), strict=True))
     return (
         write_result(folder / _TABLE, parquet.getvalue()),
-        write_result(folder / "selection.csv", text.getvalue().encode()),
+        write_result(folder / "selection.csv", csv_content(table)),
         write_manifest(folder / _RESULT, _described(found, [feature_names[i] for i in order if found.selected[i]])),
     )
 
@@ -121,8 +117,8 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
     if not (folder / _RESULT).exists():
         return None
     try:
-        found = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
-        table = pyarrow.parquet.read_table(folder / _TABLE).to_pydict()
+        found = read_json(folder / _RESULT)
+        table = read_numbers(folder / _TABLE, ("index", "n_halves", "n_pairs", "selection_probability"), len(constant))
         by_index = np.argsort(table["index"])
         if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):
             raise ValueError("the features are not those of the study")

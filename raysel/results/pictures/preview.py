@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +19,8 @@ from raysel.data.task_blocks import TaskBlocks
 from raysel.display.figures.preview_parts import Images, Ranges
 from raysel.files import write_result
 
+#: Most bytes of the arrays of a picture, unpacked; a small file can claim a thousand times its size.
+_MOST_BYTES = 2**28
 _MOST_IMAGES = 24
 _MOST_SAMPLES = 8
 _MOST_COLUMNS = 40
@@ -127,6 +130,9 @@ def read_preview_parts(path: Path) -> list[Images | Ranges]:
         Empty if the file is missing, as in studies of earlier versions, or damaged: the report does without.
     """
     try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
+                return []
         with np.load(path, allow_pickle=False) as arrays:
             return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
     except Exception:  # noqa: BLE001 - zipfile, zlib, NumPy and json raise many for a damaged file

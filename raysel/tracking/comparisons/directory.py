@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raysel.errors import DataError, DirectoryError
-from raysel.files import read_again, write_text_atomically
+from raysel.files import check_entries, read_again, read_json, write_text_atomically
 from raysel.tracking.comparisons.record import RESULTS, ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock
@@ -122,8 +122,9 @@ class ComparisonDirectory:
         DirectoryError
             If the directory holds no comparison, or the file is damaged.
         """
+        self._as_study.check()
         try:
-            return ComparisonRecord.from_json(json.loads(read_again(lambda: self.members.read_text(encoding="utf-8"))))
+            record = ComparisonRecord.from_json(read_again(lambda: read_json(self.members)))
         except OSError as error:
             raise DirectoryError(
                 f"{self.path} holds no comparison: {self.members.name} cannot be read ({error.strerror}). Give the "
@@ -131,6 +132,10 @@ class ComparisonDirectory:
             ) from error
         except (ValueError, DataError) as error:
             raise DirectoryError(f"{self.members} is damaged: {error}. Restore it from a copy.") from error
+        for entry in record.members:
+            if (self.path / entry.folder).is_symlink():
+                check_entries(self.path, [entry.folder])
+        return record
 
     def write(self, record: ComparisonRecord) -> None:
         """Write the list of members.

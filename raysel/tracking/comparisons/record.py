@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from types import UnionType
@@ -27,6 +28,10 @@ _MEMBER: dict[str, type | UnionType] = {
     "reconstructed": bool,
     "error": str | None,
 }
+#: Most letters of a label; the configuration allows fewer.
+_LONGEST_LABEL = 100
+#: Seconds since the epoch at the end of the year 9999.
+_LAST_TIME = 253402300799.0
 #: Folder of the tables and figures, which no member can have.
 RESULTS = "comparison"
 
@@ -109,9 +114,8 @@ def _fault(raw: Any) -> str:
     """Describe the first error of the content of ``members.json``; empty if there is none."""
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
         return f"its schema is not {SCHEMA}"
-    for key, types in _COMPARISON.items():
-        if not isinstance(raw.get(key), types):
-            return f"it has no valid '{key}'"
+    if fault := _fault_of_comparison(raw):
+        return fault
     entries = raw.get("members")
     if not isinstance(entries, list) or not entries:
         return "it has no members"
@@ -123,10 +127,29 @@ def _fault(raw: Any) -> str:
     return "" if raw["reference"] in labels else "its reference is not one of the members"
 
 
+def _fault_of_comparison(raw: dict[str, Any]) -> str:
+    for key, types in _COMPARISON.items():
+        if not isinstance(raw.get(key), types):
+            return f"it has no valid '{key}'"
+    if not re.fullmatch(r"[\w-]{1,100}", raw["id"]) or not 0 <= raw["started"] <= _LAST_TIME:
+        return "its id or its time is damaged"
+    if not raw["name"].isprintable() or len(raw["name"]) > _LONGEST_LABEL or len(raw["experiment"]) > 500:
+        return "its name is not printable, or is too long"
+    return ""
+
+
 def _fault_of_member(entry: Any) -> str:
     for key, types in _MEMBER.items():
         if not isinstance(entry, dict) or not isinstance(entry.get(key, 0), types):
             return f"a member has no valid '{key}'"
     folder = entry["folder"]
-    usable = PurePosixPath(folder).name == folder and folder not in ("", ".", "..", RESULTS)
+    label = entry["label"]
+    if not label or not label.isprintable() or len(label) > _LONGEST_LABEL:
+        return f"a label is not 1 to {_LONGEST_LABEL} printable characters"
+    usable = (
+        len(folder) <= 200
+        and folder.isprintable()
+        and PurePosixPath(folder).name == folder
+        and folder not in ("", ".", "..", RESULTS)
+    )
     return "" if usable else f"'{folder}' is not the name of a member's folder"

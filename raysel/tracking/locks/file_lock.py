@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from raysel.errors import StudyError
+from raysel.files import open_regular
 from raysel.tracking.locks.claims import Claim, Other, claims, stays_silent
 
 #: What flock answers if another process holds the lock; every other error means that there are no locks.
@@ -65,7 +66,7 @@ class FileLock:
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
         self._path, self.evicted = path, False
-        self._file = path.open("a+")
+        self._file = _open(path)
         try:
             self._flocked = _flock(self._file, path, wait=wait)
             self._claim = self._claimed(wait=wait)
@@ -153,7 +154,7 @@ def is_locked(path: Path) -> bool:
     OSError
         If the file cannot be opened for writing.
     """
-    with path.open("a+") as file:
+    with _open(path) as file:
         try:
             flocked = _flock(file, path, wait=False)
         except LockHeldError:
@@ -161,6 +162,11 @@ def is_locked(path: Path) -> bool:
         now = _server_time(file)
         found = [(other, other.is_alive(flocked=flocked)) for other in claims(path)]
         return any(alive or (alive is None and not other.is_silent(now)) for other, alive in found)
+
+
+def _open(path: Path) -> IO[str]:
+    """Open a lock file, which is created if it does not exist; not through a link, which a stranger may have put."""
+    return os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+")
 
 
 def _flock(file: IO[str], path: Path, *, wait: bool) -> bool:

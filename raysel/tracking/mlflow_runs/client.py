@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from raysel.printing.printable import escaped
 from raysel.tracking.locks import schema_lock
 from raysel.tracking.mlflow_view import RunView
 
@@ -32,6 +33,7 @@ _KIND = {"mlflow.experimentKind": "custom_model_development"}
 _BATCH = 1000  # MLflow's own limits
 _PARAM_LENGTH = 6000
 _NAME_LENGTH = 250
+_DATASET_LENGTH = 500
 
 
 class MLflowExperiment:
@@ -90,7 +92,7 @@ class MLflowExperiment:
             Id of the run.
         """
         own = {"mlflow.source.name": "raysel.tune", "mlflow.user": _user()}
-        run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, name[:_NAME_LENGTH])
+        run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, escaped(name)[:_NAME_LENGTH])
         return str(run.info.run_id)
 
     def log(
@@ -124,7 +126,7 @@ class MLflowExperiment:
             points += [Metric(keys[name], value, ended, number) for number, value in by_number.items()]
         keys = allowed_keys(view.params)
         params = [Param(keys[name], logged_param(value)) for name, value in view.params.items()]
-        tags = [RunTag(key, value[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
+        tags = [RunTag(key, escaped(value)[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
         # As much as possible in one request: requests are slow whatever their size.
         room = _BATCH - len(params) - len(tags)
         self.client.log_batch(run_id, points[:room], params, tags, synchronous=True)
@@ -167,7 +169,7 @@ class MLflowExperiment:
         n_samples, n_features = shape
         tensor = {"type": "tensor", "tensor-spec": {"dtype": "float64", "shape": [-1, n_features]}}
         dataset = Dataset(
-            name,
+            escaped(name)[:_DATASET_LENGTH],
             digest,
             "local",
             json.dumps(dict(source)),
@@ -234,7 +236,7 @@ def _near(name: str) -> str:
 
 def logged_param(value: Any) -> str:
     """Return a parameter's value as it is logged."""
-    return str(value)[:_PARAM_LENGTH]
+    return escaped(str(value))[:_PARAM_LENGTH]
 
 
 def _user() -> str:

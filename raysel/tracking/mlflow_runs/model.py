@@ -17,9 +17,11 @@ from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 from mlflow.tracking import MlflowClient
 
 from raysel.base.models import load_model, trusted_types
+from raysel.errors import DataError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 from raysel.tracking.records import StudyRecord
+from raysel.tracking.validity.arrays import read_floats
 
 #: Largest number of features whose names and types the signature lists; that of more is one tensor.
 _MOST_COLUMNS = 1000
@@ -109,7 +111,10 @@ def _example(model: Any, path: Path, study: StudyRecord) -> tuple[Any, Any]:
 
     if not path.exists():  # a study of an earlier version
         return None, None
-    samples: Any = np.load(path, allow_pickle=False)
+    try:
+        samples: Any = read_floats(path, (None, len(study.feature_names)))
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
     if samples.shape[1] <= _MOST_COLUMNS and hasattr(model, "feature_names_in_"):
         import pandas as pd  # noqa: PLC0415
 

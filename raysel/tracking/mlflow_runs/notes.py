@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.records import RefitRecord
+from raysel.printing.printable import markdown_text
 from raysel.tracking.mlflow_pages import run_page, runs_page
 from raysel.tracking.mlflow_runs.shared_view import searched_keys, view_key
 from raysel.tracking.records import EndRecord, StudyRecord
@@ -71,9 +72,10 @@ def _question(study: StudyRecord) -> str:
     size = f"{study.n_samples} samples x {len(study.feature_names)} features"
     by = "its own prediction" if classifier == "native" else f"{classifier} on its best features"
     at = "" if classifier == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
+    data, method = markdown_text(dataset_name(study)), markdown_text(solver)
     return (
-        f"Which features of `{dataset_name(study)}` ({size}) tell its classes apart, and how well do they on samples "
-        f"that no choice has seen? Method `{solver}`; score: {study.metric} of {by}{at}."
+        f"Which features of `{data}` ({size}) tell its classes apart, and how well do they on samples "
+        f"that no choice has seen? Method `{method}`; score: {study.metric} of {by}{at}."
     )
 
 
@@ -128,7 +130,7 @@ def final_note(
             "seen. It estimates the score of this model, which is fitted on all samples, so that none is left to test "
             "it."
         )
-    told.append(f"Model: {final.name}{size}, fitted on all {study.n_samples} samples.")
+    told.append(f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples.")
     rows = [_fold_row(record, links.get(record.fold, "")) for record in outer]
     told.append("\n".join(["Outer folds:", "", *rows]))
     if report:
@@ -149,7 +151,7 @@ def _fold_row(record: RefitRecord, page: str) -> str:
     # Without a position the score is the mean over several numbers of features.
     size = f" at {record.n_features} features" if record.position is not None else ""
     score = "no test score" if record.test_score is None else f"test {record.test_score:.3f}"
-    return f"- {name}: {score}{size}, inner {record.inner_score:.3f} ({record.name})"
+    return f"- {name}: {score}{size}, inner {record.inner_score:.3f} ({markdown_text(record.name)})"
 
 
 def dataset_name(study: StudyRecord) -> str:

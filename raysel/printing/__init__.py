@@ -1,0 +1,1 @@
+"""Names and texts of unknown origin, made safe to show."""

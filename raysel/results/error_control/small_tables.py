@@ -1,0 +1,46 @@
+"""Columns of numbers of a Parquet file that is in a study's directory, and so may be a stranger's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from raysel.arrays import LabelArray
+
+
+def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:
+    """Read columns of numbers; texts, of which a small file can claim any amount, are not read.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    columns : iterable of str
+        Names of the columns.
+    n_rows : int
+        Number of rows that the table must have.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_rows,)
+        Values by name of the column.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file cannot be read, has another number of rows, or a column is missing or is none of numbers.
+    """
+    names = list(columns)
+    with pa.parquet.ParquetFile(path) as file:
+        if file.metadata.num_rows != n_rows:
+            raise ValueError(f"{path.name} has {file.metadata.num_rows} rows, not {n_rows}")
+        for name in names:
+            position = file.schema_arrow.get_field_index(name)
+            kind = None if position < 0 else file.schema_arrow.field(position).type
+            if kind is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise ValueError(f"{path.name} has no column {name} of numbers")
+        table = file.read(columns=names)
+    return {name: table[name].to_numpy() for name in names}

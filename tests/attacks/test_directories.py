@@ -1,0 +1,192 @@
+"""A study's directory that leads elsewhere, or to what never ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from attack_studies import change_journal, copied, write_journal
+
+import raysel
+from raysel import compare, permute, report, select, stability, tune
+from raysel.errors import DirectoryError, RayselError
+from raysel.files import atomic_write
+from raysel.resampling.finished import finished_study
+from raysel.tracking.directory import StudyDirectory
+
+SECRET = "the content of a file of the victim\n"
+DOORS = {
+    "tune --resume": lambda path: tune.main(["--resume", path]),
+    "tune --replay": lambda path: tune.main(["--replay", path]),
+    "select": lambda path: select.main([path]),
+    "report": lambda path: report.main([path]),
+    "stability": lambda path: stability.main([path, "--executor", "serial"]),
+    "permute": lambda path: permute.main([path, "--executor", "serial"]),
+}
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder of the victim with a file, and what it holds."""
+    folder = tmp_path / "victim"
+    folder.mkdir()
+    (folder / "secret").write_text(SECRET)
+    return folder
+
+
+def untouched(outside: Path) -> bool:
+    return [path.name for path in outside.iterdir()] == ["secret"] and (outside / "secret").read_text() == SECRET
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", ["journal.jsonl", "config.yaml", ".lock", "tracking.json", "ranking", "folds"])
+def test_a_link_out_of_the_directory_is_refused(stranger, outside, name, door, capfd):
+    entry = stranger / name
+    target = outside if entry.is_dir() else outside / "secret"
+    shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+    entry.symlink_to(target)
+    assert DOORS[door](str(stranger)) == 2
+    told = capfd.readouterr()
+    assert f"{name} is a symbolic link" in told.err
+    assert SECRET.strip() not in told.out + told.err
+    assert untouched(outside)
+
+
+@pytest.mark.parametrize("name", ["report.html", "model.skops", "plan.json", "progress.json", "preview.json"])
+@pytest.mark.parametrize("inside", ["", "ranking/", "selection/", "stability/", "permutation/"])
+def test_a_link_anywhere_in_the_directory_is_refused(stranger, outside, name, inside):
+    entry = stranger / f"{inside}{name}"
+    entry.parent.mkdir(exist_ok=True)
+    entry.unlink(missing_ok=True)
+    entry.symlink_to(outside / "secret")
+    with pytest.raises(DirectoryError, match="is a symbolic link"):
+        raysel.open_study(stranger)
+    assert untouched(outside)
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "config.yaml", "plan.json", ".lock", "ranking/x.png"])
+def test_a_pipe_or_a_device_is_refused_and_nothing_hangs(stranger, name, capfd):
+    (stranger / name).unlink(missing_ok=True)
+    os.mkfifo(stranger / name)
+    for door in DOORS.values():
+        assert door(str(stranger)) == 2
+        assert "is a named pipe" in capfd.readouterr().err
+
+
+def test_a_lock_that_is_a_link_is_not_followed(stranger, outside):
+    (stranger / ".lock").unlink(missing_ok=True)
+    (stranger / ".lock").symlink_to(outside / "new")
+    directory = StudyDirectory(stranger)
+    assert directory.is_running()  # it cannot be opened
+    with pytest.raises(DirectoryError, match="is a symbolic link"):
+        directory.open(0)
+    assert untouched(outside)
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "config.yaml", "plan.json", "tracking.json"])
+def test_a_folder_in_place_of_a_file_gets_one_message(stranger, name, capfd):
+    (stranger / name).unlink(missing_ok=True)
+    (stranger / name).mkdir()
+    for door in DOORS.values():
+        status = door(str(stranger)) if name == "journal.jsonl" else 0
+        assert status in (0, 1, 2)
+        assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_name_of_a_temporary_file_cannot_be_guessed(tmp_path):
+    names = set()
+    for _ in range(3):
+        with atomic_write(tmp_path / "plan.json") as temporary:
+            names.add(temporary.name)
+            assert temporary.stat().st_size == 0  # it was created, so no link lies there
+            temporary.write_text("{}")
+    assert len(names) == 3
+    assert not any(str(os.getpid()) == name.rpartition(".")[2] for name in names)
+
+
+@pytest.mark.parametrize("fold", ["../outer0", "/tmp/outer0", "a/b", "", ".", "x" * 300, "a\x1b[2J"])
+def test_a_name_of_a_fold_that_is_a_path_is_refused(stranger, fold):
+    def rename(line):
+        line["folds"] = [fold if name == "outer0" else name for name in line["folds"]]
+
+    change_journal(stranger, "study", rename)
+    change_journal(stranger, "refit", lambda line: line.update(fold=line["fold"].replace("outer0", fold)))
+    with pytest.raises(DirectoryError, match="a fold's name is not made of"):
+        raysel.open_study(stranger)
+
+
+def test_a_member_that_is_a_path_or_a_link_is_refused(stranger, tmp_path, capfd):
+    comparison = tmp_path / "comparison"
+    comparison.mkdir()
+    copied(stranger, comparison / "inside")
+    member = {"label": "a", "folder": "inside", "solver": "smr", "reconstructed": False, "error": None}
+    raw = {"schema": 1, "id": "0", "name": "few", "reference": "a", "experiment": "few", "uri": "", "started": 0}
+
+    def write(folder):
+        members = [{**member, "folder": folder}]
+        (comparison / "members.json").write_text(
+            str({**raw, "members": members}).replace("'", '"').replace("False", "false").replace("None", "null")
+        )
+
+    for folder in ("../study", str(stranger), "..", "a/b"):
+        write(folder)
+        assert compare.main([str(comparison)]) == 2
+        assert "is not the name of a member's folder" in capfd.readouterr().err
+    (comparison / "linked").symlink_to(stranger)
+    write("linked")
+    assert compare.main([str(comparison)]) == 2
+    assert "linked is a symbolic link" in capfd.readouterr().err
+    (comparison / "members.json").unlink()
+    (comparison / "members.json").symlink_to(stranger / "config.yaml")
+    with pytest.raises(DirectoryError, match="is a symbolic link"):
+        raysel.open_comparison(comparison)
+
+
+def test_a_dotted_solver_is_refused_at_every_door(stranger, capfd):
+    (stranger.parent / "foreign_code.py").write_text("open('ran', 'w').close()\nclass Mine: pass\n")
+    config = (stranger / "config.yaml").read_text().replace("name: smr", "name: foreign_code.Mine")
+    (stranger / "config.yaml").write_text(config)
+    change_journal(stranger, "study", lambda line: line["config"]["solver"].update(name="foreign_code.Mine"))
+    for name in ("tune --resume", "stability", "permute", "select"):  # a replay takes seconds to import MLflow
+        status = DOORS[name](str(stranger))
+        told = capfd.readouterr().err
+        assert not Path("ran").exists()
+        if name != "select":
+            assert status == 2
+            assert "imports code" in told
+
+
+def test_a_plan_with_test_samples_in_training_is_refused(stranger):
+    import json  # noqa: PLC0415
+
+    from raysel.comparison.folds import OuterFolds  # noqa: PLC0415
+
+    plan = json.loads((stranger / "plan.json").read_text())
+
+    def forged(change):
+        raw = json.loads(json.dumps(plan))
+        change(raw["folds"][0])
+        (stranger / "plan.json").write_text(json.dumps(raw))
+
+    attacks = {
+        "is on both sides": lambda fold: fold["train"].append(fold["test"][0]),
+        "an index outside": lambda fold: fold["test"].append(10**6),
+        "must be lists of whole numbers": lambda fold: fold["test"].append(0.5),
+        "from outside its outer training set": lambda fold: fold["inner"][0]["train"].append(fold["test"][0]),
+        "the name of a fold": lambda fold: fold.update(name="../x"),
+    }
+    for message, attack in attacks.items():
+        forged(attack)
+        with pytest.raises(RayselError, match=message), finished_study(stranger, executor="serial"):
+            pass
+        with pytest.raises(DirectoryError, match=message):
+            OuterFolds.read(stranger / "plan.json")
+
+
+def test_an_unknown_study_says_so_without_a_traceback(tmp_path, capfd):
+    write_journal(tmp_path, [{"kind": "trial"}])
+    for door in DOORS.values():
+        assert door(str(tmp_path)) == 2
+        assert "Traceback" not in capfd.readouterr().err

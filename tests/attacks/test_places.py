@@ -1,0 +1,147 @@
+"""A directory that names a server, a store or a file of the victim."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+
+import pytest
+import yaml
+from attack_studies import change_journal, copied
+
+import raysel
+from raysel import tune
+from raysel.api import prepare_study
+from raysel.config import load_config
+from raysel.errors import ConfigError
+from raysel.launch import check_stored_places
+from raysel.results.recording import resumed_record
+from raysel.study.definition import Study
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.validity.places import check_place, note_place, note_places
+
+
+@pytest.fixture
+def server():
+    """A stranger's server that counts what is asked of it: its address, and the paths that were asked for."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        do_POST = do_GET  # noqa: N815 - as the class names them
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}", asked
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def own_account(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+def name_store(study, uri, *, in_config=True):
+    change_journal(study, "study", lambda line: line.update(uri=uri))
+    if in_config:
+        change_journal(study, "study", lambda line: line["config"]["tracking"].update(uri=uri))
+        raw = yaml.safe_load((study / "config.yaml").read_text())
+        raw["tracking"] = {"uri": uri}
+        (study / "config.yaml").write_text(yaml.safe_dump(raw))
+
+
+@pytest.mark.parametrize("in_config", [True, False])
+def test_a_study_is_not_sent_to_a_strangers_server(stranger, server, in_config, capfd):
+    uri, asked = server
+    name_store(stranger, uri, in_config=in_config)
+    for arguments in (["--resume", str(stranger)], ["--replay", str(stranger)]):
+        assert tune.main(arguments) == 2
+        assert f"tracking.uri: {uri} is named by the directory" in capfd.readouterr().err
+    with pytest.raises(ConfigError, match=r"give tracking\.uri again"):
+        raysel.resume_study(stranger, progress=False)
+    assert asked == []
+
+
+@pytest.mark.parametrize("uri", ["sqlite:////home/victim/places.sqlite", "postgresql://evil.example/x"])
+def test_no_store_of_the_directorys_choice_is_opened(stranger, uri, capfd):
+    name_store(stranger, uri, in_config=False)
+    assert tune.main(["--resume", str(stranger)]) == 2
+    assert "is named by the directory" in capfd.readouterr().err
+
+
+def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
+    config = raysel.open_study(stranger).config
+    study = Study.prepare(load_config({**config, "tracking": {"uri": "https://me:secret@mlflow.example/"}}))
+    with pytest.raises(ConfigError, match="is named by the directory"):
+        check_stored_places(study.config, (), stranger)
+    note_places(study.config, "https://me:secret@mlflow.example/")  # as the start of the study does
+    check_stored_places(study.config, (), stranger)
+    (noted,) = (stranger.parent / "state/raysel").iterdir()
+    assert noted.read_text() == "https://mlflow.example\n"
+    assert noted.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeypatch):
+    config = raysel.open_study(stranger).stored.study
+    study = prepare_study(stranger / "config.yaml")
+    uri = "http://mlflow.example:5000"
+    with pytest.raises(ConfigError, match="is named by the directory"):
+        resumed_record(study, config, stranger)
+    note_place(config.uri)
+    assert resumed_record(study, config, stranger).uri == config.uri
+    check_stored_places(study.config, [f"tracking.uri={uri}"], stranger)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    check_place("tracking.uri", uri, stranger)
+    with pytest.raises(ConfigError):
+        check_place("tracking.uri", "http://mlflow.example:5001", stranger)
+    note_place("http://mlflow.example:5001/?password=x")
+    check_place("tracking.uri", "http://mlflow.example:5001", stranger)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/etc/passwd", "neither a built-in data set"),
+        ("http://127.0.0.1:1/few.npz", "is named by the directory"),
+        ("s3://evil/few.npz?endpoint_override=127.0.0.1:1", "is named by the directory"),
+        ("/dev/zero", "neither a built-in data set"),
+    ],
+)
+def test_a_data_file_of_the_directorys_choice_is_not_shown(stranger, path, message, capfd):
+    raw = yaml.safe_load((stranger / "config.yaml").read_text())
+    raw["dataset"]["path"] = path
+    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
+    assert tune.main(["--resume", str(stranger)]) == 2
+    told = capfd.readouterr()
+    assert "root:" not in told.out + told.err
+    assert message in told.err
+
+
+@pytest.mark.parametrize("kind", ["fifo", "zero"])
+def test_a_list_of_configurations_that_never_ends_is_not_read(stranger, kind, capfd):
+    path = "/dev/zero" if kind == "zero" else str(stranger.parent / "pipe")
+    if kind == "fifo":
+        os.mkfifo(path)
+    raw = yaml.safe_load((stranger / "config.yaml").read_text())
+    raw["search"]["configurations"] = path
+    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
+    assert tune.main(["--resume", str(stranger)]) == 2
+    assert "there is no such file" in capfd.readouterr().err
+
+
+def test_the_output_of_a_stored_configuration_is_not_used(stranger, tmp_path):
+    raw = yaml.safe_load((stranger / "config.yaml").read_text()) | {"output": str(tmp_path / "victim")}
+    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
+    study = prepare_study(None, resumed=StudyDirectory(copied(stranger, tmp_path / "other")))
+    assert study.config.output
+    assert not (tmp_path / "victim").exists()
