@@ -18,7 +18,7 @@ PACKAGE = ROOT / "raysel"
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
     **dict.fromkeys(["errors", "listing", "version"], -1),
-    **dict.fromkeys(["arrays", "files", "plugins", "validation"], 0),
+    **dict.fromkeys(["arrays", "files", "limits", "plugins", "validation"], 0),
     **dict.fromkeys(["config", "linalg", "metrics", "statistics"], 1),
     "data": 2,
     "base": 3,

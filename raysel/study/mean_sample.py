@@ -9,6 +9,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
+from raysel.data.formats.numpy_files import open_npy
 from raysel.data.layouts import Layout, MaskedVolume, Tasks
 from raysel.data.task_blocks import TaskBlocks
 from raysel.files import write_result
@@ -116,7 +117,8 @@ def read_image(path: str | Path, n_features: int) -> FloatArray | None:
         None if there is no file, as in studies of earlier versions, or it is not such an array.
     """
     try:
-        found = np.load(path, allow_pickle=False)
+        with open_npy(Path(path)) as file:
+            found = file.get("X")
     except (OSError, ValueError, EOFError):
         return None
     usable = isinstance(found, np.ndarray) and found.shape == (n_features,) and found.dtype == np.float64

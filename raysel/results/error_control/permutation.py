@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from raysel.arrays import FloatArray
+from raysel.data.formats.tables.columnar import parquet_table
 from raysel.errors import DirectoryError
 from raysel.files import write_result
 from raysel.statistics.permutation import PermutationPValue
@@ -264,7 +265,7 @@ def read_permutation_test(result: StudyResult) -> PermutationTest | None:
             return None
         features = {}
         if raw["has_features"]:
-            table = pa.parquet.read_table(folder / f"{_TABLE}.parquet")
+            table = parquet_table(folder / f"{_TABLE}.parquet")[0]
             if table["feature"].to_pylist() != list(names):
                 raise ValueError(f"the features of {_TABLE}.parquet are not those of the study")
             features = {name: table[name].to_numpy() for name in _COLUMNS}

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.arrays import BoolArray, LabelArray
+from raysel.data.formats.tables.columnar import parquet_table
 from raysel.errors import DirectoryError
 from raysel.files import write_result
 from raysel.ranking.export import write_manifest
@@ -122,7 +123,7 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
         return None
     try:
         found = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
-        table = pyarrow.parquet.read_table(folder / _TABLE).to_pydict()
+        table = parquet_table(folder / _TABLE)[0].to_pydict()
         by_index = np.argsort(table["index"])
         if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):
             raise ValueError("the features are not those of the study")

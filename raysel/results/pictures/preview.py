@@ -13,6 +13,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
+from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.display.figures.preview_parts import Images, Ranges
@@ -127,8 +128,9 @@ def read_preview_parts(path: Path) -> list[Images | Ranges]:
         Empty if the file is missing, as in studies of earlier versions, or damaged: the report does without.
     """
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
+        with open_npz(path) as file:
+            arrays = {name: file.get(name) for name in file.names}
+        return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
     except Exception:  # noqa: BLE001 - zipfile, zlib, NumPy and json raise many for a damaged file
         return []
 

@@ -17,6 +17,7 @@ from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 from mlflow.tracking import MlflowClient
 
 from raysel.base.models import load_model, trusted_types
+from raysel.data.formats.numpy_files import open_npy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 from raysel.tracking.records import StudyRecord
@@ -109,7 +110,8 @@ def _example(model: Any, path: Path, study: StudyRecord) -> tuple[Any, Any]:
 
     if not path.exists():  # a study of an earlier version
         return None, None
-    samples: Any = np.load(path, allow_pickle=False)
+    with open_npy(path) as file:
+        samples = file.get("X")
     if samples.shape[1] <= _MOST_COLUMNS and hasattr(model, "feature_names_in_"):
         import pandas as pd  # noqa: PLC0415
 
