@@ -1,21 +1,23 @@
-"""Process that reads a Parquet or Arrow file once, to see what it takes; run as a script, it imports nothing of raysel.
+"""Process that reads Parquet and Arrow files once, to see what they take; a script that imports nothing of raysel.
 
 A few bytes of such a file can stand for billions of values or for texts of gigabytes, which only decoding shows.
-This process decodes under a limit of memory, and checks all offsets, before raysel's own process reads the file. It
-prints one line of JSON: ``{"claimed": bytes, "what": ...}``, ``{"memory": true}`` if the limit of its own memory was
-reached, or ``{"error": ...}``.
+This process decodes under a limit of memory, and checks all offsets, before raysel's own process reads the file.
+
+It reads lines of JSON ``{"path": ..., "seconds": ..., "limit": ...}`` and answers each with ``{"claimed": bytes,
+"what": ...}``, ``{"memory": true}`` if the limit of its own memory was reached, or ``{"error": ...}``. It ends when the
+standard input does, or after some seconds without a line.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import resource
+import select
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
-
-os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve address space, which is limited here
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +31,8 @@ _COPIES = 2
 _COLUMN, _NUMBER = 24 * 2**10, 8
 #: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
 _SMALL = 2**20
+#: Seconds to wait for another file.
+_IDLE = 5
 
 
 def claimed_bytes(schema: Any, n_rows: int) -> int:
@@ -95,33 +99,29 @@ def _read(path: str, limit: int) -> dict[str, Any]:
     return {"claimed": claimed, "what": f"its table of {table.num_rows} rows and {table.num_columns} columns"}
 
 
-def main(path: str, seconds: int, limit: int) -> None:
-    """Read a file and print what it takes.
-
-    Parameters
-    ----------
-    path : str
-        Path of the file.
-    seconds : int
-        Processor time after which the process is ended.
-    limit : int
-        Bytes of memory that the table may take.
-    """
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    most = min(_LIBRARIES + _COPIES * limit + Path(path).stat().st_size, sys.maxsize)
+def _answer(path: str, seconds: int, limit: int) -> dict[str, Any]:
+    """Read a file under limits of processor time in seconds and of bytes of memory, and say what it takes."""
+    resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY))
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if hard == resource.RLIM_INFINITY or most < hard:
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    most = _LIBRARIES + _COPIES * limit + Path(path).stat().st_size
+    resource.setrlimit(resource.RLIMIT_AS, (min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard), hard))
     try:
-        answer = _read(path, limit)
+        return _read(path, limit)
     except MemoryError:
-        answer = {"memory": True}
+        return {"memory": True}
     except Exception as error:  # noqa: BLE001 - PyArrow raises any exception for a damaged file
         memory = "bad_alloc" in str(error) or "malloc" in str(error)
-        answer = {"memory": True} if memory else {"error": f"{type(error).__name__}: {error}".partition("\n")[0]}
-    sys.stdout.write(json.dumps(answer) + "\n")
+        return {"memory": True} if memory else {"error": f"{type(error).__name__}: {error}".partition("\n")[0]}
+
+
+def main() -> None:
+    """Answer line after line."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks ends this one
+    while select.select([sys.stdin], [], [], _IDLE)[0] and (line := sys.stdin.readline()):
+        sys.stdout.write(json.dumps(_answer(**json.loads(line))) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +79,10 @@ def arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]
 
 
 def _check(path: Path) -> None:
-    """Read a file in a process of its own, and check what it takes."""
+    """Have a file read in a process of its own, and check what it takes."""
     limit = max_data_bytes()
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * (path.stat().st_size + limit))
-    # -P: the script's own folder is not searched for modules.
-    command = [sys.executable, "-P", str(_CHILD), str(path), str(seconds), str(limit)]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
-    )
-    if done.returncode or not done.stdout:
-        raise ValueError(f"the process that read it by PyArrow ended early, with status {done.returncode}")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer = _CHECKER.ask({"path": str(path), "seconds": seconds, "limit": limit})
     if "memory" in answer:
         raise DataError(
             f"{path} takes more memory to read than the limit of {in_words(limit)} for its content allows: it is "
@@ -95,3 +91,46 @@ def _check(path: Path) -> None:
     if "error" in answer:
         raise ValueError(answer["error"])
     check_data_bytes(path, answer["claimed"], answer["what"])
+
+
+class _Checker:
+    """The process that reads files first; started when it is asked, because it ends after some seconds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._pid = 0
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request; raise ValueError if the process crashed or took too long."""
+        with self._lock:
+            while True:
+                child = self._running()
+                assert child.stdin is not None and child.stdout is not None  # noqa: PT018, S101 - both are pipes
+                with suppress(BrokenPipeError):
+                    child.stdin.write(json.dumps(request).encode() + b"\n")
+                    child.stdin.flush()
+                    if line := child.stdout.readline():
+                        answer: dict[str, Any] = json.loads(line)
+                        return answer
+                self._child = None
+                if status := child.wait():
+                    raise ValueError(f"the process that read it by PyArrow ended early, with status {status}")
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is None or self._pid != os.getpid():  # a fork shares the pipes
+            # -P: the script's own folder is not searched for modules.
+            # Other pools of memory reserve address space, which counts as used.
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", str(_CHILD)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+            )
+            self._pid = os.getpid()
+        return self._child
+
+
+_CHECKER = _Checker()
