@@ -1,4 +1,4 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and parsing of JSON from files of others."""
 
 from __future__ import annotations
 
@@ -77,6 +77,37 @@ def write_json_atomically(path: Path, value: Any) -> None:
         Plain data without NaN or infinity.
     """
     write_text_atomically(path, json.dumps(value, allow_nan=False), durable=False)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON that others may have written.
+
+    Parameters
+    ----------
+    text : str or bytes
+        JSON.
+
+    Returns
+    -------
+    object
+        Plain data.
+
+    Raises
+    ------
+    ValueError
+        If the text is no JSON, or nested too deeply.
+
+    Examples
+    --------
+    >>> parse_json("[" * 10**5)
+    Traceback (most recent call last):
+        ...
+    ValueError: JSON that is nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("JSON that is nested too deeply") from error
 
 
 def write_result(path: str | Path, content: bytes) -> Path:

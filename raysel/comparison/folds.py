@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError
+from raysel.files import parse_json
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class OuterFolds:
             If the file cannot be read as a plan with outer folds.
         """
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = parse_json(path.read_text(encoding="utf-8"))
             folds = [fold for fold in raw["folds"] if fold["name"] != FINAL]
             found = cls(
                 tuple(str(fold["name"]) for fold in folds),
@@ -59,7 +59,7 @@ class OuterFolds:
                 tuple(tuple(fold["train"]) for fold in folds),
                 tuple(tuple(fold["test"]) for fold in folds),
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise DirectoryError(f"{path} cannot be read as the plan.json of a study: {error!r}.") from error
         if not found.names or not all(found.train) or not all(found.test):
             raise DirectoryError(f"{path} lists no outer folds with training and test samples.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from raysel.arrays import IntArray, LabelArray
 from raysel.cv.seeds import derived_seed
 from raysel.cv.splitters import draw_per_class, split
 from raysel.errors import ConfigError
+from raysel.files import parse_json
 
 FINAL = "final"
 
@@ -261,7 +261,7 @@ class NestedPlan:
             If the file cannot be read as a plan, lacks the final fold, or the plan does not pass `check`.
         """
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = parse_json(path.read_text(encoding="utf-8"))
             folds = tuple(
                 OuterFold(
                     _name(fold["name"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raysel.errors import DirectoryError, StudyError
+from raysel.files import parse_json
 from raysel.tracking.records import Record, journal_line, record_from_line
 from raysel.tracking.upgrade import Upgrader
 
@@ -245,7 +246,7 @@ def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
         If the line is damaged.
     """
     try:
-        record = json.loads(line[:-1])  # without its end, which would move the position that an error names
+        record = parse_json(line[:-1])  # without its end, which would move the position that an error names
         if not isinstance(record, dict):
             raise ValueError("not a record")
     except ValueError as error:

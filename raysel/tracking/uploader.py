@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import signal
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from raysel.errors import DirectoryError
-from raysel.files import write_json_atomically
+from raysel.files import parse_json, write_json_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import RecordReader, parse_line
 from raysel.tracking.locks import take_lock
@@ -111,7 +110,7 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
         could not be logged, else empty).
     """
     try:
-        status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
+        status: dict[str, Any] = parse_json(directory.tracking.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {"complete": False, "logged": 0, "error": ""}
     return status
@@ -192,7 +191,7 @@ def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
         State of the upload as `tracking_status` returns it.
     """
     follow(directory, None, uri)
-    status: dict[str, Any] = json.loads(directory.tracking.read_text(encoding="utf-8"))
+    status: dict[str, Any] = parse_json(directory.tracking.read_text(encoding="utf-8"))
     return status
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from raysel.arrays import FloatArray
 from raysel.data.formats.tables.columnar import parquet_table
 from raysel.errors import DirectoryError
-from raysel.files import write_result
+from raysel.files import parse_json, write_result
 from raysel.statistics.permutation import PermutationPValue
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def read_permutation_test(result: StudyResult) -> PermutationTest | None:
     if result.status != "finished" or not (folder / _RESULT).exists():
         return None
     try:
-        raw = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        raw = parse_json((folder / _RESULT).read_text(encoding="utf-8"))
         if raw["of"] != json.loads(json.dumps(identity(result))):
             return None
         features = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pyarrow.parquet
 from raysel.arrays import BoolArray, LabelArray
 from raysel.data.formats.tables.columnar import parquet_table
 from raysel.errors import DirectoryError
-from raysel.files import write_result
+from raysel.files import parse_json, write_result
 from raysel.ranking.export import write_manifest
 from raysel.results.error_control.stability_selection import StabilitySelection
 
@@ -122,7 +121,7 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
     if not (folder / _RESULT).exists():
         return None
     try:
-        found = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        found = parse_json((folder / _RESULT).read_text(encoding="utf-8"))
         table = parquet_table(folder / _TABLE)[0].to_pydict()
         by_index = np.argsort(table["index"])
         if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):

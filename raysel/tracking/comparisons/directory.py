@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from raysel.errors import DataError, DirectoryError
-from raysel.files import write_text_atomically
+from raysel.files import parse_json, write_text_atomically
 from raysel.tracking.comparisons.record import RESULTS, ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 
@@ -123,7 +123,7 @@ class ComparisonDirectory:
             If the directory holds no comparison, or the file is damaged.
         """
         try:
-            return ComparisonRecord.from_json(json.loads(self.members.read_text(encoding="utf-8")))
+            return ComparisonRecord.from_json(parse_json(self.members.read_text(encoding="utf-8")))
         except OSError as error:
             raise DirectoryError(
                 f"{self.path} holds no comparison: {self.members.name} cannot be read ({error.strerror}). Give the "
