@@ -12,6 +12,7 @@ import json
 import resource
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -20,8 +21,8 @@ import numpy as np
 #: Bytes of an array for each stored byte: compression by deflate reaches 1032.
 _COMPRESSION = 1100
 _SMALL = 2**24
-#: Bytes of address space besides the arrays, for the libraries.
-_LIBRARIES = 2**31
+#: Bytes of address space besides the arrays and what the libraries have before they read.
+_OTHER = 2**28
 #: Memory of a reading process by the limit of one file: an array, a turned copy of it, and compressed parts.
 _COPIES = 3
 #: MATLAB's own groups, which hold the content of cell arrays and objects.
@@ -222,7 +223,8 @@ def limit_process(seconds: int, n_bytes: int) -> None:
     """
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    most = min(_LIBRARIES + n_bytes, sys.maxsize)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = min(used + _OTHER + n_bytes, sys.maxsize)
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     if hard == resource.RLIM_INFINITY or most < hard:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

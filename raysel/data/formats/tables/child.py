@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-#: Bytes of address space besides the table, for the libraries.
-_LIBRARIES = 2**31
+#: Bytes of address space besides the table and what the libraries have before they read.
+_OTHER = 2**28
 #: Memory of this process by the limit of one file: the table, and what is decompressed of it at a time.
 _COPIES = 2
 #: Memory that a column takes besides its values, measured with tables of 100,000 columns, and that a value takes.
@@ -33,6 +33,10 @@ _COLUMN, _NUMBER = 24 * 2**10, 8
 _SMALL = 2**20
 #: Seconds to wait for another file.
 _IDLE = 5
+
+
+#: Bytes of address space of this process before it reads.
+_USED = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def claimed_bytes(schema: Any, n_rows: int) -> int:
@@ -103,7 +107,7 @@ def _answer(path: str, seconds: int, limit: int) -> dict[str, Any]:
     """Read a file under limits of processor time in seconds and of bytes of memory, and say what it takes."""
     resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY))
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = _LIBRARIES + _COPIES * limit + Path(path).stat().st_size
+    most = _USED + _OTHER + _COPIES * limit + Path(path).stat().st_size
     resource.setrlimit(resource.RLIMIT_AS, (min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard), hard))
     try:
         return _read(path, limit)
