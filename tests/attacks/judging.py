@@ -26,8 +26,8 @@ from raysel.cv.plan import NestedPlan
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DataError
 
-#: Address space that is left: a few times the limit, for a table, its columns as one array, and a copy.
-_MORE = 8 * LIMIT
+#: Address space that is left, of which PyArrow reserves a gigabyte; what is used of it is measured.
+_MORE = 64 * LIMIT
 #: Events that no file may cause, and files that libraries open for writing.
 _FORBIDDEN = ("os.system", "os.exec", "pickle.find_class", "os.remove", "os.rename", "os.mkdir", "os.chmod", "socket.connect")
 
@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
     happened: list[str] = []
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _FORBIDDEN or (event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")):
+        if event in _FORBIDDEN or (event == "open" and isinstance(arguments[0], str) and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")):
             happened.append(f"{event} {arguments[:2]}")
 
     names = json.loads(sys.stdin.read())
@@ -68,7 +68,6 @@ def main(folder: Path) -> None:
     found = {}
     for name in names:
         happened.clear()
-        print(name, file=sys.stderr, flush=True)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
