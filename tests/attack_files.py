@@ -88,7 +88,12 @@ def npz(folder: Path) -> dict[str, str]:
     few, y = _npy(np.zeros((4, 2))), _npy(np.arange(4) % 2)
     _zip(folder / "bomb.npz", {"X.npy": _npy(np.zeros(_CELLS, np.uint8)), "y.npy": y})
     _zip(folder / "two.npz", {f"{name}.npy": _npy(np.zeros((4, _CELLS // 6))) for name in "ab"} | {"y.npy": y})
-    for name, member in {"up": "../../y.npy", "root": "/tmp/y.npy", "escape": "\x1b[2J.npy", "long": "y" * 2000}.items():
+    for name, member in {
+        "up": "../../y.npy",
+        "root": "/tmp/y.npy",
+        "escape": "\x1b[2J.npy",
+        "long": "y" * 2000,
+    }.items():
         _zip(folder / f"{name}.npz", {"X.npy": few, member: y})
     _zip(folder / "lzma.npz", {"X.npy": few, "y.npy": y}, zipfile.ZIP_LZMA)
     _zip(folder / "twice.npz", {"X.npy": few, "y.npy": y, "y": y})
@@ -287,7 +292,11 @@ def models(folder: Path) -> dict[str, str]:
     nested = io.BytesIO()
     with zipfile.ZipFile(nested, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("data.npy", _npy(np.zeros(_CELLS, np.uint8)))
-    write("nested", {"__class__": "csr_matrix", "__loader__": "SparseMatrixNode"} | {"file": "a.npz"}, a_npz=nested.getvalue())
+    write(
+        "nested",
+        {"__class__": "csr_matrix", "__loader__": "SparseMatrixNode"} | {"file": "a.npz"},
+        a_npz=nested.getvalue(),
+    )
     _zip(folder / "schema.skops", {"schema.json": b"[" + b"[]," * 10**6 + b"[]]"})
     _zip(folder / "deepest.skops", {"schema.json": b"[" * 10**5})
     _zip(folder / "up.skops", {**members, "../a.npy": b""})
@@ -313,7 +322,9 @@ def _pickled(folder: Path) -> bytes:
 
 def configurations(folder: Path) -> dict[str, str]:
     """YAML that expands, nests, repeats keys, runs code or is taken for something else, and an escape sequence."""
-    laughs = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    laughs = "a: &a [x, x]\n" + "".join(
+        f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
     files = {
         "laughs": (laughs, "line 2: aliases are not allowed"),
         "deep": ("a: " + "[" * 10**5, "line 1: nested too deeply; at most 32 levels"),
@@ -335,7 +346,10 @@ def configurations(folder: Path) -> dict[str, str]:
 
 def plans(folder: Path) -> dict[str, str]:
     """Plan files that are nested deeply, or hold numbers that no count is."""
-    plan = {"n_samples": 4, "folds": [{"name": "outer0", "repeat": 0, "index": 0, "train": [0], "test": [1], "inner": []}]}
+    plan = {
+        "n_samples": 4,
+        "folds": [{"name": "outer0", "repeat": 0, "index": 0, "train": [0], "test": [1], "inner": []}],
+    }
     texts = {
         "deep": "[" * 10**5,
         "huge": json.dumps(plan).replace('"repeat": 0', '"repeat": 1' + "0" * 5000),
@@ -349,6 +363,5 @@ def plans(folder: Path) -> dict[str, str]:
 
 #: Writers of the files, by the folder that they are written to.
 WRITERS: dict[str, Callable[[Path], dict[str, str]]] = {
-    writer.__name__: writer
-    for writer in (npy, npz, mat, hdf5, tables, images, volumes, models, configurations, plans)
+    writer.__name__: writer for writer in (npy, npz, mat, hdf5, tables, images, volumes, models, configurations, plans)
 }

@@ -29,7 +29,16 @@ from raysel.errors import ConfigError, DataError
 #: Address space that is left, of which PyArrow reserves a gigabyte; what is used of it is measured.
 _MORE = 64 * LIMIT
 #: Events that no file may cause, and files that libraries open for writing.
-_FORBIDDEN = ("os.system", "os.exec", "pickle.find_class", "os.remove", "os.rename", "os.mkdir", "os.chmod", "socket.connect")
+_FORBIDDEN = (
+    "os.system",
+    "os.exec",
+    "pickle.find_class",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.chmod",
+    "socket.connect",
+)
 
 
 def read(path: Path, labels: Path) -> Any:
@@ -54,7 +63,12 @@ def main(folder: Path) -> None:
     happened: list[str] = []
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _FORBIDDEN or (event == "open" and isinstance(arguments[0], str) and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")):
+        if event in _FORBIDDEN or (
+            event == "open"
+            and isinstance(arguments[0], str)
+            and isinstance(arguments[1], str)
+            and set(arguments[1]) & set("wax+")
+        ):
             happened.append(f"{event} {arguments[:2]}")
 
     names = json.loads(sys.stdin.read())

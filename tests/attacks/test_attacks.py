@@ -13,6 +13,8 @@ from attack_files import EXECUTED, LIMIT, WRITERS
 
 from raysel.limits import MAX_DATA_BYTES
 
+pytestmark = pytest.mark.slow  # a process for each format
+
 JUDGE = Path(__file__).with_name("judging.py")
 #: Most memory that reading of one file takes: a few times the limit, which no honest file below it needs.
 MOST = 3 * LIMIT
@@ -23,7 +25,9 @@ def judged(request, tmp_path_factory):
     """Expected messages and outcomes of all files of a format, read in a process of limited memory."""
     folder = tmp_path_factory.mktemp("attacks")
     (folder / request.param).mkdir()
-    expected = {f"{request.param}/{name}": part for name, part in WRITERS[request.param](folder / request.param).items()}
+    expected = {
+        f"{request.param}/{name}": part for name, part in WRITERS[request.param](folder / request.param).items()
+    }
     before = {path for path in folder.rglob("*") if not path.is_symlink()}
     paths = os.pathsep.join([str(JUDGE.parents[1]), *filter(None, sys.path)])
     done = subprocess.run(
