@@ -19,7 +19,7 @@ PACKAGE = ROOT / "raysel"
 LAYERS = {
     "printing": -3,
     **dict.fromkeys(["clock", "errors", "listing", "version"], -2),
-    **dict.fromkeys(["arrays", "files", "plugins", "validation"], -1),
+    **dict.fromkeys(["arrays", "files", "limits", "plugins", "validation"], -1),
     "storage": 0,
     **dict.fromkeys(["config", "linalg", "metrics", "statistics"], 1),
     "data": 2,

@@ -11,10 +11,12 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from raysel.base.former_names import with_present_names
+from raysel.base.model_files.checks import check_model_file
+from raysel.base.model_files.former_names import with_present_names
 from raysel.base.registry import GROUP, OWN
 from raysel.errors import DataError
 from raysel.files import write_result
+from raysel.limits import check_data_bytes
 from raysel.plugins import plugin_targets
 
 #: raysel's own classes in model files besides the registered methods.
@@ -139,8 +141,8 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If the file does not exist, is damaged or does not hold a model, or contains a type that is neither in
-        `trusted_types` nor trusted by skops.
+        If the file does not exist, is damaged or does not hold a model, would take too much memory, or contains a
+        type that is neither in `trusted_types` nor trusted by skops.
 
     Examples
     --------
@@ -151,11 +153,17 @@ def load_model(path: str | Path) -> Any:
     4.0
     """
     try:
+        check_data_bytes(path, Path(path).stat().st_size)
         content = Path(path).read_bytes()
-        _check_size(content, str(path))
-        content = with_present_names(content)
     except OSError as error:
         raise DataError(f"the model {path} cannot be read: {error.strerror}.") from error
+    try:
+        check_model_file(content, path)
+    except DataError:
+        raise
+    except Exception as error:  # as below
+        raise DataError(_damaged(str(path), error)) from error
+    content = with_present_names(content)
     _check_types(content, str(path))
     import skops.io  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from raysel.config.explaining import explain
 from raysel.config.overrides import apply_overrides, plain
 from raysel.config.schema import StudyConfig
-from raysel.config.yaml_text import dump_yaml, parse_yaml
+from raysel.config.yaml_text import MOST_CHARACTERS, dump_yaml, parse_yaml
 from raysel.errors import ConfigError
 
 
@@ -206,7 +206,8 @@ def _read(path: Path) -> str:
     """Return the text of a file, or of the built-in study of this name."""
     builtin, name = builtin_configs(), path.name.removesuffix(".yaml")
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(MOST_CHARACTERS + 1)  # which is refused with one character more than the limit
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read: it is not UTF-8 text; give the YAML file of a study.") from error
     except (FileNotFoundError, IsADirectoryError) as error:

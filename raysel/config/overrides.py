@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.config.schema import NIFTI
-from raysel.config.yaml_text import parse_yaml
+from raysel.config.yaml_text import MOST_LEVELS, parse_yaml
 from raysel.errors import ConfigError
 
 #: Name of the file in a study's directory that samples given in memory are written to, and ``dataset.path`` until then.
@@ -83,6 +83,8 @@ def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
     parts = _parts(raw, str(key).strip())
     if not all(parts):
         raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
+    if len(parts) > MOST_LEVELS:
+        raise ConfigError(f"{origin[:80]}: the key has {len(parts)} parts; at most {MOST_LEVELS} levels are read.")
     section = raw
     for part in parts[:-1]:
         if section.get(part) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,22 +11,36 @@ import yaml
 
 from raysel.errors import ConfigError
 
+#: Characters of a configuration, which take up to 10 s; the longest of conf/ has 2000.
+MOST_CHARACTERS = 2**20
+#: Levels of a configuration; those of a study have 5.
+MOST_LEVELS = 32
+
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
     """Safe YAML loader that reads 1e-3 as a number and a date as a string; its errors give the line."""
 
+    _level = 0
+
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         line = event.start_mark.line + 1
+        if self._level >= MOST_LEVELS:
+            raise ConfigError(f"line {line}: nested too deeply; at most {MOST_LEVELS} levels are read.")
         if isinstance(event, yaml.AliasEvent):  # nested aliases can expand to more than the memory
             raise ConfigError(f"line {line}: aliases are not allowed; write out the value.")
         if getattr(event, "tag", None):
             raise ConfigError(f"line {line}: tags are not allowed; leave out {event.tag}.")
-        return super().compose_node(parent, index)
+        self._level += 1
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if isinstance(node, yaml.ScalarNode) and (fault := _surprise(node)):
+            raise ConfigError(f"line {node.start_mark.line + 1}: {fault}")
         try:
             value = super().construct_object(node, deep)
         except ConfigError:
@@ -33,6 +48,8 @@ class _Loader(yaml.SafeLoader):
         except ValueError as error:
             shown = str(node.value)[:50]
             raise ConfigError(f"line {node.start_mark.line + 1}: `{shown}` cannot be read as a value.") from error
+        if isinstance(value, float) and math.isinf(value) and "inf" not in str(node.value).lower():
+            raise ConfigError(f"line {node.start_mark.line + 1}: `{node.value[:50]}` is too large for a number.")
         if isinstance(value, int) and abs(value) >= 2**63:
             raise ConfigError(f"line {node.start_mark.line + 1}: whole numbers must lie between -2^63 and 2^63.")
         if isinstance(value, str) and _UNPRINTABLE.search(value):
@@ -51,6 +68,20 @@ class _Loader(yaml.SafeLoader):
                 raise ConfigError(f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one.")
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+def _surprise(node: yaml.ScalarNode) -> str:
+    """Why a value is not what its writer takes it for; empty if it is."""
+    kind, shown = node.tag.rpartition(":")[2], node.value[:50]
+    if kind == "merge":
+        return "merge keys (<<) are not allowed; write out the keys."
+    if kind == "value":
+        return "YAML gives `=` a meaning of its own; put it in quotes."
+    if kind in ("int", "float") and ":" in node.value:
+        return f"YAML takes `{shown}` for a number to the base 60; put it in quotes."
+    if kind == "int" and re.match(r"[-+]?0[0-9_]", node.value):
+        return f"YAML takes `{shown}` for a number to the base 8; write it without the leading 0, or in quotes."
+    return ""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -87,8 +118,11 @@ def parse_yaml(text: str, origin: str) -> Any:
     Raises
     ------
     ConfigError
-        If the text is not such YAML; gives the line.
+        If the text is not such YAML, has more than a million characters or is nested more than 32 levels deep; gives
+        the line.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(f"{origin} has more than {MOST_CHARACTERS} characters, the most that is read.")
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
@@ -98,8 +132,6 @@ def parse_yaml(text: str, origin: str) -> Any:
         raise ConfigError(f"{origin}{line}: this is not valid YAML: {what}.") from error
     except ConfigError as error:
         raise ConfigError(f"{origin}, {error}") from None
-    except RecursionError as error:
-        raise ConfigError(f"{origin}: the YAML is nested too deeply; a configuration has a few levels.") from error
 
 
 def dump_yaml(data: Mapping[str, Any]) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from raysel.clock import now
 from raysel.cv.records import PathRecord, TrialRecord
-from raysel.execution.memory import machine_memory, process_memory
+from raysel.execution.memory import process_memory
 from raysel.execution.trial_plan import TrialPlan
+from raysel.limits import machine_memory
 from raysel.tracking.log import StudyLog
 
 #: Share of the machine's memory above which a message reports the memory of this process.

@@ -14,9 +14,9 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
 from raysel.execution.executor import Executor, refit_error
 from raysel.execution.limits import SearchLimits
-from raysel.execution.memory import machine_memory
 from raysel.execution.recorder import Recorder
 from raysel.execution.trial_plan import TrialPlan
+from raysel.limits import machine_memory
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 

@@ -16,9 +16,9 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.seeds import derived_seed
 from raysel.cv.selection import select_winner
 from raysel.data.task_blocks import as_samples, constant_features
-from raysel.execution.memory import machine_memory
 from raysel.execution.path_records import trial_records
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
+from raysel.limits import machine_memory
 from raysel.statistics.label_permutations import LabelPermutations
 from raysel.study.definition import Study
 

@@ -12,7 +12,7 @@ from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tasks
 from raysel.data.task_blocks import TaskBlocks
-from raysel.files import write_text_atomically
+from raysel.files import parse_json, write_text_atomically
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Preview:
             the fields that have a default.
         """
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = parse_json(path.read_text(encoding="utf-8"))
             sizes, values, unlabelled = raw.get("group_sizes"), raw.get("values"), raw.get("n_unlabelled")
             return cls(
                 [str(name) for name in raw["classes"]],
@@ -128,7 +128,7 @@ class Preview:
                 None if unlabelled is None else int(unlabelled),
                 tuple(str(note) for note in raw.get("notes", ())),
             )
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError):
             return None
 
 

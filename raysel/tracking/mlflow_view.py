@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import numpy as np
 from raysel.config.flatten import flat
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.files import parse_json
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
 
@@ -265,7 +265,7 @@ def end_view(
 def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[str, str]]:
     """Metrics and tags of the stability selection and the permutation test that the exported manifest holds."""
     try:
-        manifest = json.loads((directory.ranking / "manifest.json").read_text(encoding="utf-8"))
+        manifest = parse_json((directory.ranking / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}, {}
     metrics, tags = {}, {}

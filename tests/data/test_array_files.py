@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.formats.hdf5 import arrays as hdf5_arrays
-from raysel.data.formats.hdf5.child import RefusedError, array_names, read_array
+from raysel.data.formats.hdf5.child import Budget, RefusedError, array_names, read_array
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.errors import DataError
@@ -252,7 +252,7 @@ def test_axes_of_matlab_73_come_back_in_order(tmp_path_factory, shape, dtype):
     path = tmp_path_factory.mktemp("axes") / "a.mat"
     savemat73(path, {"a": values})
     with h5py.File(path) as file:  # in this process, as the process that reads does
-        np.testing.assert_array_equal(read_array(file, "a"), values, strict=True)
+        np.testing.assert_array_equal(read_array(file, "a", Budget(10**9)), values, strict=True)
 
 
 def test_images_of_matlab_73_are_a_data_set():
@@ -292,10 +292,10 @@ def test_data_in_other_files_are_not_read():
         file["loop"] = file["/"]
     with h5py.File("a.h5") as file:
         assert set(array_names(file)) >= {"y", "plain", "linked", "soft", "outside", "virtual", "away"}
-        np.testing.assert_array_equal(read_array(file, "plain"), FLAT)
+        np.testing.assert_array_equal(read_array(file, "plain", Budget(10**9)), FLAT)
         for name in ("linked", "soft", "away", "outside", "virtual", "refs"):
             with pytest.raises(RefusedError, match=name):
-                read_array(file, name)
+                read_array(file, name, Budget(10**9))
     assert load_dataset("a.h5").n_features == 6  # the one array that is read is X
     with h5py.File("a.h5", "a") as file:
         file["X"] = h5py.ExternalLink("other.h5", "/secret")

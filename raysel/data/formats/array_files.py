@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from raysel.data.formats.files import ArrayFile, reading
 from raysel.data.formats.hdf5.arrays import is_hdf5, open_hdf5
 from raysel.data.formats.mat5 import open_mat5
 from raysel.data.formats.numpy_files import open_npy, open_npz
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 _KINDS = {
     ".npz": "a NumPy archive (.npz)",
@@ -54,4 +58,12 @@ def open_arrays(path: Path, alone: str = "X") -> Iterator[ArrayFile]:
         else:
             opened = open_hdf5(path) if suffix != ".mat" or is_hdf5(path) else open_mat5(path)
         with opened as file:
-            yield file
+            taken: dict[str, int] = {}
+
+            def get(name: str) -> Any:
+                values = file.get(name)
+                taken[name] = max(np.asarray(values).nbytes, BYTES_OF_A_NUMBER * np.size(values))
+                check_data_bytes(path, sum(taken.values()), f"the {len(taken)} arrays up to {name}")
+                return values
+
+            yield ArrayFile(file.names, get)

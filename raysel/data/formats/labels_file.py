@@ -15,6 +15,7 @@ from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.column_names import has_label_name
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.errors import DataError
+from raysel.limits import check_data_bytes
 from raysel.listing import listed
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
@@ -137,6 +138,7 @@ def _list(columns: Collection[str]) -> str:
 
 def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
     """Columns of a text as their cells; its first line names them if there is one line more than samples."""
+    check_data_bytes(path, path.stat().st_size)
     text = path.read_text(encoding="utf-8-sig")
     if "\0" in text:
         raise ValueError("it holds zero bytes")
@@ -191,4 +193,8 @@ def _values(path: Path, name: str, cells: Any) -> LabelArray:
     if "" in cells:
         where = f"column {name} of {path}" if name else str(path)
         raise DataError(f"labels: {where} has no value for sample {cells.index('')}; fill it in.")
-    return np.array(cells, dtype=np.float64 if all(map(_number, cells)) else np.str_)
+    if all(map(_number, cells)):
+        return np.array(cells, dtype=np.float64)
+    longest = max(map(len, cells), default=0)
+    check_data_bytes(path, 4 * longest * len(cells), f"its labels of up to {longest} characters")
+    return np.array(cells, dtype=np.str_)

@@ -7,6 +7,7 @@ SciPy 1.17 uses type codes in the file as an index without checking them, so tha
 from __future__ import annotations
 
 import io
+import math
 import struct
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import scipy.io
 
 from raysel.data.formats.files import ArrayFile
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 _MATRIX, _COMPRESSED = 14, 15
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18}  # (u)int8 to 64, single, double, UTF-8 to 32
@@ -54,7 +56,7 @@ def open_mat5(path: Path) -> Iterator[ArrayFile]:
     def get(name: str) -> Any:
         if name not in variables:
             raise DataError(f"{path}: {name} is a cell array or a struct; save it as a matrix of numbers.")
-        return _dense(variables[name])
+        return _dense(variables[name], path, name)
 
     names = variables if plain is None else plain
     yield ArrayFile(tuple(name for name in names if name and not name.startswith("__")), get)
@@ -75,6 +77,8 @@ def plain_variables(path: Path) -> dict[str, bool]:
 
     Raises
     ------
+    DataError
+        If its matrices would take too much memory.
     ValueError
         If the file is damaged; the message says where.
 
@@ -87,6 +91,7 @@ def plain_variables(path: Path) -> dict[str, bool]:
     {'X': True, 's': False}
     """
     variables: dict[str, bool] = {}
+    unpacked = claimed = 0
     with path.open("rb") as file:
         file.seek(126)
         order = "<" if file.read(2) == b"IM" else ">"
@@ -98,18 +103,34 @@ def plain_variables(path: Path) -> dict[str, bool]:
                 raise ValueError(f"a variable of {size} bytes ends outside the file")
             content: BinaryIO = file
             if code == _COMPRESSED:
-                content = io.BytesIO(zlib.decompress(file.read(size)))
-                code, size = _tag(content, order)
+                packed = file.read(size)
+                code, size = struct.unpack(f"{order}II", _unpacked(packed, 8))
+                unpacked += size  # SciPy unpacks again, and holds all variables
+                check_data_bytes(path, unpacked, "its variables")
+                content = io.BytesIO(_unpacked(packed, 8 + size))
+                content.seek(8)
             if code != _MATRIX:
                 raise ValueError(f"an element of type {code} where a variable is expected")
-            name, plain = _variable(content, content.tell() + size, order)
-            variables[name] = plain
+            name, n_values = _variable(content, content.tell() + size, order)
+            if name and name in variables:
+                raise ValueError(f"two variables are called {name}")
+            variables[name] = n_values is not None
+            claimed += BYTES_OF_A_NUMBER * (n_values or 0)
+            check_data_bytes(path, claimed, f"the matrix {name}, with those before it,")
             file.seek(end)
     return variables
 
 
-def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, bool]:
-    """Read a variable's name and whether it is a matrix.
+def _unpacked(packed: bytes, size: int) -> bytes:
+    """Decompress the first bytes of a variable, as many as it claims to have."""
+    content = zlib.decompressobj().decompress(packed, size)
+    if len(content) < size:
+        raise ValueError(f"a compressed variable of {len(content)} bytes claims {size}")
+    return content
+
+
+def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, int | None]:
+    """Read a variable's name and, if it is a matrix, the number of its values, else None.
 
     A matrix is stored as flags, dimensions and name, followed by one element of numbers, or three if it is sparse.
     """
@@ -118,14 +139,17 @@ def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, bool]:
     if kind not in (_CHARACTERS, _SPARSE, *_NUMERIC):
         elements = _elements(file, end, order)
         next(elements)
-        return next(elements)[1].decode("latin1"), False
+        return next(elements)[1].decode("latin1"), None
     codes, parts = zip(*_elements(file, end, order), strict=True)
     needed = 2 + (3 if kind == _SPARSE else 1) + bool(flags & _COMPLEX)
     if len(codes) < needed or not set(codes) <= _NUMBERS:
         raise ValueError(f"a variable of {len(codes)} elements of types {sorted(set(codes))}")
     if codes[0] not in _DIMENSIONS or len(parts[0]) < 8 or len(parts[0]) % 4:
         raise ValueError(f"the dimensions of a variable in {len(parts[0])} bytes of type {codes[0]}")
-    return parts[1].decode("latin1"), True
+    sides = struct.unpack(f"{order}{len(parts[0]) // 4}i", parts[0])
+    if min(sides) < 0:
+        raise ValueError(f"a variable of shape {sides}")
+    return parts[1].decode("latin1"), math.prod(sides)
 
 
 def _elements(file: BinaryIO, end: int, order: str) -> Iterator[tuple[int, bytes]]:
@@ -156,7 +180,8 @@ def _read(file: BinaryIO, size: int) -> bytes:
     return content
 
 
-def _dense(values: Any) -> Any:
+def _dense(values: Any, path: Path, name: str) -> Any:
+    check_data_bytes(path, BYTES_OF_A_NUMBER * math.prod(np.shape(values)), f"the matrix {name}")
     if getattr(values, "format", "") == "csc":
         # SciPy would access memory outside the arrays by a damaged index. check_format checks nothing if the last
         # of the column starts is 0, because the matrix then counts as empty.

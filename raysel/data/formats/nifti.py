@@ -19,6 +19,7 @@ from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import Volume, is_nifti, read_volume
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.listing import listed
 
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
@@ -142,10 +143,9 @@ def _in_words(affine: LabelArray) -> str:
 
 def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> LabelArray:
     """Values of the mask's voxels in each file, shape (n_files, n_features)."""
-    try:
-        X = np.empty((len(files), layout.n_features))
-    except MemoryError as error:
-        raise DataError(f"{path}: {len(files)} volumes of {layout.n_features} voxels need too much memory.") from error
+    what = f"{len(files)} volumes of {layout.n_features} voxels"
+    check_data_bytes(path, BYTES_OF_A_NUMBER * len(files) * layout.n_features, what)
+    X = np.empty((len(files), layout.n_features))
     for row, (name, values) in enumerate(zip(files.tolist(), X, strict=True)):
         file = path.parent / at_home(name)
         if not is_file(file):

@@ -1,17 +1,28 @@
-"""Arrays of NumPy's .npy and .npz files, without unpickling."""
+"""Arrays of NumPy's .npy and .npz files, without unpickling, and with checks of what is claimed before it is read."""
 
 from __future__ import annotations
 
+import math
+import stat
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 import numpy as np
 
 from raysel.data.formats.files import ArrayFile
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, MOST_CHARACTERS, check_data_bytes
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+#: Members of an archive, as many as the format had at first.
+_MOST_MEMBERS = 2**16 - 1
+#: Bytes for each compressed byte: deflate reaches 1032. A member's own header has 30 bytes and its name.
+_COMPRESSION, _LOCAL_HEADER = 1100, 30
 
 
 @contextmanager
@@ -31,19 +42,28 @@ def open_npz(path: Path) -> Iterator[ArrayFile]:
     Raises
     ------
     DataError
-        If the file is not a complete archive, or an array holds pickled objects.
+        If the file is not a complete archive, has invalid members, or would take too much memory, or an array holds
+        pickled objects.
     """
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is not a complete .npz archive: it is truncated or of another format; write it again.")
-    with np.load(path, allow_pickle=False) as archive:
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in check_archive(archive, path)}
 
         def get(name: str) -> Any:
+            info = members[name]
+            what = f"{path}: the array {name}"
+            if not info.filename.endswith(".npy"):
+                raise DataError(f"{what} is no array: its member of the archive does not end in .npy.")
             try:
-                return _checked_text(archive[name])
+                with archive.open(info) as file:
+                    check_array(file, info.file_size, path, f"the array {name}")
+                with archive.open(info) as file:
+                    return _checked_text(np.lib.format.read_array(file, allow_pickle=False))
             except ValueError as error:
-                raise _unpickled(error, f"{path}: the array {name}") from error
+                raise _unpickled(error, what) from error
 
-        yield ArrayFile(tuple(archive.files), get)
+        yield ArrayFile(tuple(members), get)
 
 
 @contextmanager
@@ -65,19 +85,118 @@ def open_npy(path: Path, name: str = "X") -> Iterator[ArrayFile]:
     Raises
     ------
     DataError
-        If the array holds pickled objects.
+        If the array holds pickled objects, or would take too much memory.
     """
     with path.open("rb") as file:
         try:
+            check_array(file, path.stat().st_size, path, "the array")
+            file.seek(0)
             values = _checked_text(np.lib.format.read_array(file, allow_pickle=False))
         except ValueError as error:
             raise _unpickled(error, f"{path}: the array") from error
     yield ArrayFile((name,), {name: values}.__getitem__)
 
 
+def check_array(file: IO[bytes], size: int, path: object, what: str) -> None:
+    """Read the header of an array in NumPy's format, and check what it claims.
+
+    Parameters
+    ----------
+    file : binary file
+        The array, at its start.
+    size : int
+        Number of bytes of the array with its header.
+    path : str or Path
+        The file that it belongs to, for messages.
+    what : str
+        Which array it is, for messages.
+
+    Raises
+    ------
+    DataError
+        If the array would take too much memory with numbers in double precision.
+    ValueError
+        If the header is damaged, or claims more bytes than there are.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"a header of version {version}, which only records have")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject:  # which NumPy refuses
+        return
+    n_values = math.prod(shape)
+    stored = n_values * dtype.itemsize
+    if min(shape, default=0) < 0 or (n_values and not dtype.itemsize):
+        raise ValueError(f"an array of shape {shape} whose values have {dtype.itemsize} bytes")
+    held = size - file.tell()
+    if stored > held:
+        raise ValueError(f"an array of shape {shape} claims {stored} bytes, of which the file holds {held}")
+    if dtype.kind == "S":  # becomes text of four bytes a character
+        stored *= 4
+    check_data_bytes(path, max(stored, n_values * BYTES_OF_A_NUMBER), f"{what} of shape {shape}")
+
+
+def check_archive(archive: zipfile.ZipFile, path: object) -> list[zipfile.ZipInfo]:
+    """Check the members of a zip archive before any is read.
+
+    Parameters
+    ----------
+    archive : ZipFile
+        The open archive.
+    path : str or Path
+        The file, for messages.
+
+    Returns
+    -------
+    list of ZipInfo
+        The members.
+
+    Raises
+    ------
+    DataError
+        If members share a name or bytes, are encrypted or compressed by other methods than deflate, have names that no
+        array has, or would take too much memory.
+    """
+    members = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    if len(members) > _MOST_MEMBERS:
+        raise DataError(f"{path} has {len(members)} members; the most that is read is {_MOST_MEMBERS}.")
+    for info in members:
+        if fault := _fault(info):
+            raise DataError(f"{path}: the member {info.filename[:80]!r} {fault}; write the archive again.")
+    twice = Counter(info.filename.removesuffix(".npy") for info in members).most_common(1)
+    if twice and twice[0][1] > 1:
+        raise DataError(f"{path} has {twice[0][1]} members called {twice[0][0]}; give each a different name.")
+    ends = [info.header_offset + _LOCAL_HEADER + info.compress_size for info in members]
+    for (first, second), end in zip(pairwise(members), ends, strict=False):
+        if end > second.header_offset:
+            raise DataError(
+                f"{path}: the members {first.filename} and {second.filename} share bytes of the file, as in an archive "
+                "that is made to exhaust the memory; write it again."
+            )
+    check_data_bytes(path, sum(info.file_size for info in members), f"its {len(members)} members")
+    return archive.infolist()
+
+
+def _fault(info: zipfile.ZipInfo) -> str:
+    """Reason for which a member is not read; empty if there is none."""
+    name = PurePosixPath(info.filename)
+    deflated = info.compress_type == zipfile.ZIP_DEFLATED
+    most = info.compress_size * (_COMPRESSION if deflated else 1)
+    faults = {
+        "has a name that leads out of the archive": name.is_absolute() or ".." in name.parts or "\\" in info.filename,
+        "has a name that cannot be printed": not info.filename.isprintable(),
+        f"has a name of more than {MOST_CHARACTERS} characters": len(info.filename) > MOST_CHARACTERS,
+        "is encrypted": info.flag_bits & 1,
+        "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
+        "is compressed by another method than deflate": not deflated and info.compress_type != zipfile.ZIP_STORED,
+        f"claims {info.file_size} bytes, more than its {info.compress_size} bytes can hold": info.file_size > most,
+    }
+    return next((fault for fault, found in faults.items() if found), "")
+
+
 def _unpickled(error: ValueError, what: str) -> Exception:
     """Return a DataError if NumPy refused to unpickle, or else the error itself."""
-    if "Object arrays" not in str(error):  # NumPy names pickle also for a header that is too long
+    if isinstance(error, DataError) or "Object arrays" not in str(error):  # NumPy names pickle for long headers too
         return error
     return DataError(
         f"{what} holds pickled Python objects, which raysel does not load; save it as numbers or text, e.g. "

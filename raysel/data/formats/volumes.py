@@ -14,6 +14,7 @@ import numpy as np
 from raysel.arrays import FloatArray, LabelArray
 from raysel.data.formats.files import reading
 from raysel.errors import ConfigError, DataError, RayselError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 #: Suffixes of NIfTI files.
 NIFTI_SUFFIXES = (".nii", ".nii.gz")
@@ -140,6 +141,7 @@ def _content(nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple
         raise DataError(f"{path} holds {axes}; give a file of one volume of three axes for each sample.")
     if math.prod(sides) > _MOST_CELLS:
         raise DataError(f"{path} claims {math.prod(sides)} voxels; the most that is read is {_MOST_CELLS}.")
+    check_data_bytes(path, BYTES_OF_A_NUMBER * math.prod(sides), f"a volume of shape {sides}")
     offset = float(header["vox_offset"])
     if not 0 <= offset <= _MOST_OTHER:
         raise DataError(f"{path} claims that its voxels begin at byte {offset:g}: its header is damaged.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
+from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.display.figures.preview_parts import Images, Ranges
@@ -130,11 +130,9 @@ def read_preview_parts(path: Path) -> list[Images | Ranges]:
         Empty if the file is missing, as in studies of earlier versions, or damaged: the report does without.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-                return []
-        with np.load(path, allow_pickle=False) as arrays:
-            return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
+        with open_npz(path) as file:
+            arrays = {name: file.get(name) for name in file.names}
+        return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
     except Exception:  # noqa: BLE001 - zipfile, zlib, NumPy and json raise many for a damaged file
         return []
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.data.formats.files import find_data_file, reading
+from raysel.data.formats.numpy_files import open_npz
 from raysel.errors import ConfigError, DataError
 
 _FORMAT = "A file of maps is .npz with an array of shape (n_features of the task, d') for each task's name."
@@ -35,8 +36,8 @@ def read_maps(path: str, names: Sequence[str]) -> list[FloatArray]:
     """
     try:
         file_path = find_data_file(path, _FORMAT)
-        with reading(file_path, "a file of maps (.npz)"), np.load(file_path, allow_pickle=False) as file:
-            maps = {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
+        with reading(file_path, "a file of maps (.npz)"), open_npz(file_path) as file:
+            maps = {name: np.asarray(file.get(name), dtype=np.float64) for name in file.names}
     except DataError as error:
         raise ConfigError(f"aligned={path!r}: {error}") from error
     keys = list(maps) if list(names) == [""] and len(maps) == 1 else names

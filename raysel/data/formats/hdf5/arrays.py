@@ -15,6 +15,7 @@ import numpy as np
 
 from raysel.data.formats.files import ArrayFile
 from raysel.errors import DataError
+from raysel.limits import check_data_bytes, max_data_bytes
 
 #: First bytes of an HDF5 file, which MATLAB precedes by 512 bytes of its own.
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -71,7 +72,7 @@ def open_hdf5(path: Path) -> Iterator[ArrayFile]:
         )
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * path.stat().st_size)
     # -P: the script's own folder is not searched for modules.
-    command = [sys.executable, "-P", str(_CHILD), str(path), str(seconds)]
+    command = [sys.executable, "-P", str(_CHILD), str(path), str(seconds), str(max_data_bytes())]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=-1
     ) as child:
@@ -102,6 +103,8 @@ def _answer(child: subprocess.Popen[bytes], path: Path) -> dict[str, Any]:
     if not line.endswith(b"\n"):
         raise _ended(child)
     answer: dict[str, Any] = json.loads(line)
+    if "claimed" in answer:
+        check_data_bytes(path, answer["claimed"], answer["what"])
     if answer.get("refused"):
         raise DataError(f"{path}: {answer['error']}.")
     if "error" in answer:

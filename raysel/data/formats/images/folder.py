@@ -12,6 +12,7 @@ from raysel.arrays import LabelArray
 from raysel.data.formats.files import RawData, ReadOptions
 from raysel.data.formats.images.pixels import read_pixels
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.listing import listed
 
 #: Suffixes of the files that are read.
@@ -127,6 +128,9 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     for file in files:
         image, was_turned, had_alpha = read_pixels(file)
         first = images[0] if images else image
+        if not images:  # all are as large
+            what = f"its {len(files)} images of {' x '.join(map(str, image.shape))} values"
+            check_data_bytes(path, BYTES_OF_A_NUMBER * len(files) * image.size, what)
         if image.shape[:2] != first.shape[:2]:
             raise DataError(
                 f"{path}: the images have different sizes: {files[0]} is {first.shape[0]} x {first.shape[1]} pixels "

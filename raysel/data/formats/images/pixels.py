@@ -12,6 +12,7 @@ from PIL import Image, ImageOps
 from raysel.arrays import LabelArray
 from raysel.data.formats.files import reading
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 #: Pillow's names of the formats that are read: no other of its decoders is used.
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
@@ -81,6 +82,7 @@ def read_pixels(path: Path) -> Pixels:
                     f"{path} claims {height} x {width} pixels, more than its {path.stat().st_size} bytes can hold: it "
                     "is damaged; write or copy it again."
                 )
+            check_data_bytes(path, BYTES_OF_A_NUMBER * width * height, f"an image of {height} x {width} pixels")
             if (pages := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{path} holds {pages} pages; save each as an image of its own.")
             turned = image.getexif().get(_ORIENTATION, 1) not in _UPRIGHT

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from raysel.arrays import FloatArray, LabelArray
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
@@ -126,6 +127,8 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
     texts = [i for i in positions if not _is_numeric(kinds[i])]
     if texts:
         raise _not_numeric(table, texts, source)
+    what = f"its table of {table.num_rows} rows and {len(names)} columns"
+    check_data_bytes(source, BYTES_OF_A_NUMBER * table.num_rows * len(names), what)
     X = np.empty((table.num_rows, len(names)))
     for i, position in enumerate(positions):
         X[:, i] = table.column(position).cast(pa.float64(), safe=False).to_numpy()
@@ -168,6 +171,9 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
             f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample."
         )
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        longest = pc.max(pc.utf8_length(column)).as_py() or 0
+        what = f"the column '{name}' with texts of up to {longest} characters"
+        check_data_bytes(source, 4 * longest * len(column), what)
         return np.array(column.to_pylist(), dtype=np.str_)
     if not _is_numeric(kind):
         raise DataError(

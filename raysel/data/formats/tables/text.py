@@ -13,6 +13,7 @@ import pyarrow.csv
 from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.tables.dialect import BLANKS, MISSING, Dialect, as_utf8, recognise
 from raysel.errors import DataError
+from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
 #: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow no-break blanks.
@@ -23,6 +24,8 @@ _BLOCK = 2**30
 _SAMPLE = 2**16
 #: Rows of a column of text that are tried first, and columns that a note names.
 _FIRST_ROWS, _MOST_NAMED = 100, 3
+#: Bytes of memory that a column takes besides its values, measured with a table of 100,000 columns.
+_COLUMN = 24 * 2**10
 
 
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
@@ -45,11 +48,13 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     Raises
     ------
     DataError
-        If the delimiter does not occur, or there are no rows.
+        If the delimiter does not occur, there are no rows, or the table would take too much memory.
     ValueError
         If the file is damaged or no text.
     """
+    check_data_bytes(path, path.stat().st_size)
     data, notes = as_utf8(path.read_bytes())
+    _check_columns(path, data, options.delimiter)
     known = {name for name in (options.label, options.groups, *options.drop) if name}
     dialect = recognise(data, options.delimiter, known)
     if dialect.n_columns < 2:
@@ -63,6 +68,9 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     body = _single_blanks(data[dialect.start :]) if dialect.delimiter == BLANKS else data[dialect.start :]
     if not body.strip():
         raise DataError(f"{path} is empty: it has a header but no rows.")
+    n_rows = 1 + body.count(b"\n") + (body.count(b"\r") if b"\n" not in body else 0)
+    claimed = dialect.n_columns * (_COLUMN + BYTES_OF_A_NUMBER * n_rows)
+    check_data_bytes(path, claimed, f"its table of {n_rows} rows and {dialect.n_columns} columns")
     table, decimal, grouped = _parsed(body, dialect)
     if options.delimiter is None and dialect.delimiter != ",":
         notes += (f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",)
@@ -76,6 +84,14 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
         more = f" and {len(grouped) - len(names)} more columns" if len(grouped) > len(names) else ""
         notes += (f"marks between thousands are left out of the numbers in {', '.join(names)}{more}",)
     return table, (*notes, *empty)
+
+
+def _check_columns(path: Path, data: bytes, delimiter: str | None) -> None:
+    """Check the memory of as many columns as a delimiter occurs in the first line, before its cells are looked at."""
+    end = data.find(b"\n")
+    line = data if end < 0 else data[:end]
+    n_columns = 1 + max(line.count(mark.encode()) for mark in ([delimiter] if delimiter else _NAMES))
+    check_data_bytes(path, n_columns * _COLUMN, f"its first line of up to {n_columns} cells")
 
 
 def _single_blanks(body: bytes) -> bytes:
