@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from raysel.credentials import without_credentials
 
 
 class RayselError(Exception):
-    """Base class of all of raysel's exceptions."""
+    """Base class of all of raysel's exceptions; their messages hold no credentials, whatever URI they repeat.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+
+    Examples
+    --------
+    >>> str(RayselError("no answer from https://ada:lovelace@mlflow.example"))
+    'no answer from https://***@mlflow.example'
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(without_credentials(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class ConfigError(RayselError, ValueError):

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "raysel"
 
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
+    "credentials": -2,
     **dict.fromkeys(["errors", "listing", "version"], -1),
     **dict.fromkeys(["arrays", "files", "plugins", "validation"], 0),
     **dict.fromkeys(["config", "linalg", "metrics", "statistics"], 1),
