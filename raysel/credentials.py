@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 #: What stands in place of removed credentials.
 HIDDEN = "***"
@@ -28,7 +28,23 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
 _URI = re.compile(rf"({_SCHEME})((?:(?![,;|'\"()\[\]{{}}<>]+{_SCHEME})\S)*)")
 _WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
 #: Schemes whose user information ends at the first slash; in a database's URI a password may hold one.
-_OF_WEB = ("http", "https", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "wasb", "wasbs", "hdfs", "ftp", "sftp", "ssh")
+_OF_WEB = (
+    "http",
+    "https",
+    "s3",
+    "s3a",
+    "gs",
+    "gcs",
+    "abfs",
+    "abfss",
+    "az",
+    "wasb",
+    "wasbs",
+    "hdfs",
+    "ftp",
+    "sftp",
+    "ssh",
+)
 _PARAMETER = re.compile(r"(^|[\s?&;,'\"({\[])([\w.%+-]+)=([^&\s]+)")
 _SECRET_NAME = re.compile(
     r"pass(word|wd|phrase|code)|^pass$|^pwd$|secret|token|access_?key|account_?key|api_?key|credential|signature"
@@ -92,7 +108,9 @@ def keep_credentials(uri: str) -> str:
     stored = found[1] + _hide_user(found[1], found[2])
     place, mark, query = stored.partition("?")
     if mark:
-        query = "&".join(_hide_value(m) if (m := _WHOLE_PARAMETER.fullmatch(part)) else part for part in query.split("&"))
+        query = "&".join(
+            _hide_value(m) if (m := _WHOLE_PARAMETER.fullmatch(part)) else part for part in query.split("&")
+        )
         stored = f"{place}?{query}"
     if stored != uri:
         _kept[stored] = uri
@@ -167,6 +185,32 @@ def bare_uri(uri: str) -> str:
     place, mark, query = rest.partition("?")
     open_ = [part for part in query.split("&") if not _SECRET_NAME.search(unquote_plus(part.partition("=")[0]))]
     return f"{found[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
+
+
+def user_of(uri: str) -> tuple[str, str] | None:
+    """Return the user name and the password of a URI, percent-decoded; either may be empty.
+
+    Parameters
+    ----------
+    uri : str
+        A URI with its credentials.
+
+    Returns
+    -------
+    (str, str) or None
+        None if the URI has no user information.
+
+    Examples
+    --------
+    >>> user_of("https://ada:love%2Flace@mlflow.example")
+    ('ada', 'love/lace')
+    """
+    found = _WHOLE_URI.fullmatch(uri)
+    end = -1 if found is None else _end_of_user(found[1].removesuffix("://").lower(), found[2])
+    if found is None or end < 0:
+        return None
+    name, _, password = found[2][:end].partition(":")
+    return unquote(name), unquote(password)
 
 
 def lacks_credentials(uri: str) -> bool:

@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.prompt import Confirm
 
 from raysel.api import prepare_study, resume_study, run_study
+from raysel.cli.arguments import hide_credentials
 from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
+from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
@@ -48,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
+    for name in ("output", "resume", "replay"):
+        setattr(arguments, name, keep_all_credentials(getattr(arguments, name)))
     console = Console(stderr=True, soft_wrap=True)
     out = Console(soft_wrap=True, highlight=False, quiet=arguments.quiet)
     references = {
@@ -177,7 +181,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     is_one = comparison.members.exists()
     stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-    uri = settings.pop("tracking.uri", None) or stored
+    uri = keep_credentials(settings.pop("tracking.uri", None) or stored)
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
@@ -188,9 +192,9 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     with directory.open(0):  # a running study uploads its journal itself
         status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
     if status["error"]:
-        raise StudyError(f"the upload to MLflow at {uri} failed: {status['error']}. Try again later.")
+        raise StudyError(f"the upload failed: {status['error']}. Try again later.")
     what = "studies and comparisons" if is_one else "records"
-    out.print(f"{status['logged']} {what} of {path} are in MLflow at {uri}", markup=False)
+    out.print(f"{status['logged']} {what} of {path} are in MLflow at {bare_uri(uri)}", markup=False)
     return 0
 
 
@@ -206,4 +210,5 @@ def _progress_kept(path: Path | None) -> str:
 
 
 if __name__ == "__main__":
+    hide_credentials()
     sys.exit(main())

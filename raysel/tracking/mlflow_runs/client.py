@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from raysel.tracking.locks import schema_lock
+from raysel.tracking.mlflow_runs.schema import tables_lock
 from raysel.tracking.mlflow_view import RunView
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -55,7 +55,7 @@ class MLflowExperiment:
     """
 
     def __init__(self, uri: str, name: str) -> None:
-        with schema_lock(uri):
+        with tables_lock(uri):
             self.client = MlflowClient(uri)
             self.tags: dict[str, str] = {}
             self.id = self._find(name)
