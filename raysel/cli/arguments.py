@@ -21,7 +21,7 @@ def hide_credentials() -> None:
     a command that runs as a process of its own.
     """
     if pipe := os.environ.pop(_PIPE, ""):
-        with open(int(pipe), encoding="utf-8") as file:
+        with os.fdopen(int(pipe), encoding="utf-8") as file:
             from_pipe(file.readline())
     hidden = [_hidden(argument) for argument in sys.orig_argv[1:]]
     if hidden == sys.orig_argv[1:]:

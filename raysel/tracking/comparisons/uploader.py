@@ -308,7 +308,7 @@ def _insisted(action: Callable[[], Any], driver: int | None, failed: Callable[[E
 
 
 def main() -> int:
-    """Upload the members whose folders follow credentials on the standard input, while the driver, the parent process, runs."""
+    """Upload the members whose folders are read from the standard input, after credentials, while the driver runs."""
     parser = argparse.ArgumentParser(prog="python -m raysel.tracking.comparisons.uploader", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)

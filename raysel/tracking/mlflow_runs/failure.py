@@ -89,9 +89,7 @@ def _of_status(status: str, text: str) -> str:
     if status == "401":
         return f"401: the user name and password, or the token, are missing or wrong; {_OF_SERVER}"
     if status == "403" and "Host header" in text:
-        return (
-            "403: it does not accept the name of its host in tracking.uri; start it with that name in --allowed-hosts"
-        )
+        return "403: it does not accept the name of its host in tracking.uri; add that name to its --allowed-hosts"
     if status == "403":
         return f"403: it does not allow this user to write; {_OF_SERVER} of one who may"
     if status.startswith("5"):
