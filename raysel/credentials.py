@@ -24,8 +24,8 @@ SECRET_VARIABLES = (
 )
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
-#: A URI within a text: up to a space, or to the next URI of a list.
-_URI = re.compile(rf"({_SCHEME})((?:(?![,;|'\"()\[\]{{}}<>]+{_SCHEME})\S)*)")
+#: A URI within a text: up to a space, or to the next URI of a list. A path object makes one slash of two.
+_URI = re.compile(rf"({_SCHEME}?)((?:(?![,;|'\"()\[\]{{}}<>]+{_SCHEME}?)\S)*)")
 _WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
 #: Schemes whose user information ends at the first slash; in a database's URI a password may hold one.
 _OF_WEB = (
@@ -206,7 +206,7 @@ def user_of(uri: str) -> tuple[str, str] | None:
     ('ada', 'love/lace')
     """
     found = _WHOLE_URI.fullmatch(uri)
-    end = -1 if found is None else _end_of_user(found[1].removesuffix("://").lower(), found[2])
+    end = -1 if found is None else _end_of_user(found[1].partition(":")[0].lower(), found[2])
     if found is None or end < 0:
         return None
     name, _, password = found[2][:end].partition(":")
@@ -296,7 +296,7 @@ def _hide_value(parameter: re.Match[str]) -> str:
 
 def _hide_user(scheme: str, rest: str) -> str:
     """Return what follows the scheme of a URI, its user information replaced."""
-    end = _end_of_user(scheme.removesuffix("://").lower(), rest)
+    end = _end_of_user(scheme.partition(":")[0].lower(), rest)
     return rest if end < 0 else f"{HIDDEN}{rest[end:]}"
 
 
@@ -306,7 +306,7 @@ def _end_of_user(scheme: str, rest: str) -> int:
     database = scheme not in _OF_WEB
     if "@" in authority:
         # SQLAlchemy reads a database's password up to an @, whatever else is in it.
-        return rest.partition("?")[0].rfind("@") if database else authority.rfind("@")
+        return rest.rfind("@") if database else authority.rfind("@")
     before, colon, after = authority.rpartition(":")
     if not authority or authority.startswith("[") or not colon or "@" not in rest:
         return -1
