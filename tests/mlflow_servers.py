@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -42,7 +43,7 @@ def postgresql_binaries() -> Path:
     if not found:
         pytest.skip("needs PostgreSQL: apt-get install postgresql")
     if drivers:
-        pytest.skip(f"needs PostgreSQL's driver and MLflow's users: pip install '.[test]' ({', '.join(drivers)} missing)")
+        pytest.skip(f"needs PostgreSQL and {', '.join(drivers)}: pip install '.[test]'")
     if os.getuid() == 0 and not shutil.which("runuser"):
         pytest.skip("needs PostgreSQL, which does not run as root: runuser is missing")
     return found[-1].parent
@@ -112,7 +113,7 @@ def composed_server(postgres: Postgres, folder: Path) -> Iterator[tuple[str, str
         "/run/secrets/": f"{folder}/",
         "/var/lib/mlflow/artifacts": f"{folder}/artifacts",
         "@postgres/": database,
-        "0.0.0.0": "127.0.0.1",  # noqa: S104 - what the container listens to
+        "0.0.0.0": "127.0.0.1",
         "--port 5000": f"--port {port}",
         ":5000": f":{port}",
     }
@@ -128,7 +129,7 @@ def composed_server(postgres: Postgres, folder: Path) -> Iterator[tuple[str, str
     environment = {key: here(value) for key, value in service["environment"].items()}
     environment["MLFLOW_HOSTS"] = environment["MLFLOW_HOSTS"].partition(":-")[2].removesuffix("}")
     environment["MLFLOW_AUTH_CONFIG_PATH"] = str(folder / "basic_auth.ini")
-    path = f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
             [here(word) for word in service["command"]],

@@ -53,8 +53,23 @@ ANY = st.text(string.printable.strip() + "äß 中", min_size=1, max_size=12)
 WEB = st.sampled_from(["http", "https", "s3", "gs"])
 DATABASE = st.sampled_from(["postgresql", "postgresql+psycopg2", "mysql+pymysql", "mssql+pyodbc"])
 NAMES = st.sampled_from(
-    ["password", "PASSWORD", "token", "access_key", "secret_key", "AWSSecretAccessKey", "sas", "sig", "Signature"]
-    + ["X-Amz-Signature", "X-Amz-Credential", "X-Amz-Security-Token", "X-Goog-Signature", "api_key", "pass%77ord"]
+    [
+        "password",
+        "PASSWORD",
+        "pass%77ord",
+        "token",
+        "api_key",
+        "access_key",
+        "secret_key",
+        "AWSSecretAccessKey",
+        "sas",
+        "sig",
+        "Signature",
+        "X-Amz-Signature",
+        "X-Amz-Credential",
+        "X-Amz-Security-Token",
+        "X-Goog-Signature",
+    ]
 )
 
 
@@ -222,8 +237,8 @@ def test_a_study_on_disk_has_no_credentials_and_the_modes_that_the_umask_gives(t
 
 
 def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypatch):
-    for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_URI"):
-        monkeypatch.delenv(name, raising=False)
+    for name in ("USERNAME", "PASSWORD", "TOKEN", "URI"):
+        monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("raysel.credentials._kept", {})
     write_digits(tmp_path / "few.npz")

@@ -1,4 +1,4 @@
-"""MLflow's server as the compose file runs it, on a real PostgreSQL: users, proxied artifacts, and no password outside."""
+"""MLflow's server as the compose file runs it, on a real PostgreSQL: users, files of runs, no password outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import secrets
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -225,19 +224,15 @@ def test_a_database_is_used_directly_with_the_password_in_the_uri_or_in_the_envi
     postgres.run("createdb", "direct")
     uri = postgres.uri("direct", password=True)
     folder = finished_study.study.parent
-    local = {"--set": [f"name={name}" for name in ("in-uri", "in-environment")]}["--set"]
-    for name, variables in {
-        local[0]: {"MLFLOW_TRACKING_URI": uri},
-        local[1]: {
-            "MLFLOW_TRACKING_URI": postgres.uri("direct", password=False),
-            "PGUSER": "mlflow",
-            "PGPASSWORD": postgres.password,
-        },
-    }.items():
-        experiment = name.removeprefix("name=")
+    bare = postgres.uri("direct", password=False)
+    ways = {
+        "in-uri": {"MLFLOW_TRACKING_URI": uri},
+        "in-environment": {"MLFLOW_TRACKING_URI": bare, "PGUSER": "mlflow", "PGPASSWORD": postgres.password},
+    }
+    for experiment, variables in ways.items():
         study = tmp_path / experiment
         with changed_variables(environment_without_others()), watched(postgres.password, study / "config.yaml") as seen:
-            printed = run(folder, "few.yaml", "--output", str(study), "--set", name, **variables)
+            printed = run(folder, "few.yaml", "--output", str(study), "--set", f"name={experiment}", **variables)
         assert not seen
         assert "not all runs are uploaded" not in printed
         assert_uploaded_once(uri, experiment, study, finished_study.study)
