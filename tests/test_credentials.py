@@ -54,21 +54,8 @@ WEB = st.sampled_from(["http", "https", "s3", "gs"])
 DATABASE = st.sampled_from(["postgresql", "postgresql+psycopg2", "mysql+pymysql", "mssql+pyodbc"])
 NAMES = st.sampled_from(
     [
-        "password",
-        "PASSWORD",
-        "pass%77ord",
-        "token",
-        "api_key",
-        "access_key",
-        "secret_key",
-        "AWSSecretAccessKey",
-        "sas",
-        "sig",
-        "Signature",
-        "X-Amz-Signature",
-        "X-Amz-Credential",
-        "X-Amz-Security-Token",
-        "X-Goog-Signature",
+        *("password", "PASSWORD", "pass%77ord", "token", "api_key", "access_key", "secret_key", "AWSSecretAccessKey"),
+        *("sas", "sig", "Signature", "X-Amz-Signature", "X-Amz-Credential", "X-Amz-Security-Token", "X-Goog-Signature"),
     ]
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import sqlite3
@@ -11,10 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from raysel.credentials import HIDDEN, keep_credentials
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
+from raysel.tracking.comparisons.uploader import ComparisonUploader
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import RefitRecord, TrialRecord
@@ -53,8 +58,8 @@ def drops(line: socket.socket) -> None:
 
 
 @contextmanager
-def server(reply: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Address, with credentials, of a server that replies alike to every request."""
+def server(reply: Callable[[socket.socket], None], heard: list[bytes] | None = None) -> Iterator[str]:
+    """Address, with credentials, of a server that replies alike to every request, and keeps what it heard."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve(line: socket.socket) -> None:
@@ -64,6 +69,8 @@ def server(reply: Callable[[socket.socket], None]) -> Iterator[str]:
                     if not (part := line.recv(65536)):
                         return
                     asked += part
+                if heard is not None:
+                    heard.append(asked)
                 reply(line)
 
         def accept() -> None:
@@ -128,6 +135,36 @@ def test_every_wrong_answer_is_said_in_one_plain_line(directory_of, monkeypatch,
     assert status["error"].isprintable()
     assert len(status["error"]) < 400
     assert (status["logged"], status["complete"], status["locked"]) == (0, False, False)
+    for path in directory.path.iterdir():
+        assert SECRET not in path.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_comparison", [False, True])
+def test_the_uploader_sends_credentials_that_neither_its_arguments_nor_a_file_have(
+    directory_of, monkeypatch, of_comparison
+):
+    for name in ("URI", "USERNAME", "PASSWORD", "TOKEN"):
+        monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
+    heard: list[bytes] = []
+    with server(answer("500 Error", b""), heard) as uri:
+        directory = directory_of(uri)
+        if of_comparison:
+            comparison = ComparisonDirectory(directory.path)
+            members = (MemberEntry("A", "a", "smr", False), MemberEntry("B", "b", "smr", False))
+            comparison.write(ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members))
+            uploader = ComparisonUploader(comparison)
+        else:
+            uploader = MLflowUploader(directory)
+        while not tracking_status(directory)["error"]:
+            assert uploader._process.poll() is None
+            time.sleep(0.1)
+        for name in ("cmdline", "environ"):
+            assert SECRET.encode() not in Path(f"/proc/{uploader._process.pid}/{name}").read_bytes()
+        uploader.finish(patience=0)
+    sent = base64.b64encode(f"ada:{SECRET}".encode())
+    assert heard
+    assert all(b"Authorization: Basic " + sent in request for request in heard)
     for path in directory.path.iterdir():
         assert SECRET not in path.read_text()
 
