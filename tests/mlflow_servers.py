@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import secrets
@@ -14,15 +15,24 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from small_studies import CommandRun, raw_config, run_offline, write_digits, write_yaml
 
 COMPOSE = Path(__file__).resolve().parent.parent / "conf" / "cluster" / "mlflow-compose.yaml"
+
+
+def local_study(folder: Path) -> CommandRun:
+    """A study that was run in this process, without Ray and MLflow, beside its data and its few.yaml."""
+    write_digits(folder / "few.npz")
+    write_yaml(folder / "few.yaml")
+    with contextlib.chdir(folder):
+        run_offline(raw_config("few.npz"), folder / "study")
+    return CommandRun(0, "", "", folder / "study")
 
 
 def free_port() -> int:
@@ -96,7 +106,7 @@ class Postgres:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def composed_server(postgres: Postgres, folder: Path) -> Iterator[tuple[str, str]]:
     """Run the very command of the compose file with its places moved; yields the address and admin's password."""
     port, admin = free_port(), secrets.token_hex(12)

@@ -116,9 +116,9 @@ def test_a_heavy_library_has_one_home():
     assert not wrong
 
 
-def test_config_needs_nothing_but_errors():
+def test_config_needs_nothing_but_errors_and_credentials():
     found = {part(target) for name in MODULES if part(name) == "config" for _, target in internal(name)}
-    assert found == {"config", "errors"}
+    assert found == {"config", "credentials", "errors"}
 
 
 def test_nothing_imports_tests_or_experiments():

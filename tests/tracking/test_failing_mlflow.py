@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mlflow_servers import local_study
 
 from raysel.credentials import HIDDEN, keep_credentials
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -81,6 +82,11 @@ def server(reply: Callable[[socket.socket], None], heard: list[bytes] | None = N
         threading.Thread(target=accept, daemon=True).start()
         yield f"http://ada:{SECRET}@127.0.0.1:{listening.getsockname()[1]}"
         listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(scope="module")
+def finished_study(tmp_path_factory):
+    return local_study(tmp_path_factory.mktemp("local"))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import COMPOSE, Postgres, compose, composed_server
+from mlflow_servers import COMPOSE, Postgres, compose, composed_server, local_study
 from small_studies import write_yaml
 
 from raysel.credentials import HIDDEN, changed_variables, keep_credentials
@@ -53,6 +53,11 @@ def test_the_compose_file_has_the_keys_of_the_compose_specification():
     assert sorted(parsed.service_names()) == ["mlflow", "postgres"]
     with pytest.raises(ValueError, match="healthchek"):
         validator.PyCompose.from_yaml(text.replace("healthcheck", "healthchek"))
+
+
+@pytest.fixture(scope="module")
+def finished_study(tmp_path_factory):
+    return local_study(tmp_path_factory.mktemp("local"))
 
 
 @pytest.fixture(scope="module")
