@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import threading
@@ -205,6 +206,7 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     dumps = [postgres.run("pg_dump", name) for name in ("mlflow", "mlflow_auth")]
     assert "on-ray" in dumps[0]
     assert_nowhere(password, [study, ray], [printed, *dumps])
+    shutil.rmtree(ray)
     stored = (study / "config.yaml").read_text()
     assert f"http://{HIDDEN}@{address}" in stored
 
