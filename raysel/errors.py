@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from raysel.credentials import without_credentials
 from raysel.printing.printable import printable
 
 
 class RayselError(Exception):
-    """Base class of all of raysel's exceptions; the message may hold names of others, and is made printable."""
+    """Base class of all of raysel's exceptions; their messages hold no credentials and no control characters.
+
+    Parameters
+    ----------
+    *args : object
+        The message, which may repeat URIs and names of unknown origin.
+
+    Examples
+    --------
+    >>> str(RayselError("no answer from https://ada:lovelace@mlflow.example"))
+    'no answer from https://***@mlflow.example'
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(without_credentials(arg) if isinstance(arg, str) else arg for arg in args))
 
     def __str__(self) -> str:
         return printable(super().__str__())

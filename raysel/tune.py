@@ -14,11 +14,13 @@ from rich.prompt import Confirm
 from rich.text import Text
 
 from raysel.api import prepare_study, resume_study, run_study
+from raysel.cli.arguments import hide_credentials
 from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
+from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
@@ -54,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
     """
     arguments = _parser().parse_args(argv)
+    for name in ("output", "resume", "replay"):
+        setattr(arguments, name, keep_all_credentials(getattr(arguments, name)))
     console = Terminal(stderr=True)
     out = Terminal(quiet=arguments.quiet)
     references = {
@@ -221,13 +225,14 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
         )
     if uri is None:
         check_place("tracking.uri", uri := stored, path)
+    uri = keep_credentials(uri)
     note_place(absolute_uri(uri))
     with directory.open(0):  # a running study uploads its journal itself
         status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
     if status["error"]:
-        raise StudyError(f"the upload to MLflow at {uri} failed: {status['error']}. Try again later.")
+        raise StudyError(f"the upload failed: {status['error']}. Try again later.")
     what = "studies and comparisons" if is_one else "records"
-    out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {uri}", markup=False)
+    out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {bare_uri(uri)}", markup=False)
     return 0
 
 
@@ -243,4 +248,5 @@ def _progress_kept(path: Path | None) -> str:
 
 
 if __name__ == "__main__":
+    hide_credentials()
     sys.exit(main())

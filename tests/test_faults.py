@@ -837,7 +837,7 @@ OF_TRIALS = [
         "an MLflow that does not answer",
         "--replay killed --set tracking.uri=http://127.0.0.1:1",
         1,
-        "upload to MLflow at http://127.0.0.1:1 failed: ...Try again later",
+        "the upload failed: MLflow at http://127.0.0.1:1 cannot be reached...Try again later",
     ),
 ]
 

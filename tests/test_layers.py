@@ -17,7 +17,7 @@ PACKAGE = ROOT / "raysel"
 
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
-    "printing": -3,
+    **dict.fromkeys(["credentials", "printing"], -3),
     **dict.fromkeys(["clock", "errors", "listing", "version"], -2),
     **dict.fromkeys(["arrays", "files", "limits", "plugins", "validation"], -1),
     "storage": 0,
@@ -121,7 +121,7 @@ def test_a_heavy_library_has_one_home():
 
 def test_config_needs_nothing_but_errors_and_uris():
     targets = {target for name in MODULES if part(name) == "config" for _, target in internal(name)}
-    assert {part(target) for target in targets} == {"config", "errors", "storage"}
+    assert {part(target) for target in targets} == {"config", "credentials", "errors", "storage"}
     assert {target for target in targets if part(target) == "storage"} == {
         "raysel.storage.location.set_credentials_aside"
     }

@@ -28,6 +28,7 @@ from raysel.comparison_run.api import comparison_directory, prepare_comparison, 
 from raysel.comparison_run.course import state_of
 from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
+from raysel.credentials import bare_uri
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
 from raysel.launch import working_folder
@@ -193,7 +194,7 @@ def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out:
         f"\ncomparison {shown_place(directory.results)}/ (comparison.md, comparison.csv, comparison.svg, ...)",
         markup=False,
     )
-    out.print(f"MLflow     {directory.read().uri}, experiment {directory.read().experiment}", markup=False)
+    out.print(f"MLflow     {bare_uri(directory.read().uri)}, experiment {directory.read().experiment}", markup=False)
     if not status["complete"]:
         out.print(
             f"           not all runs are uploaded: {status['error'] or 'MLflow was too slow'}. "

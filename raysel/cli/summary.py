@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from raysel.credentials import bare_uri
 from raysel.results import words
 from raysel.results.result import StudyResult
 from raysel.storage.working_copy import shown_place
@@ -213,7 +214,10 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
     uri = result.stored.study.uri
     page = runs_page(result.tracking.get("experiment_id", "0"), result.tracking.get("view", ""))
     if not uri.startswith("sqlite:"):
-        return [uri.rstrip("/") + page]
+        place = bare_uri(uri)
+        if uri.lower().startswith("http"):
+            return [place.rstrip("/") + page]
+        return [place, f"of its pages that of the study is {page}, where mlflow server has it as --backend-store-uri"]
     stored = Path(uri.removeprefix("sqlite:///"))
     shown = stored.relative_to(Path.cwd()) if stored.is_relative_to(Path.cwd()) else stored
     command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{shown}')}"

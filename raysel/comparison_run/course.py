@@ -14,6 +14,7 @@ from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, dump_config, load_comparison
+from raysel.credentials import without_credentials
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.display.progress import counted
@@ -213,7 +214,7 @@ class _Course:
         except RayselError as failure:
             error = str(failure)
         except (Exception, SystemExit) as failure:  # a method that fails must not end the others  # noqa: BLE001
-            error = f"{type(failure).__name__}: {failure}"
+            error = without_credentials(f"{type(failure).__name__}: {failure}")
         if error is not None:
             self._say(f"{head} failed: {error}")
         members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])

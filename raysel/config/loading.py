@@ -13,6 +13,7 @@ from raysel.config.explaining import explain
 from raysel.config.overrides import apply_overrides, plain
 from raysel.config.schema import StudyConfig
 from raysel.config.yaml_text import MOST_CHARACTERS, dump_yaml, parse_yaml
+from raysel.credentials import keep_all_credentials
 from raysel.errors import ConfigError
 
 
@@ -107,7 +108,7 @@ def read_raw(
     Returns
     -------
     raw : dict of str to object
-        The configuration as plain data.
+        The configuration as plain data, whose URIs are without credentials, which `keep_credentials` keeps.
     origin : str
         Origin of the configuration, e.g. a path, for error messages.
 
@@ -126,7 +127,7 @@ def read_raw(
     if not isinstance(raw, dict):
         raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
     apply_overrides(raw, overrides, origin, own_data=own_data, builtin=_is_builtin(source))
-    return raw, origin
+    return keep_all_credentials(raw), origin
 
 
 def names_data(

@@ -21,6 +21,7 @@ from pydantic import (
 
 from raysel.config.manifest import tried_configurations
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
+from raysel.credentials import bare_uri, keep_all_credentials
 from raysel.storage.location import set_credentials_aside
 
 #: Value of `dataset.source` for a table of NIfTI files.
@@ -31,6 +32,11 @@ class _Section(BaseModel):
     # The texts below the keys are their descriptions, which `raysel.config.describe` lists.
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_credentials(cls, raw: Any) -> Any:
+        return keep_all_credentials(raw)
+
 
 def _class_label(value: Any) -> str | int:
     """Name or number of a class; YAML's true and yes are neither."""
@@ -39,6 +45,15 @@ def _class_label(value: Any) -> str | int:
     if isinstance(value, str) or type(value) is int:
         return value
     raise ValueError(f"{value!r} is no class: give its name, in quotes if it is yes, no, true or false, or its number")
+
+
+def _bare(value: Any) -> Any:
+    """Return plain data whose URIs are the same for all credentials."""
+    if isinstance(value, dict):
+        return {key: _bare(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_bare(item) for item in value]
+    return bare_uri(value) if isinstance(value, str) else value
 
 
 def _repeated(names: Sequence[str]) -> str | None:
@@ -305,7 +320,9 @@ with warnings.catch_warnings():
         """MLflow's store and experiment."""
 
         uri: str | None = None
-        """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default."""
+        """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default. Credentials in it are
+        used, but not stored: a study that is resumed needs them again, here or in MLFLOW_TRACKING_URI,
+        MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or PGPASSWORD."""
         experiment: Annotated[str, Field(min_length=1, max_length=500)] | None = None
         """Name of the MLflow experiment, at most 500 letters; the study's name by default."""
         register: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=200)] | None = None
@@ -396,6 +413,7 @@ class StudyConfig(_Section):
         described = self.to_dict()
         for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
+        described["dataset"] = _bare(described["dataset"])
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
             section.pop("keep", None)

@@ -129,7 +129,7 @@ def parse_yaml(text: str, origin: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         what = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise ConfigError(f"{origin}{line}: this is not valid YAML: {what}.") from error
+        raise ConfigError(f"{origin}{line}: this is not valid YAML: {what}.") from None  # it repeats the line
     except ConfigError as error:
         raise ConfigError(f"{origin}, {error}") from None
 

@@ -29,6 +29,7 @@ import ray
 import ray._private.ray_constants
 import ray.air.integrations
 
+from raysel.credentials import hidden_variables
 from raysel.errors import StudyError
 from raysel.execution.signals import sigterm_handler_restored
 
@@ -53,7 +54,8 @@ def ray_session(address: str | None) -> Iterator[None]:
         yield
         return
     try:
-        with sigterm_handler_restored():
+        # Ray's processes compute, and need no credentials of MLflow.
+        with sigterm_handler_restored(), hidden_variables():
             if address:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR")
             else:

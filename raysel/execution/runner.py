@@ -49,6 +49,7 @@ from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
+from raysel.tracking.uri import missing_credentials
 from raysel.tracking.validity.places import note_places
 
 #: Number of samples that are stored as an example of what the model takes.
@@ -209,6 +210,8 @@ class _Course:
         """Compute trials, refits and result, and record the end of the run."""
         progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
         with sigterm_as_interrupt(), StudyLog(journal, progress, self._directory.progress, listeners) as log:
+            if lacking := missing_credentials(self._record.uri):
+                log.message(lacking)
             uploader = start_upload(self._directory)
             try:
                 with self._executor:

@@ -15,6 +15,7 @@ from raysel.base.registry import solver_class
 from raysel.clock import now
 from raysel.config import StudyConfig
 from raysel.config.schema import DatasetConfig
+from raysel.credentials import keep_credentials
 from raysel.data.formats.files import find_data_file
 from raysel.errors import DataError
 from raysel.metrics.classification import classification_metric
@@ -147,14 +148,15 @@ def mlflow_uri(config: StudyConfig) -> str:
     Returns
     -------
     str
-        URI with an absolute path if it is a file.
+        URI with an absolute path if it is a file, and without credentials, which `keep_credentials` keeps.
 
     Raises
     ------
     ConfigError
         If MLflow does not support the scheme of the URI.
     """
-    return absolute_uri(config.tracking.uri or os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
+    named = config.tracking.uri or keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
+    return absolute_uri(named or "sqlite:///mlflow.db")
 
 
 def end_record(status: str, started: float, result: StudyResult | None = None) -> EndRecord:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from raysel.credentials import without_credentials
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.errors import StudyError
 from raysel.files import write_json_atomically
@@ -133,10 +134,10 @@ class StudyLog:
         Parameters
         ----------
         text : str
-            One sentence.
+            One sentence, of which credentials in URIs are not passed on.
         """
         for listener in self._listeners:
-            listener.message(text)
+            listener.message(without_credentials(text))
 
     def trial_started(self) -> None:
         """Count a trial that has started."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, TypeAlias
 
+from raysel.credentials import keep_all_credentials
 from raysel.cv.feature_count import ChooseN
 from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
 from raysel.errors import DirectoryError
@@ -13,6 +14,9 @@ from raysel.tracking.validity.types import check_fields
 
 #: Version of the journal's format; increase it, and extend `upgrade`, when a record changes its fields.
 SCHEMA = 2
+
+#: Fields of a study's record that can name URIs.
+_WITH_URIS = ("uri", "config", "data_files")
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,13 @@ class StudyRecord(_PlainRecord):
     classes: Sequence[str] = field(default_factory=list)
     data_remarks: Sequence[str] = field(default_factory=list)
     data_files: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Any:
+        """Restore the record; credentials in URIs, as version 0.1 stored them, are kept in memory only."""
+        return super().from_json(
+            {key: keep_all_credentials(value) if key in _WITH_URIS else value for key, value in raw.items()}
+        )
 
     @property
     def choose_n(self) -> ChooseN:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from raysel.credentials import changed_variables, from_pipe, to_pipe
 from raysel.errors import DirectoryError
 from raysel.files import read_again, read_json, write_json_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import RecordReader, journal_lines, open_journal, parse_line
 from raysel.tracking.locks import FileLock
 from raysel.tracking.records import EndRecord, Record, StudyRecord
+from raysel.tracking.uri import connection
 
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = (1, 2, 4)
@@ -51,11 +55,16 @@ class MLflowUploader:
         directory.tracking.unlink(missing_ok=True)  # state of an earlier run
         self._process = subprocess.Popen(
             [sys.executable, "-m", "raysel.tracking.uploader", str(directory.path), str(os.getpid())],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C reaches the study only, which then stops this process
+            text=True,
         )
+        send_credentials(self._process)
+        if self._process.stdin:
+            with suppress(OSError):
+                self._process.stdin.close()
 
     def finish(self, patience: float = 60.0) -> dict[str, Any]:
         """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
@@ -64,7 +73,7 @@ class MLflowUploader:
         ----------
         patience : float, default=60.0
             Seconds without a newly uploaded record after which the process is stopped; at most 5 if MLflow last
-            returned an error.
+            returned an error, and three times as many if another program has locked its database.
 
         Returns
         -------
@@ -72,18 +81,22 @@ class MLflowUploader:
             State of the upload as `tracking_status` returns it.
         """
         moved, last = time.monotonic(), -1
+        limit = patience
         try:
             while self._process.poll() is None:
                 status = tracking_status(self._directory)
                 if status["logged"] != last:
                     moved, last = time.monotonic(), status["logged"]
-                if time.monotonic() - moved > (min(patience, 5.0) if status["error"] else patience):
+                limit = waiting_limit([status], patience)
+                if time.monotonic() - moved > limit:
                     break
                 time.sleep(0.05)
+            else:
+                limit = math.inf  # it has ended by itself
         except KeyboardInterrupt:
-            pass  # second Ctrl-C: stop waiting
+            limit = math.inf  # second Ctrl-C: stop waiting
         self.stop()
-        return tracking_status(self._directory)
+        return explain_silence(self._directory, limit)
 
     def stop(self) -> None:
         """Stop the process; records that are not uploaded remain in the journal."""
@@ -94,6 +107,64 @@ class MLflowUploader:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+
+
+def send_credentials(process: subprocess.Popen[str]) -> None:
+    """Send the credentials of this process to a child through a pipe, where neither files nor arguments show them.
+
+    Parameters
+    ----------
+    process : Popen
+        Child that reads a line from its standard input for `from_pipe`.
+    """
+    if process.stdin:
+        with suppress(OSError):  # the child has ended, which its status says
+            process.stdin.write(to_pipe())
+            process.stdin.flush()
+
+
+def waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> float:
+    """Return the seconds without progress after which an upload is given up.
+
+    Parameters
+    ----------
+    states : iterable of mapping of str to object
+        States as `tracking_status` returns them.
+    patience : float
+        Seconds to wait for a server that has not returned an error.
+
+    Returns
+    -------
+    float
+        At most 5 after an error; three times the patience for a locked database, because locks end.
+    """
+    failed = [state for state in states if state["error"]]
+    if any(state.get("locked") for state in failed):
+        return 3 * patience
+    return min(patience, 5.0) if failed else patience
+
+
+def explain_silence(directory: StudyDirectory, seconds: float) -> dict[str, Any]:
+    """Record that MLflow did not answer, where an upload was given up without an error.
+
+    Parameters
+    ----------
+    directory : StudyDirectory
+        Directory of the study.
+    seconds : float
+        Seconds without an answer; infinity if the upload was not given up.
+
+    Returns
+    -------
+    dict of str to object
+        State of the upload as `tracking_status` returns it.
+    """
+    status = tracking_status(directory)
+    if not status["complete"] and not status["error"] and seconds != math.inf:
+        status["error"] = f"MLflow gave no answer for {seconds:g} s"
+        with suppress(OSError):
+            write_json_atomically(directory.tracking, status)
+    return status
 
 
 def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
@@ -107,7 +178,8 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
-        ``complete`` (bool), ``error`` (text of the last error, else empty), ``logged`` (number of records) and, once
+        ``complete`` (bool), ``error`` (text of the last error, else empty), ``locked`` (bool, whether the error is that
+        another program has locked the database), ``logged`` (number of records) and, once
         known, ``experiment_id``, ``study_run_id``, ``view`` (key of the shared view) and ``problem`` (what of the model
         could not be logged, else empty).
     """
@@ -122,7 +194,7 @@ def _checked_status(raw: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     if not isinstance(raw, dict):
         return found
-    kinds = {"complete": bool, "logged": int, "error": str, "problem": str}
+    kinds = {"complete": bool, "locked": bool, "logged": int, "error": str, "problem": str}
     found |= {key: raw[key] for key, kind in kinds.items() if type(raw.get(key)) is kind}
     return found | {key: raw[key] for key in _IDS if re.fullmatch(r"[\w-]{1,100}", str(raw.get(key, "")))}
 
@@ -138,7 +210,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
         Process id of the process that runs the study; once it has ended, the rest of the journal is uploaded. None
         uploads the journal of a study that has ended.
     uri : str, optional
-        Tracking URI of MLflow; that of the study by default.
+        Tracking URI of MLflow, as `connection` takes it; that of the study by default.
     parent : str, optional
         Id of the run in MLflow that the study's own run is shown below; by default there is none.
 
@@ -152,22 +224,26 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
     DirectoryError
         If a record is damaged, or a newer version of raysel wrote it.
     """
-    from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415 - takes seconds to import
+    from raysel.tracking.mlflow_runs.failure import failure_sentence, is_locked  # noqa: PLC0415 - seconds to import
+    from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     # The uploader of a run that was killed may still be running.
-    with FileLock(directory.tracking_lock, wait=True) as lock:
+    with FileLock(directory.tracking_lock, wait=True) as lock, ExitStack() as stack:
         write_json_atomically(directory.tracking, status)
         runs: MLflowRuns | None = None
         for record, is_last_end in _tail(directory.journal, driver):
             lock.check()
             if runs is None:
+                stack.close()
                 study = last_study(directory.journal)
+                target, variables = connection(uri or study.uri)
+                stack.enter_context(changed_variables(variables))
             attempt = 0
             while True:
                 try:
                     if runs is None:
-                        runs = MLflowRuns(directory, replace(study, uri=uri or study.uri), parent)
+                        runs = MLflowRuns(directory, replace(study, uri=target), parent)
                         status |= {"experiment_id": runs.experiment_id, "study_run_id": runs.study_run_id}
                         status["view"] = runs.view
                     elif attempt:
@@ -175,14 +251,14 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                     runs.log(record, settle=is_last_end)
                     break
                 except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
-                    status["error"] = f"{type(error).__name__}: {error}"[:500]
+                    status |= {"error": failure_sentence(error, target), "locked": is_locked(error)}
                     write_json_atomically(directory.tracking, status)
                     if driver is None or not is_alive(driver):
                         return False
                     time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
             status |= {"logged": status["logged"] + 1, "error": "", "complete": isinstance(record, EndRecord)}
-            status["problem"] = runs.problem
+            status |= {"problem": runs.problem, "locked": False}
             write_json_atomically(directory.tracking, status)
     return bool(status["logged"])
 
@@ -304,6 +380,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)  # leave the CPUs to the solvers
     arguments = parser.parse_args()
+    from_pipe(sys.stdin.readline())
     return 0 if follow(StudyDirectory(arguments.directory), arguments.driver) else 1
 
 

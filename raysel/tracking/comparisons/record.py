@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from types import UnionType
 from typing import Any
 
+from raysel.credentials import keep_credentials
 from raysel.errors import DataError
 
 SCHEMA = 1
@@ -107,7 +108,8 @@ class ComparisonRecord:
         if fault := _fault(raw):
             raise DataError(fault)
         members = tuple(MemberEntry(**{key: entry[key] for key in _MEMBER}) for entry in raw["members"])
-        return cls(**{key: raw[key] for key in _COMPARISON}, members=members)
+        own = {key: raw[key] for key in _COMPARISON} | {"uri": keep_credentials(raw["uri"])}
+        return cls(**own, members=members)
 
 
 def _fault(raw: Any) -> str:

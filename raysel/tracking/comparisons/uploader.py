@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from raysel.config import load_comparison
 from raysel.config.flatten import flat
+from raysel.credentials import changed_variables, from_pipe
 from raysel.errors import RayselError
 from raysel.files import write_json_atomically
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -22,7 +24,17 @@ from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock
 from raysel.tracking.mlflow_view import RunView
-from raysel.tracking.uploader import follow, is_alive, last_end, last_study, tracking_status
+from raysel.tracking.uploader import (
+    explain_silence,
+    follow,
+    is_alive,
+    last_end,
+    last_study,
+    send_credentials,
+    tracking_status,
+    waiting_limit,
+)
+from raysel.tracking.uri import connection
 
 _RETRY_SECONDS = 2.0
 _LONGEST_NOTE = 5000
@@ -49,6 +61,7 @@ class ComparisonUploader:
             start_new_session=True,  # Ctrl-C reaches the comparison only, which then stops this process
             text=True,
         )
+        send_credentials(self._process)
 
     def follow(self, member: StudyDirectory) -> MemberUpload:
         """Upload a member's journal, which has been opened, until its end is recorded.
@@ -77,7 +90,7 @@ class ComparisonUploader:
         Parameters
         ----------
         patience : float, default=60.0
-            Seconds without progress after which the process is stopped; at most 5 if MLflow last returned an error.
+            Seconds without progress after which the process is stopped, see `waiting_limit`.
 
         Returns
         -------
@@ -85,6 +98,7 @@ class ComparisonUploader:
             State of the upload as `comparison_status` returns it.
         """
         moved, last = time.monotonic(), -1
+        limit = patience
         try:
             if self._process.stdin:
                 with suppress(OSError):
@@ -94,12 +108,14 @@ class ComparisonUploader:
                 states.append(comparison_status(self._directory))
                 if (logged := sum(state["logged"] for state in states)) != last:
                     moved, last = time.monotonic(), logged
-                in_error = any(state["error"] for state in states)
-                if time.monotonic() - moved > (min(patience, 5.0) if in_error else patience):
+                limit = waiting_limit(states, patience)
+                if time.monotonic() - moved > limit:
                     break
                 time.sleep(0.05)
+            else:
+                limit = math.inf  # it has ended by itself
         except KeyboardInterrupt:
-            pass  # second Ctrl-C: stop waiting
+            limit = math.inf  # second Ctrl-C: stop waiting
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -107,7 +123,7 @@ class ComparisonUploader:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        return comparison_status(self._directory)
+        return explain_silence(StudyDirectory(self._directory.path), limit)
 
 
 class MemberUpload:
@@ -159,6 +175,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         If the directory holds no comparison, or is damaged.
     """
     from raysel.tracking.mlflow_runs.comparison import ComparisonRun  # noqa: PLC0415 - takes seconds to import
+    from raysel.tracking.mlflow_runs.failure import failure_sentence, is_locked  # noqa: PLC0415
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
 
@@ -167,14 +184,20 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         write_json_atomically(directory.tracking, status)
 
     # The uploader of a run that was killed may still be running.
-    with FileLock(directory.tracking_lock, wait=True) as lock:
+    with FileLock(directory.tracking_lock, wait=True) as lock, ExitStack() as stack:
         record = directory.read()
         store = uri or record.uri
+        target, variables = connection(store)
+        stack.enter_context(changed_variables(variables))
         said()
-        parent = _insisted(lambda: ComparisonRun(record, store), driver, said)
+
+        def failed_by(error: Exception) -> None:
+            said(error=failure_sentence(error, target), locked=is_locked(error))
+
+        parent = _insisted(lambda: ComparisonRun(record, target), driver, failed_by)
         if parent is None:
             return False
-        said(error="", experiment_id=parent.experiment_id, run_id=parent.id)
+        said(error="", locked=False, experiment_id=parent.experiment_id, run_id=parent.id)
         whole = True
         for folder in folders:
             lock.check()
@@ -182,7 +205,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
             whole = whole and done
             said(logged=status["logged"] + done)
         view = comparison_view(directory)
-        if _insisted(lambda: parent.end(view) or True, driver, said) is None:
+        if _insisted(lambda: parent.end(view) or True, driver, failed_by) is None:
             return False
         failed = [m.path.name for m in _members(directory) if not tracking_status(m)["complete"]]
         error = f"not complete: {', '.join(failed)}" if failed else ""
@@ -273,26 +296,27 @@ def _followed(member: StudyDirectory, driver: int | None, uri: str, parent: str)
         return False
 
 
-def _insisted(action: Callable[[], Any], driver: int | None, said: Callable[..., None]) -> Any:
+def _insisted(action: Callable[[], Any], driver: int | None, failed: Callable[[Exception], None]) -> Any:
     """Return what an action returns, which is tried again after an error as long as the driver runs; else None."""
     while True:
         try:
             return action()
         except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
-            said(error=f"{type(error).__name__}: {error}"[:500])
+            failed(error)
             if driver is None or not is_alive(driver):
                 return None
             time.sleep(_RETRY_SECONDS)
 
 
 def main() -> int:
-    """Upload the members whose folders are read from the standard input, while the driver, the parent process, runs."""
+    """Upload the members whose folders are read from the standard input, after credentials, while the driver runs."""
     parser = argparse.ArgumentParser(prog="python -m raysel.tracking.comparisons.uploader", description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(10)  # leave the CPUs to the solvers
     arguments = parser.parse_args()
+    from_pipe(sys.stdin.readline())
     folders = (line.rstrip("\n") for line in sys.stdin)
     return 0 if upload(ComparisonDirectory(arguments.directory), folders, arguments.driver) else 1
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.printing.printable import escaped
-from raysel.tracking.locks import schema_lock
+from raysel.tracking.mlflow_runs.schema import tables_lock
 from raysel.tracking.mlflow_view import RunView
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -57,7 +57,7 @@ class MLflowExperiment:
     """
 
     def __init__(self, uri: str, name: str) -> None:
-        with schema_lock(uri):
+        with tables_lock(uri):
             self.client = MlflowClient(uri)
             self.tags: dict[str, str] = {}
             self.id = self._find(name)

@@ -1,0 +1,54 @@
+"""Arguments of a command without the credentials in them, because every user of a machine can list them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from raysel.config.yaml_text import parse_yaml
+from raysel.credentials import from_pipe, keep_all_credentials, keep_credentials, to_pipe, without_credentials
+from raysel.errors import ConfigError
+
+#: Environment variable with the number of the pipe that the credentials are read from.
+_PIPE = "RAYSEL_CREDENTIALS_PIPE"
+
+
+def hide_credentials() -> None:
+    """Start this command again if its arguments hold credentials, which then come through a pipe.
+
+    They can be listed until then, so that an environment variable is the better place for them. To be called first by
+    a command that runs as a process of its own.
+    """
+    if pipe := os.environ.pop(_PIPE, ""):
+        with os.fdopen(int(pipe), encoding="utf-8") as file:
+            from_pipe(file.readline())
+    hidden = [_hidden(argument) for argument in sys.orig_argv[1:]]
+    if hidden == sys.orig_argv[1:]:
+        return
+    read, write = os.pipe()
+    os.write(write, to_pipe().encode())
+    os.close(write)
+    os.set_inheritable(read, True)
+    os.environ[_PIPE] = str(read)
+    os.execv(sys.executable, [sys.executable, *hidden])  # noqa: S606 - the same command
+
+
+def _hidden(argument: str) -> str:
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{_hidden_value(value)}"
+
+
+def _hidden_value(text: str) -> str:
+    """Return a URI, or an override whose value holds one, without credentials."""
+    if (kept := keep_credentials(text)) != text:
+        return kept
+    key, equals, value = text.partition("=")
+    if not equals or "://" not in value:
+        return text
+    try:
+        parsed = parse_yaml(value, "override")
+    except ConfigError:  # the command will refuse it
+        return without_credentials(text)
+    hidden = keep_all_credentials(parsed)
+    return text if hidden == parsed else f"{key}={json.dumps(hidden, ensure_ascii=False)}"

@@ -1,0 +1,314 @@
+"""Credentials in URIs: removed from all that is written or shown, and kept in the memory of this process only."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote, unquote_plus
+
+#: What stands in place of removed credentials.
+HIDDEN = "***"
+
+#: Environment variables that give MLflow or a database credentials; MLFLOW_TRACKING_URI may hold some.
+SECRET_VARIABLES = (
+    "MLFLOW_TRACKING_URI",
+    "MLFLOW_TRACKING_USERNAME",
+    "MLFLOW_TRACKING_PASSWORD",
+    "MLFLOW_TRACKING_TOKEN",
+    "PGPASSWORD",
+    "MYSQL_PWD",
+)
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
+#: A URI within a text: up to a space, or to the next URI of a list. A path object makes one slash of two.
+_URI = re.compile(rf"({_SCHEME}?)((?:(?![,;|'\"()\[\]{{}}<>]+{_SCHEME}?)\S)*)")
+_WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
+#: Schemes whose user information ends at the first slash; in a database's URI a password may hold one.
+_OF_WEB = (
+    "http",
+    "https",
+    "s3",
+    "s3a",
+    "gs",
+    "gcs",
+    "abfs",
+    "abfss",
+    "az",
+    "wasb",
+    "wasbs",
+    "hdfs",
+    "ftp",
+    "sftp",
+    "ssh",
+)
+_PARAMETER = re.compile(r"(^|[\s?&;,'\"({\[])([\w.%+-]+)=([^&\s]+)")
+_SECRET_NAME = re.compile(
+    r"pass(word|wd|phrase|code)|^pass$|^pwd$|secret|token|access_?key|account_?key|api_?key|credential|signature"
+    r"|^(sas|sig|auth|authorization|odbc_connect)$|^x-(amz|goog)-",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(r"(authorization['\"]?\s*[:=]\s*['\"]?)(?:\w+\s+)?\S+", re.IGNORECASE)
+
+_kept: dict[str, str] = {}  # URIs as they were given, by what `keep_credentials` returned
+
+
+def without_credentials(text: str) -> str:
+    """Replace the credentials of all URIs in a text by ``***``.
+
+    Parameters
+    ----------
+    text : str
+        A URI, or any text, e.g. the message of an exception that repeats one.
+
+    Returns
+    -------
+    str
+        The text without user information in URIs, values of secret parameters and authorization headers. What is
+        between ``://`` and the host is replaced as a whole, because it may be a token.
+
+    Examples
+    --------
+    >>> without_credentials("no answer from https://ada:lovelace@mlflow.example:5000/api?token=abc&page=2")
+    'no answer from https://***@mlflow.example:5000/api?token=***&page=2'
+    """
+    for stored, given in _kept.items():  # exactly, whatever characters a password has
+        text = text.replace(given, stored)
+    text = _URI.sub(lambda found: found[1] + _hide_user(found[1], found[2]), text)
+    text = _PARAMETER.sub(_hide_value, text)
+    return _HEADER.sub(rf"\1{HIDDEN}", text)
+
+
+def keep_credentials(uri: str) -> str:
+    """Return a URI without its credentials, which are kept in memory for `with_credentials`.
+
+    Parameters
+    ----------
+    uri : str
+        A URI; other text is returned as it is.
+
+    Returns
+    -------
+    str
+        The URI with ``***`` in place of credentials.
+
+    Examples
+    --------
+    >>> keep_credentials("https://ada:lovelace@mlflow.example")
+    'https://***@mlflow.example'
+    >>> with_credentials("https://***@mlflow.example")
+    'https://ada:lovelace@mlflow.example'
+    """
+    found = _WHOLE_URI.fullmatch(uri)
+    if found is None:
+        return uri
+    stored = found[1] + _hide_user(found[1], found[2])
+    place, mark, query = stored.partition("?")
+    if mark:
+        query = "&".join(
+            _hide_value(m) if (m := _WHOLE_PARAMETER.fullmatch(part)) else part for part in query.split("&")
+        )
+        stored = f"{place}?{query}"
+    if stored != uri:
+        _kept[stored] = uri
+    return stored
+
+
+def keep_all_credentials(value: Any) -> Any:
+    """Return plain data with `keep_credentials` applied to every text in it.
+
+    Parameters
+    ----------
+    value : object
+        Text, or lists and mappings of it; anything else is returned as it is.
+
+    Returns
+    -------
+    object
+        The value; the same object where nothing changed its type.
+
+    Examples
+    --------
+    >>> keep_all_credentials({"tracking": {"uri": "https://token@mlflow.example"}, "seed": 1})
+    {'tracking': {'uri': 'https://***@mlflow.example'}, 'seed': 1}
+    """
+    if isinstance(value, str):
+        return keep_credentials(value) if "://" in value else value
+    if isinstance(value, Mapping):
+        return {key: keep_all_credentials(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(keep_all_credentials(item) for item in value)
+    return value
+
+
+def with_credentials(uri: str) -> str:
+    """Return a URI with the credentials that it was last given with in this process.
+
+    Parameters
+    ----------
+    uri : str
+        A URI that `keep_credentials` returned.
+
+    Returns
+    -------
+    str
+        The URI as it was given; where it was given in another process, the URI without ``***``.
+    """
+    return _kept.get(uri) or bare_uri(uri)
+
+
+def bare_uri(uri: str) -> str:
+    """Return a URI without credentials and without what stands in their place.
+
+    Parameters
+    ----------
+    uri : str
+        A URI, with or without credentials; other text is returned as it is.
+
+    Returns
+    -------
+    str
+        The URI, the same for all credentials.
+
+    Examples
+    --------
+    >>> bare_uri("https://***@mlflow.example"), bare_uri("https://ada:lovelace@mlflow.example")
+    ('https://mlflow.example', 'https://mlflow.example')
+    """
+    found = _WHOLE_URI.fullmatch(uri)
+    if found is None:
+        return uri
+    rest = _hide_user(found[1], found[2]).removeprefix(f"{HIDDEN}@")
+    place, mark, query = rest.partition("?")
+    open_ = [part for part in query.split("&") if not _SECRET_NAME.search(unquote_plus(part.partition("=")[0]))]
+    return f"{found[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
+
+
+def user_of(uri: str) -> tuple[str, str] | None:
+    """Return the user name and the password of a URI, percent-decoded; either may be empty.
+
+    Parameters
+    ----------
+    uri : str
+        A URI with its credentials.
+
+    Returns
+    -------
+    (str, str) or None
+        None if the URI has no user information.
+
+    Examples
+    --------
+    >>> user_of("https://ada:love%2Flace@mlflow.example")
+    ('ada', 'love/lace')
+    """
+    found = _WHOLE_URI.fullmatch(uri)
+    end = -1 if found is None else _end_of_user(found[1].partition(":")[0].lower(), found[2])
+    if found is None or end < 0:
+        return None
+    name, _, password = found[2][:end].partition(":")
+    return unquote(name), unquote(password)
+
+
+def lacks_credentials(uri: str) -> bool:
+    """Return whether a URI had credentials that this process does not know.
+
+    Parameters
+    ----------
+    uri : str
+        A URI that `keep_credentials` returned, here or in another process.
+    """
+    return uri not in _kept and bare_uri(uri) != uri
+
+
+def to_pipe() -> str:
+    """Return all credentials that this process keeps as one line, for the standard input of a child process.
+
+    Returns
+    -------
+    str
+        Line for `from_pipe`.
+    """
+    return json.dumps(_kept) + "\n"
+
+
+def from_pipe(line: str) -> None:
+    """Keep the credentials that the parent process has sent.
+
+    Parameters
+    ----------
+    line : str
+        Line that `to_pipe` returned; an empty one, as of a parent that has ended, is ignored.
+    """
+    if line.strip():
+        _kept.update(json.loads(line))
+
+
+@contextmanager
+def hidden_variables(names: tuple[str, ...] = SECRET_VARIABLES) -> Iterator[None]:
+    """Remove environment variables while processes are started that need none of them.
+
+    Parameters
+    ----------
+    names : tuple of str, default=SECRET_VARIABLES
+        Names of the variables; they are set again afterwards.
+    """
+    with changed_variables(dict.fromkeys(names)):
+        yield
+
+
+@contextmanager
+def changed_variables(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables of this process for a while.
+
+    Parameters
+    ----------
+    values : mapping of str to str or None
+        Values by name; None removes the variable. The old values are restored afterwards.
+    """
+    before = {name: os.environ.get(name) for name in values}
+    try:
+        _set_variables(values)
+        yield
+    finally:
+        _set_variables(before)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+_WHOLE_PARAMETER = re.compile(r"()([^=]+)=(.+)", re.DOTALL)
+
+
+def _hide_value(parameter: re.Match[str]) -> str:
+    """Return a parameter, its value replaced if its name says that it is secret."""
+    before, name, _ = parameter.groups()
+    return f"{before}{name}={HIDDEN}" if _SECRET_NAME.search(unquote_plus(name)) else parameter[0]
+
+
+def _hide_user(scheme: str, rest: str) -> str:
+    """Return what follows the scheme of a URI, its user information replaced."""
+    end = _end_of_user(scheme.partition(":")[0].lower(), rest)
+    return rest if end < 0 else f"{HIDDEN}{rest[end:]}"
+
+
+def _end_of_user(scheme: str, rest: str) -> int:
+    """Return the index of the ``@`` that ends the user information; -1 if there is none."""
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    database = scheme not in _OF_WEB
+    if "@" in authority:
+        # SQLAlchemy reads a database's password up to an @, whatever else is in it.
+        return rest.rfind("@") if database else authority.rfind("@")
+    before, colon, after = authority.rpartition(":")
+    if not authority or authority.startswith("[") or not colon or "@" not in rest:
+        return -1
+    port = after.isdigit() and before != ""
+    return -1 if port and not database else rest.rfind("@")

@@ -1,0 +1,276 @@
+"""MLflow's server as the compose file runs it, on a real PostgreSQL: users, files of runs, no password outside."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow_servers import COMPOSE, Postgres, compose, composed_server, local_study
+from small_studies import write_yaml
+
+from raysel.credentials import HIDDEN, changed_variables, keep_credentials
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import Journal, read_records
+from raysel.tracking.records import RefitRecord, TrialRecord
+from raysel.tracking.uploader import MLflowUploader, replay, tracking_status
+
+
+def test_the_compose_file_is_one_and_opens_nothing_to_others():
+    described = compose()
+    services = described["services"]
+    assert set(services) == {"postgres", "mlflow"}
+    assert "ports" not in services["postgres"]
+    assert services["mlflow"]["ports"] == ["${MLFLOW_ADDRESS:-127.0.0.1}:5000:5000"]
+    for service in services.values():
+        assert set(service["secrets"]) <= set(described["secrets"])
+        assert {config["source"] for config in service["configs"]} <= set(described["configs"])
+        assert {volume.partition(":")[0] for volume in service["volumes"]} <= set(described["volumes"])
+    assert not re.search(r"password[ \t]*[=:][ \t]*\w|://\w+:", COMPOSE.read_text(), re.IGNORECASE)
+    command = services["mlflow"]["command"][-1]
+    for option in ("--app-name basic-auth", "--serve-artifacts", "--allowed-hosts"):
+        assert option in command
+
+
+def test_the_compose_file_has_the_keys_of_the_compose_specification():
+    validator = pytest.importorskip("compose_spec", reason="needs compose-spec: pip install '.[test]'")
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text())  # as Compose replaces variables
+    parsed = validator.PyCompose.from_yaml(text)
+    parsed.validate()
+    assert sorted(parsed.service_names()) == ["mlflow", "postgres"]
+    with pytest.raises(ValueError, match="healthchek"):
+        validator.PyCompose.from_yaml(text.replace("healthcheck", "healthchek"))
+
+
+@pytest.fixture(scope="module")
+def finished_study(tmp_path_factory):
+    return local_study(tmp_path_factory.mktemp("local"))
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    found = Postgres()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def served(postgres, tmp_path_factory) -> Iterator[tuple[str, str]]:
+    """Address of the server, and the password of its user ada, who is no administrator."""
+    with composed_server(postgres, tmp_path_factory.mktemp("server")) as (address, admin):
+        password = secrets.token_hex(12)
+        words = base64.b64encode(f"admin:{admin}".encode()).decode()
+        body = json.dumps({"username": "ada", "password": password}).encode()
+        head = {"Content-Type": "application/json", "Authorization": f"Basic {words}"}
+        url = f"http://{address}/api/2.0/mlflow/users/create"
+        with urllib.request.urlopen(urllib.request.Request(url, body, head), timeout=60) as answer:
+            assert answer.status == 200
+        yield address, password
+
+
+def processes() -> Iterator[tuple[str, bytes, bytes]]:
+    """Arguments and environment of each process."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            arguments = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+            yield path.name, arguments, (path / "environ").read_bytes()
+
+
+@contextmanager
+def watched(password: str, since: Path) -> Iterator[list[str]]:
+    """Processes that show a password in their arguments, or Ray's that have it in their environment."""
+    found: list[str] = []
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.2):
+            for number, arguments, environment in processes() if since.exists() else ():
+                ray = re.search(rb"raylet|gcs_server|ray::|default_worker|ray/_private", arguments)
+                if password.encode() in arguments or (ray and password.encode() in environment):
+                    found.append(f"{number}: {arguments.decode(errors='replace')[:200]}")
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        thread.join()
+
+
+def run(folder: Path, *arguments: str, **variables: str) -> str:
+    """Run a study by the command in a process of its own; returns what it printed."""
+    command = [sys.executable, "-m", "raysel.tune", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def keys(study: Path) -> list[str]:
+    records = list(read_records(study / "journal.jsonl"))
+    trials = [f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)]
+    refits = [f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord)]
+    return sorted(["study", *trials, *refits])
+
+
+def assert_uploaded_once(uri: str, experiment: str, study: Path, like: Path) -> None:
+    """All runs and the model are there once, with the numbers of a study that was run on this machine."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    client = MlflowClient(uri)
+    id_ = client.get_experiment_by_name(experiment).experiment_id
+    runs = client.search_runs([id_])
+    assert sorted(run.data.tags["raysel.key"] for run in runs) == keys(study)
+    (model,) = client.search_logged_models([id_])
+    assert model.source_run_id == next(r.info.run_id for r in runs if r.data.tags["raysel.kind"] == "final")
+    own, local = (json.loads((path / "ranking" / "manifest.json").read_text()) for path in (study, like))
+    assert own["scores"] == local["scores"]
+    assert own["winners"] == local["winners"]
+    assert (study / "ranking" / "ranking.csv").read_bytes() == (like / "ranking" / "ranking.csv").read_bytes()
+    (whole,) = [run for run in runs if run.data.tags["raysel.key"] == "study"]
+    end = [json.loads(line) for line in (study / "journal.jsonl").read_text().splitlines()][-1]
+    assert whole.data.metrics["test_accuracy"] == end["result"]["test_mean"]
+
+
+def assert_nowhere(password: str, folders: list[Path], texts: list[str]) -> None:
+    for folder in folders:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert files
+        for path in files:
+            assert password.encode() not in path.read_bytes(), path
+    for text in texts:
+        assert text
+        assert password not in text
+
+
+def environment_without_others() -> dict[str, None]:
+    names = ("URI", "USERNAME", "PASSWORD", "TOKEN")
+    return {f"MLFLOW_TRACKING_{name}": None for name in names} | {"PGPASSWORD": None, "PGUSER": None}
+
+
+@pytest.mark.slow
+def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
+    postgres, served, finished_study, tmp_path
+):
+    address, password = served
+    folder, study, ray = finished_study.study.parent, tmp_path / "study", Path(f"/tmp/raysel-ray-{os.getpid()}")
+    write_yaml(folder / "on-ray.yaml", search={"max_concurrent": 1}, name="on-ray")
+    uri = f"http://ada:{password}@{address}"
+    with changed_variables(environment_without_others()), watched(password, study / "journal.jsonl") as seen:
+        printed = run(
+            folder,
+            *("on-ray.yaml", "--output", str(study), "--set", f"tracking.uri={uri}"),
+            PGPASSWORD=password,
+            RAY_raylet_start_wait_time_s="120",  # on a busy machine
+            RAY_TMPDIR=str(ray),
+        )
+    assert not seen
+    assert tracking_status(StudyDirectory(study))["complete"], tracking_status(StudyDirectory(study))
+    assert f"http://{address}/#/experiments" in printed
+    variables: dict[str, Any] = {"MLFLOW_TRACKING_USERNAME": "ada", "MLFLOW_TRACKING_PASSWORD": password}
+    with changed_variables(environment_without_others() | variables):
+        assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
+        from mlflow.artifacts import download_artifacts  # noqa: PLC0415 - takes seconds
+        from mlflow.tracking import MlflowClient  # noqa: PLC0415
+
+        client = MlflowClient(f"http://{address}")
+        (final,) = [
+            found
+            for found in client.search_runs([client.get_experiment_by_name("on-ray").experiment_id])
+            if found.data.tags["raysel.kind"] == "final"
+        ]
+        got = download_artifacts(
+            run_id=final.info.run_id,
+            artifact_path="ranking.csv",
+            tracking_uri=f"http://{address}",
+            dst_path=str(tmp_path),
+        )
+        assert Path(got).read_bytes() == (study / "ranking" / "ranking.csv").read_bytes()
+        assert final.info.artifact_uri.startswith("mlflow-artifacts:/")
+    dumps = [postgres.run("pg_dump", name) for name in ("mlflow", "mlflow_auth")]
+    assert "on-ray" in dumps[0]
+    assert_nowhere(password, [study, ray], [printed, *dumps])
+    shutil.rmtree(ray)
+    stored = (study / "config.yaml").read_text()
+    assert f"http://{HIDDEN}@{address}" in stored
+
+    # Without credentials nothing is lost, and the message says how to give them; with them a replay adds nothing.
+    with changed_variables(environment_without_others()):
+        command = [sys.executable, "-m", "raysel.tune", "--replay", str(study)]
+        refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert refused.returncode == 1
+        assert "answered 401" in refused.stderr
+        assert "MLFLOW_TRACKING_USERNAME" in refused.stderr
+        run(folder, "--replay", str(study), MLFLOW_TRACKING_URI=uri)
+        printed = run(folder, "--resume", str(study), MLFLOW_TRACKING_USERNAME="ada", MLFLOW_TRACKING_PASSWORD=password)
+    assert "not all runs are uploaded" not in printed
+    with changed_variables(environment_without_others() | variables):
+        assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
+    assert_nowhere(password, [study], [printed])
+
+
+@pytest.mark.slow
+def test_a_database_is_used_directly_with_the_password_in_the_uri_or_in_the_environment(
+    postgres, finished_study, tmp_path
+):
+    postgres.run("createdb", "direct")
+    uri = postgres.uri("direct", password=True)
+    folder = finished_study.study.parent
+    bare = postgres.uri("direct", password=False)
+    ways = {
+        "in-uri": {"MLFLOW_TRACKING_URI": uri},
+        "in-environment": {"MLFLOW_TRACKING_URI": bare, "PGUSER": "mlflow", "PGPASSWORD": postgres.password},
+    }
+    for experiment, variables in ways.items():
+        study = tmp_path / experiment
+        with changed_variables(environment_without_others()), watched(postgres.password, study / "config.yaml") as seen:
+            printed = run(folder, "few.yaml", "--output", str(study), "--set", f"name={experiment}", **variables)
+        assert not seen
+        assert "not all runs are uploaded" not in printed
+        assert_uploaded_once(uri, experiment, study, finished_study.study)
+        assert_nowhere(postgres.password, [study], [printed, postgres.run("pg_dump", "direct")])
+
+
+@pytest.mark.slow
+def test_studies_that_start_at_once_on_an_empty_database_all_get_it(postgres, finished_study, tmp_path):
+    postgres.run("createdb", "empty")
+    uri = postgres.uri("empty", password=True)
+    first, *rest = read_records(finished_study.study / "journal.jsonl")
+    uploaders = []
+    for name in "abc":
+        directory = StudyDirectory(tmp_path / name)
+        directory.path.mkdir()
+        with Journal(directory.journal) as journal:
+            for record in (replace(first, id=name, experiment=name, uri=keep_credentials(uri)), *rest):
+                journal.append(record)
+        uploaders.append(MLflowUploader(directory))
+    for uploader in uploaders:
+        assert uploader._process.wait() == 0, tracking_status(uploader._directory)
+    for name in "abc":
+        assert_uploaded_once_of_records(uri, name, finished_study.study)
+    wrong = replay(StudyDirectory(tmp_path / "a"), uri.replace(postgres.password, "wrong"))
+    assert "refused the user or the password; set PGUSER and PGPASSWORD" in wrong["error"]
+
+
+def assert_uploaded_once_of_records(uri: str, experiment: str, study: Path) -> None:
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    client = MlflowClient(uri)
+    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    assert sorted(run.data.tags["raysel.key"] for run in found) == keys(study)
