@@ -32,6 +32,7 @@ def run_study(
     data: Dataset | None = None,
     output: str | Path | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StudyResult:
     """Run a study: a nested search over solver configurations, tracked and ranked.
@@ -61,7 +62,11 @@ def run_study(
     output : str or Path, optional
         Directory of the study; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -99,7 +104,8 @@ def run_study(
     study = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
     path = output_directory(study, output)
     check_resources(study, address)
-    return runner.run(study, path, make_executor(study, address), listeners)
+    executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
+    return runner.run(study, path, executor, listeners)
 
 
 def resume_study(
@@ -108,6 +114,7 @@ def resume_study(
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StudyResult:
     """Resume a study that was interrupted, or extend one by more configurations.
@@ -122,7 +129,11 @@ def resume_study(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_study`.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -145,7 +156,8 @@ def resume_study(
     stored = StoredStudy.read(directory)
     study = _prepared(config, overrides, directory)
     check_resources(study, address)
-    return runner.resume(study, stored, make_executor(study, address), listeners)
+    executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
+    return runner.resume(study, stored, executor, listeners)
 
 
 def open_study(path: str | Path) -> StudyResult:

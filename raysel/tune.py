@@ -21,7 +21,7 @@ from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
-from raysel.launch import check_resources, output_directory
+from raysel.launch import check_resources, joined, output_directory
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -80,22 +80,24 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
             )
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         width = out.width if out.is_terminal else None
+        mixed = arguments.allow_mixed_versions
         if arguments.dry_run:
-            for line in describe(study, width):
-                out.print(line, markup=False)
+            if arguments.address:
+                check_resources(study, arguments.address)
+            with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
+                for line in describe(study, width, nodes):
+                    out.print(line, markup=False)
             show_preview(study, arguments.output, out)
             return 0
         stored = StoredStudy.read(directory) if directory else _offer(study, arguments.output, out)
         path = stored.directory.path if stored else output_directory(study, arguments.output)
         check_resources(study, arguments.address)
-        check_directory(study, path, stored)
-        for line in announce(study, path, stored, width):
-            out.print(line, markup=False)
-        progress = ProgressLine(out)
-        if stored:
-            result = resume_study(path, study, address=arguments.address, progress=progress)
-        else:
-            result = run_study(study, output=path, address=arguments.address, progress=progress)
+        with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
+            check_directory(study, path, stored)
+            for line in announce(study, path, stored, width, nodes):
+                out.print(line, markup=False)
+            where = {"address": arguments.address, "allow_mixed_versions": mixed, "progress": ProgressLine(out)}
+            result = resume_study(path, study, **where) if stored else run_study(study, output=path, **where)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         return 143 if was_terminated() else 130
@@ -125,6 +127,11 @@ def _parser() -> argparse.ArgumentParser:
     place.add_argument("--resume", metavar="DIR", help="resume the study or comparison in this directory")
     place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    parser.add_argument(
+        "--allow-mixed-versions",
+        action="store_true",
+        help="use nodes of the cluster whose versions may change the last bits of numbers; it is recorded",
+    )
     parser.add_argument(
         "--dry-run",
         action="store_true",

@@ -30,6 +30,7 @@ def run_comparison(
     data: Dataset | None = None,
     output: str | Path | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> ComparisonResult:
     """Run a comparison: several methods as ordinary studies on the same samples and folds.
@@ -48,7 +49,11 @@ def run_comparison(
     output : str or Path, optional
         Directory of the comparison; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -69,7 +74,8 @@ def run_comparison(
     """
     listeners = make_listeners(progress)
     comparison = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
-    return course.run(comparison, comparison_directory(comparison, output), address, listeners)
+    path = comparison_directory(comparison, output)
+    return course.run(comparison, path, address, listeners, allow_mixed_versions=allow_mixed_versions)
 
 
 def resume_comparison(
@@ -78,6 +84,7 @@ def resume_comparison(
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> ComparisonResult:
     """Resume a comparison that was interrupted, try its failed members again, or extend it by more members.
@@ -94,7 +101,11 @@ def resume_comparison(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_comparison`.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -114,7 +125,8 @@ def resume_comparison(
         If Ray does not start, every member fails, or the disk fails.
     """
     listeners, directory = make_listeners(progress), ComparisonDirectory(Path(path))
-    return course.resume(_prepared(config, overrides, directory), directory, address, listeners)
+    comparison = _prepared(config, overrides, directory)
+    return course.resume(comparison, directory, address, listeners, allow_mixed_versions=allow_mixed_versions)
 
 
 def prepare_comparison(

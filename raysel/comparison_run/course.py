@@ -21,7 +21,7 @@ from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, S
 from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
-from raysel.launch import check_resources, make_executor
+from raysel.launch import check_resources, cluster_address, make_executor
 from raysel.results.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
@@ -34,7 +34,12 @@ from raysel.tracking.uploader import tracking_status
 
 
 def run(
-    comparison: Comparison, path: Path, address: str | None, listeners: Sequence[Listener] = ()
+    comparison: Comparison,
+    path: Path,
+    address: str | None,
+    listeners: Sequence[Listener] = (),
+    *,
+    allow_mixed_versions: bool = False,
 ) -> ComparisonResult:
     """Run a comparison in a new directory.
 
@@ -48,6 +53,8 @@ def run(
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener, default=()
         Objects that show the progress.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of a cluster may compute whose versions can change numbers.
 
     Returns
     -------
@@ -61,18 +68,23 @@ def run(
     StudyError
         If Ray does not start, or every member fails.
     """
-    _check_resources(comparison, address)
+    check_all_resources(comparison, address)
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=time.time())
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes):
         _write_first_files(comparison, directory, record, own)
-        return _Course(comparison, directory, address, listeners).run(record)
+        return _Course(comparison, directory, address, listeners, allow_mixed_versions).run(record)
 
 
 def resume(
-    comparison: Comparison, directory: ComparisonDirectory, address: str | None, listeners: Sequence[Listener] = ()
+    comparison: Comparison,
+    directory: ComparisonDirectory,
+    address: str | None,
+    listeners: Sequence[Listener] = (),
+    *,
+    allow_mixed_versions: bool = False,
 ) -> ComparisonResult:
     """Resume a comparison: members that have finished are kept, others resumed, those that failed tried again.
 
@@ -86,6 +98,8 @@ def resume(
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener, default=()
         Objects that show the progress.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of a cluster may compute whose versions can change numbers.
 
     Returns
     -------
@@ -100,7 +114,7 @@ def resume(
     StudyError
         If Ray does not start, or every member fails.
     """
-    _check_resources(comparison, address)
+    check_all_resources(comparison, address)
     with directory.open():
         before = directory.read()
         for label, folder in comparison.folders.items():
@@ -114,7 +128,7 @@ def resume(
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
         directory.write(record)
-        return _Course(comparison, directory, address, listeners).run(record)
+        return _Course(comparison, directory, address, listeners, allow_mixed_versions).run(record)
 
 
 def state_of(member: StudyDirectory) -> StoredStudy | None:
@@ -151,6 +165,8 @@ class _Course:
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener
         Objects that show the progress.
+    allow_mixed_versions : bool
+        Whether nodes of a cluster may compute whose versions can change numbers.
     """
 
     def __init__(
@@ -159,8 +175,9 @@ class _Course:
         directory: ComparisonDirectory,
         address: str | None,
         listeners: Sequence[Listener],
+        allow_mixed_versions: bool,
     ) -> None:
-        self._comparison, self._directory = comparison, directory
+        self._comparison, self._directory, self._allow_mixed_versions = comparison, directory, allow_mixed_versions
         self._address, self._listeners = address, listeners
         self._session = ExitStack()
 
@@ -195,7 +212,7 @@ class _Course:
         self._start_ray(study)
         self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
-            executor = make_executor(study, self._address)
+            executor = make_executor(study, self._address, allow_mixed_versions=self._allow_mixed_versions)
             if stored is None:
                 result = runner.run(study, member.path, executor, self._listeners, uploader.follow)
             else:
@@ -218,7 +235,10 @@ class _Course:
             return
         from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
-        self._session.enter_context(ray_session(self._address))  # does nothing if Ray runs
+        place, mixed = cluster_address(study, self._address), self._allow_mixed_versions
+        studies = list(self._comparison.studies.values())
+        # Does nothing if Ray runs.
+        self._session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
 
     def _export(self, record: ComparisonRecord) -> ComparisonResult:
         """Write tables and figures of the members that finished, and return the result."""
@@ -237,7 +257,21 @@ def _named_uri(config: ComparisonConfig) -> str | None:
     return next(iter(config.members.values())).tracking.uri
 
 
-def _check_resources(comparison: Comparison, address: str | None) -> None:
+def check_all_resources(comparison: Comparison, address: str | None) -> None:
+    """Check that the machine or the cluster can run the trials of all members.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Comparison to run.
+    address : str or None
+        HOST:PORT of a Ray cluster; None for this machine.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot; names the member.
+    """
     for label, study in comparison.studies.items():
         try:
             check_resources(study, address)

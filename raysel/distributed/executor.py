@@ -159,7 +159,11 @@ class RayExecutor(Executor):
                 with mlflow_hidden_from_tune():
                     tuner.fit()
             except (TuneError, RayError) as error:
-                raise callback.error or other_versions(error) or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.") from error
+                raise (
+                    callback.error
+                    or other_versions(error)
+                    or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.")
+                ) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
@@ -182,7 +186,9 @@ class RayExecutor(Executor):
             try:
                 room -= ray.get(first).nbytes * study.n_largest  # read from shared memory, not copied
             except RayError as error:
-                raise other_versions(error) or StudyError(f"the folds could not be prepared: {last_line(error)}") from error
+                raise other_versions(error) or StudyError(
+                    f"the folds could not be prepared: {last_line(error)}"
+                ) from error
             if room < 0:
                 self._tasks.pop()
                 break

@@ -103,8 +103,8 @@ def refusal(address: str, output: str) -> str:
         )
     if reason == "no node":
         return (
-            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes; run the command on a "
-            f"node of it by `ray job submit`, or let this machine join it: ray start --address={address}"
+            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes; run the command on "
+            f"a node by `ray job submit`, or let this machine join: ray start --address={address}"
         )
     last = output.strip().rpartition("\n")[2]
     return f"address {address}: the Ray cluster cannot be joined{f': {last}' if last else ', as it does not answer'}."

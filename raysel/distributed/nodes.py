@@ -82,8 +82,8 @@ class NodeCheck:
             except RayError as error:
                 reason = str(error).strip().rpartition("\n")[2]
                 raise StudyError(
-                    f"the node {address} of the cluster cannot run raysel: {reason}. Install there the same packages as "
-                    "here, or remove it from the cluster."
+                    f"the node {address} of the cluster cannot run raysel: {reason}. Install the same packages "
+                    "there as here, or remove it from the cluster."
                 ) from error
             if changes := list(differing(self.expected, there)):
                 self.found[address] = changes
@@ -227,7 +227,9 @@ def _in_words(changes: Iterable[Sequence[str]]) -> str:
 
 def _advice(changes: Iterable[Sequence[str]]) -> str:
     """How to make the versions equal, or to insist."""
-    return f"To compute the same numbers everywhere, {remedies([name for name, *_ in changes])}; or allow mixed versions."
+    return (
+        f"To compute the same numbers everywhere, {remedies([name for name, *_ in changes])}; or allow mixed versions."
+    )
 
 
 def _refusal(found: Mapping[str, Sequence[Sequence[str]]]) -> str:
@@ -235,6 +237,6 @@ def _refusal(found: Mapping[str, Sequence[Sequence[str]]]) -> str:
     every = [change for changes in found.values() for change in changes]
     unique = list({change[0]: change for change in every}.values())
     return (
-        f"the nodes of the cluster would not compute the same numbers as this process on {socket.gethostname()}: {nodes}."
-        f" {_advice(unique)}"
+        "the nodes of the cluster would not compute the same numbers as this process on "
+        f"{socket.gethostname()}: {nodes}. {_advice(unique)}"
     )

@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -32,13 +32,12 @@ import ray.air.integrations
 from ray.exceptions import RayError
 
 from raysel.distributed.joining import check_cluster
-from raysel.distributed.nodes import NodeCheck
+from raysel.distributed.nodes import NodeCheck, computing_nodes
 from raysel.distributed.shipping import ShippedCode, runtime_env, shipped_code
 from raysel.distributed.tokens import protect_token
 from raysel.errors import StudyError
 from raysel.execution.signals import sigterm_handler_restored
 from raysel.study.definition import Study
-
 
 #: Check of the nodes of the cluster that this process has joined; None on this machine alone.
 _check: NodeCheck | None = None
@@ -47,6 +46,11 @@ _check: NodeCheck | None = None
 def node_check() -> NodeCheck | None:
     """Return the check of the nodes of the cluster that `ray_session` has joined; None on this machine alone."""
     return _check
+
+
+def cluster_nodes() -> list[Mapping[str, float]]:
+    """Return the resources of the nodes of the cluster that this process has joined, by Ray's names."""
+    return [node["Resources"] for node in computing_nodes()]
 
 
 @contextmanager
@@ -76,20 +80,23 @@ def ray_session(
         If Ray cannot be started, or a node has other versions than this process.
     """
     global _check  # noqa: PLW0603 - Ray's own session is global too
-    if ray.is_initialized():
-        yield
-        return
-    protect_token()
+    modules: tuple[str, ...] = ()
     with ExitStack() as stack:
-        if address:
+        if ray.is_initialized():
+            if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
+                modules = ("raysel",)
+        elif address:
+            protect_token()
             code = shipped_code(studies)
+            modules = tuple(code.modules)
             _join(address, code, studies)
+            stack.callback(ray.shutdown)
         else:
-            code = None
+            protect_token()
             _start()
-        stack.callback(ray.shutdown)
-        if code is not None:
-            _check = NodeCheck(tuple(code.modules), allow_mixed_versions)
+            stack.callback(ray.shutdown)
+        if modules:
+            _check = NodeCheck(modules, allow_mixed_versions)
             stack.callback(_forget_check)
             _check.compare()
         yield

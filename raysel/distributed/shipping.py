@@ -298,6 +298,7 @@ def _imports(file: Path) -> set[str]:
 
 def _modules_of(distribution: Distribution) -> set[str]:
     """Return the top-level modules of a distribution."""
-    targets = {point.module.partition(".")[0] for point in distribution.entry_points if point.group.startswith("raysel.")}
+    points = [point for point in distribution.entry_points if point.group.startswith("raysel.")]
+    targets = {point.module.partition(".")[0] for point in points}
     held = {name for name, owners in packages_distributions().items() if distribution.name in owners}
     return {name for name in targets | held if name.isidentifier() and name != "raysel"}

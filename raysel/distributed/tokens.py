@@ -38,8 +38,8 @@ def protect_token() -> None:
     if named:
         if is_own and others:  # one of a secret that a cluster mounts is another's, and not ours to change
             raise ConfigError(
-                f"RAY_AUTH_TOKEN_PATH: other users can read {path} (mode {stat.S_IMODE(state.st_mode):04o}), and with it "
-                f"run code on the cluster as you; run: chmod 600 {path}"
+                f"RAY_AUTH_TOKEN_PATH: other users can read {path} (mode {stat.S_IMODE(state.st_mode):04o}), and with "
+                f"it run code on the cluster as you; run: chmod 600 {path}"
             )
         return
     if not is_own:

@@ -82,7 +82,8 @@ def remedies(names: Iterable[str]) -> str:
     str
         Clauses that are joined by semicolons.
     """
-    return "; ".join(["use the same image or environment on all nodes", *(_REMEDIES[n] for n in names if n in _REMEDIES)])
+    known = [_REMEDIES[name] for name in names if name in _REMEDIES]
+    return "; ".join(["use the same image or environment on all nodes", *known])
 
 
 def _blas() -> str:
