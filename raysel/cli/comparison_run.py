@@ -155,7 +155,8 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
     yield from section(
         "cost",
         f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the {counted(places.n, 'slot')} of "
-        f"{places.where}: {n_fits} fits, from pilot fits{pilot_place(places)}, and {duration(fixed)} to start and to write the results",
+        f"{places.where}: {n_fits} fits, from pilot fits{pilot_place(places)}, and {duration(fixed)} "
+        "to start and to write the results",
         [("memory", f"at most {memory_in_words(n_bytes, fit_bytes)}")],
         width,
     )

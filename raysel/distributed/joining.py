@@ -98,8 +98,8 @@ def refusal(address: str, output: str) -> str:
         )
     if reason == "no cluster":
         return (
-            f"address {address}: no Ray cluster answers there; give the HOST:PORT that `ray start --head` printed, or no "
-            "address to start Ray on this machine."
+            f"address {address}: no Ray cluster answers there; give the HOST:PORT that `ray start --head` printed, or "
+            "no address to start Ray on this machine."
         )
     if reason == "no node":
         return (
