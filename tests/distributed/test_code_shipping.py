@@ -1,4 +1,4 @@
-"""A cluster of two hosts: code and threads reach nodes that lack them, other versions and missing tokens are refused."""
+"""A cluster of two hosts: code and threads reach nodes that lack them, other versions and tokens are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ import os, time
 def note():
     import raysel
     with open("/tmp/ran", "a") as file:
-        file.write(f"{raysel.__file__} {__file__} {os.environ.get('OPENBLAS_NUM_THREADS')} {os.environ.get('MKL_CBWR')}\\n")
+        threads = os.environ.get("OPENBLAS_NUM_THREADS")
+        file.write(f"{raysel.__file__} {__file__} {threads} {os.environ.get('MKL_CBWR')}\\n")
     time.sleep(float(os.environ.get("RAYSEL_TEST_PAUSE", "0")))
 """
 #: Runs studies in one session of Ray, without MLflow; prints the error of one that cannot run.
@@ -212,7 +213,12 @@ def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster):
 
 def test_the_file_of_a_token_that_ray_made_is_closed_to_others(tmp_path):
     """As for a Ray that is started on this machine."""
-    script = "import ray; from raysel.distributed.session import ray_session\nwith ray_session(None): print(ray.is_initialized())"
+    script = """
+import ray
+from raysel.distributed.session import ray_session
+with ray_session(None):
+    print(ray.is_initialized())
+"""
     (tmp_path / ".ray").mkdir()
     file = tmp_path / ".ray/auth_token"
     for text in (None, "a" * 64):
