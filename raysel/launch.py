@@ -162,6 +162,8 @@ def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_version
     if not places:
         yield None
         return
+    for study in studies:
+        check_resources(study, address)
     from raysel.distributed.session import cluster_nodes, ray_session  # noqa: PLC0415 - takes seconds
 
     with ray_session(places.pop(), studies, allow_mixed_versions=allow_mixed_versions):

@@ -82,8 +82,6 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         width = out.width if out.is_terminal else None
         mixed = arguments.allow_mixed_versions
         if arguments.dry_run:
-            if arguments.address:
-                check_resources(study, arguments.address)
             with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
                 for line in describe(study, width, nodes):
                     out.print(line, markup=False)

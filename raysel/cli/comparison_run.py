@@ -24,7 +24,7 @@ from raysel.cli.plan import (
 from raysel.cli.preview import show_preview
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
-from raysel.comparison_run.course import check_all_resources, state_of
+from raysel.comparison_run.course import state_of
 from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
@@ -82,7 +82,6 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
         comparison = prepare_comparison(arguments.config, arguments.set, resumed=directory)
         if arguments.dry_run:
             studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
-            check_all_resources(comparison, arguments.address)
             with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
                 for line in describe_comparison(comparison, out.width if out.is_terminal else None, nodes):
                     out.print(line, markup=False)

@@ -68,7 +68,7 @@ def run(
     StudyError
         If Ray does not start, or every member fails.
     """
-    check_all_resources(comparison, address)
+    _check_resources(comparison, address)
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
@@ -114,7 +114,7 @@ def resume(
     StudyError
         If Ray does not start, or every member fails.
     """
-    check_all_resources(comparison, address)
+    _check_resources(comparison, address)
     with directory.open():
         before = directory.read()
         for label, folder in comparison.folders.items():
@@ -257,21 +257,7 @@ def _named_uri(config: ComparisonConfig) -> str | None:
     return next(iter(config.members.values())).tracking.uri
 
 
-def check_all_resources(comparison: Comparison, address: str | None) -> None:
-    """Check that the machine or the cluster can run the trials of all members.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Comparison to run.
-    address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot; names the member.
-    """
+def _check_resources(comparison: Comparison, address: str | None) -> None:
     for label, study in comparison.studies.items():
         try:
             check_resources(study, address)

@@ -86,13 +86,13 @@ def ray_session(
             if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
                 modules = ("raysel",)
         elif address:
-            protect_token()
+            protect_token(make=False)
             code = shipped_code(studies)
             modules = tuple(code.modules)
             _join(address, code, studies)
             stack.callback(ray.shutdown)
         else:
-            protect_token()
+            protect_token(make=True)
             _start()
             stack.callback(ray.shutdown)
         if modules:

@@ -11,12 +11,18 @@ from pathlib import Path
 from raysel.errors import ConfigError
 
 
-def protect_token() -> None:
-    """Make the file of Ray's token before Ray does, and check that only its owner can read it.
+def protect_token(*, make: bool) -> None:
+    """Check that only its owner can read the file of Ray's token; mend the mode of the one that Ray makes.
 
     Ray 2.60 turns token authentication on for a Ray that it starts on this machine, and makes ``~/.ray/auth_token``
-    with a mode by which every user of the machine can read it, and so run code as this one. The file in this place is
-    made, or mended, with mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
+    with a mode by which every user of the machine can read it, and so run code as this one. The file in this place
+    gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
+
+    Parameters
+    ----------
+    make : bool
+        Whether to make a missing ``~/.ray/auth_token``, as Ray is about to. Where it exists, ``ray start --head`` turns
+        token authentication on.
 
     Raises
     ------
@@ -30,7 +36,7 @@ def protect_token() -> None:
     try:
         state = path.stat()
     except OSError:
-        if not named:
+        if make and not named:
             with suppress(OSError):  # Ray says so itself where it needs the file
                 _make(path)
         return
