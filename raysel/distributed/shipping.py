@@ -17,7 +17,6 @@ from importlib.metadata import Distribution, entry_points, packages_distribution
 from pathlib import Path
 from typing import Any
 
-import raysel
 from raysel.base.registry import GROUP as ESTIMATORS
 from raysel.base.registry import imports_code
 from raysel.data.loading import GROUP as READERS
@@ -127,7 +126,7 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     ConfigError
         If a module is spread over several folders.
     """
-    modules = {"raysel": Path(raysel.__file__).parent}
+    modules = {"raysel": Path(__file__).resolve().parents[1]}
     solvers = {study.config.solver.name for study in studies}
     for name in sorted(solver.partition(".")[0] for solver in solvers if imports_code(solver)):
         source = _source(name)
