@@ -205,6 +205,30 @@ class NodeRecord(_PlainRecord):
     node: str
     versions: Sequence[Sequence[str]]
 
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Any:
+        """Restore the record, as `_PlainRecord.from_json` does.
+
+        Parameters
+        ----------
+        raw : mapping of str to object
+            Fields of the record.
+
+        Returns
+        -------
+        NodeRecord
+            The record.
+
+        Raises
+        ------
+        DirectoryError
+            If a field is missing, or a version is not three texts.
+        """
+        for item in raw.get("versions", ()):
+            if not isinstance(item, list | tuple) or [type(text) for text in item] != [str, str, str]:
+                raise DirectoryError("the versions of a record of class NodeRecord are not three texts each.")
+        return super().from_json(raw)
+
     @property
     def sentence(self) -> str:
         """Remark for the study's result."""
