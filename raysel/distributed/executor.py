@@ -169,8 +169,7 @@ class RayExecutor(Executor):
                 raise error.with_traceback(None) from None
         self._tasks.clear()  # the prepared folds may leave the object store
         if check:
-            check.compare()  # nodes that joined late
-            check.record(log)
+            check.record_late(log)
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 

@@ -106,6 +106,20 @@ class NodeCheck:
                 log.record(record)
                 log.message(record.sentence)
 
+    def record_late(self, log: StudyLog) -> None:
+        """Compare nodes that joined after the start and write those of other versions to the journal, if allowed.
+
+        Where they are not allowed, their workers cannot have read the study: see `guard`.
+
+        Parameters
+        ----------
+        log : StudyLog
+            Log of the running study.
+        """
+        if self.allowed:
+            self.compare()
+            self.record(log)
+
     def guard(self, study: Study) -> Any:
         """Return an object that Ray stores in place of a study and restores to it where the versions are the driver's.
 

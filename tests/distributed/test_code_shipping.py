@@ -178,14 +178,15 @@ def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster):
 
 def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster):
     """One that joins while a study runs ends it; one that is there is refused before anything is computed."""
-    cluster.write(cluster.study("late", MINE, max_concurrent=6))
+    many = {**MINE, "space": {"C": [0.01 * i for i in range(1, 25)]}}
+    cluster.write(cluster.study("late", many, max_concurrent=6))  # trials wait for the node that joins
     log = cluster.folder / "late.log"
     driver = cluster.head.start(
         f"bash -c '{cluster.command()}'",
         log,
         RAY_AUTH_MODE="token",
         PYTHONPATH=cluster.driver_path,
-        RAYSEL_TEST_PAUSE="3",
+        RAYSEL_TEST_PAUSE="2",
     )
     other = cluster.network.add("other")
     other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
