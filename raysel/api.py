@@ -42,6 +42,7 @@ def run_study(
     data: Dataset | None = None,
     output: str | Path | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StudyResult:
     """Run a study: a nested search over solver configurations, tracked and ranked.
@@ -73,7 +74,11 @@ def run_study(
         URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: the study runs in a temporary folder, which is there
         until Python ends, and is copied to the URI meanwhile, see `raysel.storage.working_copy.running_at`.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -110,8 +115,9 @@ def run_study(
     listeners = make_listeners(progress)
     study = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
     check_resources(study, address)
+    executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
     with working_folder(output_directory(study, output), listeners, new=True) as path:
-        return runner.run(study, path, make_executor(study, address), listeners)
+        return runner.run(study, path, executor, listeners)
 
 
 def resume_study(
@@ -120,6 +126,7 @@ def resume_study(
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StudyResult:
     """Resume a study that was interrupted, or extend one by more configurations.
@@ -134,7 +141,11 @@ def resume_study(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_study`.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -159,7 +170,8 @@ def resume_study(
         stored = StoredStudy.read(directory)
         study = _prepared(config, overrides, directory)
         check_resources(study, address)
-        return runner.resume(study, stored, make_executor(study, address), listeners)
+        executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
+        return runner.resume(study, stored, executor, listeners)
 
 
 def open_study(path: str | Path) -> StudyResult:

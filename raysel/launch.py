@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from raysel.base.registry import imports_code
 from raysel.config import StudyConfig
@@ -25,6 +25,9 @@ from raysel.tracking.validity.places import check_place, data_on_servers
 
 #: Files that the folder of a new study or comparison at a URI must lack.
 _FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
+
+#: Ray's names of the resources that ``search.resources`` may name in small letters.
+_RAY_NAMES = {"cpu": "CPU", "gpu": "GPU"}
 
 
 def output_directory(study: Study, output: str | Path | None = None) -> str | Path:
@@ -70,6 +73,136 @@ def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new
     return running_at(place, refused=_FIRST_FILES if new else None, say=say)
 
 
+THIS_MACHINE = "this machine"
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Places of a cluster, or of this machine, in which the trials of a study run.
+
+    Parameters
+    ----------
+    n : int
+        Number of trials that run at once.
+    where : str
+        The machines, e.g. ``"this machine"``.
+    """
+
+    n: int
+    where: str
+
+
+#: Resources of each node of a cluster by Ray's names; None for this machine alone.
+Nodes: TypeAlias = Sequence[Mapping[str, float]] | None
+
+
+def slots(study: Study, nodes: Nodes = None) -> Slots:
+    """Return the places in which the trials of a study would run now.
+
+    Parameters
+    ----------
+    study : Study
+        Study to run.
+    nodes : sequence of mapping of str to float, optional
+        Resources of the nodes of the cluster, as `joined` yields them; by default the study runs on this machine.
+
+    Returns
+    -------
+    Slots
+        Places on the nodes; a trial runs within one of them.
+    """
+    search = study.config.search
+    if search.executor == "serial":
+        return Slots(1, THIS_MACHINE)
+    if nodes is None:
+        n, where = len(os.sched_getaffinity(0)) // search.cpus_per_trial, THIS_MACHINE
+    else:
+        n, number = sum(n_places(node, study) for node in nodes), len(nodes)
+        where = f"the cluster, which has {number} {'node' if number == 1 else 'nodes'} now"
+    return Slots(max(1, min(n, search.max_concurrent or n)), where)
+
+
+def n_places(node: Mapping[str, float], study: Study) -> int:
+    """Return the number of trials that a node can run at once.
+
+    Parameters
+    ----------
+    node : mapping of str to float
+        Amounts of the node's resources by Ray's names.
+    study : Study
+        Study to run.
+
+    Returns
+    -------
+    int
+        Number by the CPUs, and by ``search.resources`` if the study needs others.
+    """
+    search = study.config.search
+    others = {
+        _RAY_NAMES.get(str(name), str(name)): n for name, n in dict(getattr(search, "resources", None) or {}).items()
+    }
+    wanted = {"CPU": search.cpus_per_trial, **{name: n for name, n in others.items() if isinstance(n, int | float)}}
+    return min(int(node.get(name, 0.0) // n) for name, n in wanted.items() if n > 0)
+
+
+def cluster_address(study: Study, address: str | None) -> str | None:
+    """Return the address of the cluster that a study runs on.
+
+    Parameters
+    ----------
+    study : Study
+        Study to run.
+    address : str or None
+        HOST:PORT of a Ray cluster, ``"auto"``, or ``"local"`` for this machine.
+
+    Returns
+    -------
+    str or None
+        The address; without one, that of the cluster whose job this process is, as ``ray job submit`` starts it, if the
+        study runs on Ray. None for this machine.
+    """
+    if address == "local":
+        return None
+    if address is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and study.config.search.executor == "ray":
+        return os.environ.get("RAY_ADDRESS")
+    return address
+
+
+@contextmanager
+def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False) -> Iterator[Nodes]:
+    """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+        Studies to run.
+    address : str or None
+        As for `cluster_address`.
+    allow_mixed_versions : bool, default=False
+        Whether nodes may compute whose versions can change numbers.
+
+    Yields
+    ------
+    sequence of mapping of str to float, or None
+        Resources of the cluster's nodes by Ray's names; None for this machine alone.
+
+    Raises
+    ------
+    ConfigError, StudyError
+        If the cluster cannot be joined, or has nodes with other versions.
+    """
+    places = {cluster_address(study, address) for study in studies if study.config.search.executor == "ray"} - {None}
+    if not places:
+        yield None
+        return
+    for study in studies:
+        check_resources(study, address)
+    from raysel.distributed.session import cluster_nodes, ray_session  # noqa: PLC0415 - takes seconds
+
+    with ray_session(places.pop(), studies, allow_mixed_versions=allow_mixed_versions):
+        yield cluster_nodes()
+
+
 def check_resources(study: Study, address: str | None) -> None:
     """Check that the machine or the cluster can run the study's trials.
 
@@ -78,14 +211,15 @@ def check_resources(study: Study, address: str | None) -> None:
     study : Study
         Study to run.
     address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
+        HOST:PORT of a Ray cluster, ``"auto"``, or ``"local"``; None for this machine, or the cluster of a Ray job.
 
     Raises
     ------
     ConfigError
         If a trial needs more CPUs than this machine has, or the cluster cannot be reached.
     """
-    if address is None:
+    place = cluster_address(study, address)
+    if place is None:
         wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
         if wanted > there:
             raise ConfigError(
@@ -94,16 +228,22 @@ def check_resources(study: Study, address: str | None) -> None:
         return
     if study.config.search.executor == "serial":
         raise ConfigError(
-            f"search.executor serial computes in this process and cannot use the cluster {address}; set it to ray."
+            f"search.executor serial computes in this process and cannot use the cluster {place}; set it to ray."
         )
-    if address in ("auto", "local"):
+    if place == "auto":
         return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if "://" in place:
+        host = place.partition("://")[2].rpartition(":")[0] or "HOST"
+        raise ConfigError(
+            f"address {place}: a study does not run through Ray Client, which keeps its data in another process; send "
+            f"it to the cluster with ray job submit --address http://{host}:8265, or give HOST:PORT on a node of it."
+        )
+    host, _, port = place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ConfigError(
-            f"address {address}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
+            f"address {place}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
             "or no address to start Ray on this machine."
         ) from error
 
@@ -164,7 +304,7 @@ def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bo
     return any(str(key).partition("=")[0].strip() in keys for key in given)
 
 
-def make_executor(study: Study, address: str | None) -> Executor:
+def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> Executor:
     """Return the executor that ``search.executor`` names.
 
     Parameters
@@ -172,7 +312,9 @@ def make_executor(study: Study, address: str | None) -> Executor:
     study : Study
         Study to run.
     address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
+        As for `cluster_address`.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of a cluster may compute whose versions can change numbers.
 
     Returns
     -------
@@ -185,7 +327,8 @@ def make_executor(study: Study, address: str | None) -> Executor:
     # Imported only after all checks, because importing Ray takes seconds.
     from raysel.distributed.executor import RayExecutor  # noqa: PLC0415
 
-    return RayExecutor(study, address)
+    place = cluster_address(study, address)
+    return RayExecutor(study, place, allow_mixed_versions=allow_mixed_versions)
 
 
 def make_listeners(progress: bool | Listener) -> Sequence[Listener]:

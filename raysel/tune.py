@@ -25,7 +25,7 @@ from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
-from raysel.launch import check_resources, output_directory, working_folder
+from raysel.launch import check_resources, joined, output_directory, working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.storage.location import as_uri
 from raysel.storage.working_copy import opened_at, running_at, shown_place
@@ -105,22 +105,23 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
             )
         study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
         width = out.width if out.is_terminal else None
+        mixed = arguments.allow_mixed_versions
         if arguments.dry_run:
-            for line in describe(study, width, arguments.address):
-                out.print(line, markup=False)
+            with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
+                for line in describe(study, width, nodes):
+                    out.print(line, markup=False)
             show_preview(study, arguments.output, out)
             return 0
         stored = StoredStudy.read(directory) if directory else _offer(study, arguments.output, out)
         check_resources(study, arguments.address)
         place = stored.directory.path if stored else output_directory(study, arguments.output)
         path = places.enter_context(working_folder(place, [progress], new=True))
-        check_directory(study, path, stored)
-        for line in announce(study, path, stored, width):
-            out.print(line, markup=False)
-        if stored:
-            result = resume_study(path, study, address=arguments.address, progress=progress)
-        else:
-            result = run_study(study, output=path, address=arguments.address, progress=progress)
+        with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
+            check_directory(study, path, stored)
+            for line in announce(study, path, stored, width, nodes):
+                out.print(line, markup=False)
+            where = {"address": arguments.address, "allow_mixed_versions": mixed, "progress": progress}
+            result = resume_study(path, study, **where) if stored else run_study(study, output=path, **where)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         raise
@@ -161,6 +162,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    parser.add_argument(
+        "--allow-mixed-versions",
+        action="store_true",
+        help="use nodes of the cluster whose versions may change the last bits of numbers; it is recorded",
+    )
     parser.add_argument(
         "--dry-run",
         action="store_true",

@@ -455,7 +455,7 @@ CONFIGURATION = [
     Fault("a key twice", "bad.yaml", 2, "bad.yaml, line 2: the key `name` is written twice", study("name: a\nname: b")),
     Fault("an alias", "bad.yaml", 2, "bad.yaml, line 2: aliases are not allowed", study("cv: &cv {}\nsearch: *cv\n")),
     Fault("a tag", "bad.yaml", 2, "bad.yaml, line 1: ...leave out", study("name: !!python/name:os.system\n")),
-    Fault("lists 500 deep", "bad.yaml", 2, "bad.yaml: ...nested too deeply", study("a: " + "[" * 500 + "]" * 500)),
+    Fault("lists 500 deep", "bad.yaml", 2, "bad.yaml, line 1: nested too deeply", study("a: " + "[" * 500 + "]" * 500)),
     Fault("a control character", "bad.yaml", 2, "bad.yaml, line 1: ...control character", study('name: "a\\0b"\n')),
 ]
 
@@ -709,9 +709,15 @@ DIRECTORIES = [
     Fault("a directory of the system", few("output=/proc/study"), 2, "be written to /proc/study: ...output directory"),
     Fault("a study is there", few(arguments="--output killed"), 2, "killed already holds a study...Resume that study"),
     Fault("another study is there", views("output=killed"), 2, "killed already holds a study...output directory"),
-    Fault("a study runs there", few(arguments="--output busy"), 2, "running in busy; wait", running("busy")),
-    Fault("it still runs", "--resume killed", 2, "running in killed; wait", held("killed")),
-    Fault("its directory was named", few(arguments="--output killed"), 2, "running in killed; wait", held("killed")),
+    Fault("a study runs there", few(arguments="--output busy"), 2, "running in busy: process ...Wait", running("busy")),
+    Fault("it still runs", "--resume killed", 2, "running in killed: process ...Wait", held("killed")),
+    Fault(
+        "its directory was named",
+        few(arguments="--output killed"),
+        2,
+        "running in killed: process ...Wait",
+        held("killed"),
+    ),
     Fault("nothing to resume", "--resume no-such", 2, "no-such holds no study; give --resume the directory"),
     Fault("a directory without study", "--resume .", 2, ". holds no study; give --resume the directory"),
     Fault("other folds", "--resume killed --set cv.outer=3", 2, "killed cannot be resumed...cv.outer: 2 -> 3...Undo"),
@@ -772,7 +778,7 @@ DIRECTORIES = [
     ),
     Fault("a damaged line where to go", few(arguments="--output killed"), 2, "line 1: damaged", garbled),
     Fault("nothing to replay", "--replay no-such", 2, "no-such holds no readable journal"),
-    Fault("a replay of what runs", "--replay killed", 2, "running in killed; wait", held("killed")),
+    Fault("a replay of what runs", "--replay killed", 2, "running in killed: process ...Wait", held("killed")),
     Fault("a replay with settings", "--replay killed --set cv.outer=3", 2, "--replay ...tracking.uri"),
 ]
 

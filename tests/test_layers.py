@@ -18,7 +18,7 @@ PACKAGE = ROOT / "raysel"
 #: The house: each part and its layer. A part imports itself and lower layers.
 LAYERS = {
     **dict.fromkeys(["credentials", "printing"], -3),
-    **dict.fromkeys(["clock", "errors", "listing", "version"], -2),
+    **dict.fromkeys(["clock", "errors", "version"], -2),
     **dict.fromkeys(["arrays", "files", "limits", "plugins", "validation"], -1),
     "storage": 0,
     **dict.fromkeys(["config", "linalg", "metrics", "statistics"], 1),

@@ -17,9 +17,9 @@ from raysel.cli.plan import (
     folds_section,
     memory_in_words,
     method_in_words,
-    n_slots,
     notes,
     notes_section,
+    pilot_place,
     section,
 )
 from raysel.cli.preview import show_preview
@@ -31,7 +31,7 @@ from raysel.config import is_comparison
 from raysel.credentials import bare_uri
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
-from raysel.launch import working_folder
+from raysel.launch import Nodes, joined, slots, working_folder
 from raysel.printing.terminal import print_path
 from raysel.results.words import method_facts
 from raysel.storage.working_copy import shown_place
@@ -91,8 +91,10 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         directory = ComparisonDirectory(Path(arguments.resume)) if arguments.resume else None
         comparison = prepare_comparison(arguments.config, arguments.set, resumed=directory)
         if arguments.dry_run:
-            for line in describe_comparison(comparison, out.width if out.is_terminal else None, arguments.address):
-                out.print(line, markup=False)
+            studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
+            with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
+                for line in describe_comparison(comparison, out.width if out.is_terminal else None, nodes):
+                    out.print(line, markup=False)
             show_preview(comparison.first, arguments.output, out)
             return 0
         data, progress = comparison.first.dataset, ProgressLine(out)
@@ -101,15 +103,16 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         else:
             place = comparison_directory(comparison, arguments.output)
             path = places.enter_context(working_folder(place, [progress], new=True))
+        where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
         size = f"{data.name} ({data.n_samples} x {data.n_features})"
         out.print(
             f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {shown_place(path)}",
             markup=False,
         )
         if directory:
-            result = resume_comparison(path, comparison, address=arguments.address, progress=progress)
+            result = resume_comparison(path, comparison, **where, progress=progress)
         else:
-            result = run_comparison(comparison, output=path, address=arguments.address, progress=progress)
+            result = run_comparison(comparison, output=path, **where, progress=progress)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         raise
@@ -122,7 +125,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
     return 1 if failed else 0
 
 
-def describe_comparison(comparison: Comparison, width: int | None = None, address: str | None = None) -> Iterator[str]:
+def describe_comparison(comparison: Comparison, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
     """Describe the data, the folds, the members with their costs, and the cost of a comparison.
 
     Parameters
@@ -131,8 +134,8 @@ def describe_comparison(comparison: Comparison, width: int | None = None, addres
         Comparison to describe.
     width : int, optional
         Number of letters of a line at which texts are wrapped; by default they are not.
-    address : str, optional
-        HOST:PORT of the Ray cluster that will be used; by default Ray is started on this machine.
+    nodes : sequence of mapping of str to float, optional
+        Resources of the cluster's nodes by Ray's names; by default the comparison runs on this machine.
 
     Yields
     ------
@@ -140,21 +143,21 @@ def describe_comparison(comparison: Comparison, width: int | None = None, addres
         One line at a time.
     """
     first, n_fits, seconds, fixed, at_most, n_bytes = comparison.first, 0, 0.0, 0.0, False, 0
-    yield from section("data", data_headline(first), data_rows(first, address), width)
+    yield from section("data", data_headline(first), data_rows(first, nodes), width)
     yield from folds_section(first, width)
     fit_bytes: int | None = None
     found: dict[str, list[str]] = {}
     members = []
     for label, study in comparison.studies.items():
-        cost, slots = estimate_cost(study), n_slots(study)
+        cost, places = estimate_cost(study), slots(study, nodes)
         d = study.dataset.n_features
         on = "" if d == first.dataset.n_features else f" on {d} features"
         about = "at most about" if cost.at_most else "about"
-        fits = f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, {about} {duration(cost.seconds / slots)}"
+        fits = f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, {about} {duration(cost.seconds / places.n)}"
         members.append((label, f"{method_in_words(study)}{on}: {fits}"))
         members += [("", f"{term}: {text}") for term, text in _own_settings(study, first)]
         n_fits, at_most = n_fits + cost.n_fits, at_most or cost.at_most
-        seconds, fixed = seconds + cost.seconds / slots, max(fixed, cost.fixed_seconds)  # one Ray, one upload
+        seconds, fixed = seconds + cost.seconds / places.n, max(fixed, cost.fixed_seconds)  # one Ray, one upload
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
         if cost.fit_bytes is not None:
             fit_bytes = max(fit_bytes or 0, cost.fit_bytes)
@@ -164,11 +167,12 @@ def describe_comparison(comparison: Comparison, width: int | None = None, addres
     number = f"{len(comparison.studies)}, tested against {comparison.config.reference}"
     yield from section("members", number, members, width)
     yield from section("method", f"of {next(iter(comparison.studies))}, and of all others unless said", shared, width)
-    slots = max(map(n_slots, comparison.studies.values()))
+    places = max((slots(study, nodes) for study in comparison.studies.values()), key=lambda found: found.n)
     yield from section(
         "cost",
-        f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the {counted(slots, 'slot')} of "
-        f"this machine: {n_fits} fits, from pilot fits, and {duration(fixed)} to start and to write the results",
+        f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the {counted(places.n, 'slot')} of "
+        f"{places.where}: {n_fits} fits, from pilot fits{pilot_place(places)}, and {duration(fixed)} "
+        "to start and to write the results",
         [("memory", f"at most {memory_in_words(n_bytes, fit_bytes)}")],
         width,
     )

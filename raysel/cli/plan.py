@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from raysel.data.formats.files import find_data_file
 from raysel.data.layouts import Modalities, Tensor
 from raysel.display.progress import counted, duration
 from raysel.errors import DataError
+from raysel.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.results import words
 from raysel.results.preview import Preview
 from raysel.results.remarks import storage_remedy
@@ -32,7 +32,7 @@ _SPREADS = 100.0
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
 
 
-def describe(study: Study, width: int | None = None, address: str | None = None) -> Iterator[str]:
+def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
     """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted.
 
     Parameters
@@ -41,8 +41,8 @@ def describe(study: Study, width: int | None = None, address: str | None = None)
         Study to describe.
     width : int, optional
         Number of letters of a line at which texts are wrapped; by default they are not.
-    address : str, optional
-        HOST:PORT of the Ray cluster that will be used; by default Ray is started on this machine.
+    nodes : sequence of mapping of str to float, optional
+        Resources of the cluster's nodes by Ray's names; by default the study runs on this machine.
 
     Yields
     ------
@@ -50,14 +50,14 @@ def describe(study: Study, width: int | None = None, address: str | None = None)
         One line at a time.
     """
     cost = estimate_cost(study)
-    yield from section("data", data_headline(study), data_rows(study, address), width)
+    yield from section("data", data_headline(study), data_rows(study, nodes), width)
     yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
     yield from folds_section(study, width)
     rows = [
         ("trials", f"{study.n_trials}, {cost.n_fits} fits in all"),
         ("memory", memory_in_words(study.dataset.X.nbytes + cost.prepared_bytes, cost.fit_bytes)),
     ]
-    yield from section("cost", _in_words(study, cost), rows, width)
+    yield from section("cost", _in_words(study, cost, nodes), rows, width)
     yield from notes_section(notes(study), width)
 
 
@@ -105,15 +105,15 @@ def data_headline(study: Study) -> str:
     return f"{data.name}{only}: {data.n_samples} samples x {data.n_features} features"
 
 
-def data_rows(study: Study, address: str | None = None) -> Iterator[tuple[str, str]]:
+def data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     """Describe the data of a study as they were understood.
 
     Parameters
     ----------
     study : Study
         Study to describe.
-    address : str, optional
-        HOST:PORT of the Ray cluster that will be used; by default Ray is started on this machine.
+    nodes : sequence of mapping of str to float, optional
+        Resources of the cluster's nodes by Ray's names; by default the study runs on this machine.
 
     Yields
     ------
@@ -122,7 +122,7 @@ def data_rows(study: Study, address: str | None = None) -> Iterator[tuple[str, s
     """
     data, source = study.dataset, study.config.dataset
     yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
-    if address is not None:
+    if nodes is not None:
         size = f"{data.X.nbytes / 2**20:.0f} MiB"
         yield "shipped", f"once to each node by Ray's object store, {size}; no other machine needs the file"
     yield from words.data_facts(
@@ -205,14 +205,9 @@ def memory_in_words(shared: int, fit: int | None) -> str:
     return f"{shared / 2**20:.0f} MiB shared by all workers{each}"
 
 
-def n_slots(study: Study) -> int:
-    """Return the number of trials of a study that run at once on this machine."""
-    search = study.config.search
-    slots = max(1, len(os.sched_getaffinity(0)) // search.cpus_per_trial)
-    return 1 if search.executor == "serial" else min(slots, search.max_concurrent or slots)
-
-
-def announce(study: Study, path: Path, stored: StoredStudy | None, width: int | None = None) -> Iterator[str]:
+def announce(
+    study: Study, path: Path, stored: StoredStudy | None, width: int | None = None, nodes: Nodes = None
+) -> Iterator[str]:
     """Describe a study that is about to run: configurations, directory, notes and cost.
 
     Parameters
@@ -225,6 +220,8 @@ def announce(study: Study, path: Path, stored: StoredStudy | None, width: int | 
         State of a resumed study; None for a new one.
     width : int, optional
         Number of letters of a line at which texts are wrapped; by default they are not.
+    nodes : sequence of mapping of str to float, optional
+        As for `describe`.
 
     Yields
     ------
@@ -240,17 +237,23 @@ def announce(study: Study, path: Path, stored: StoredStudy | None, width: int | 
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     for note in notes(study):
         yield from _in_columns("note", note, 10, width)
-    yield from _in_columns("", _in_words(study, estimate_cost(study, stored.n_trials if stored else 0)), 0, width)
+    cost = estimate_cost(study, stored.n_trials if stored else 0)
+    yield from _in_columns("", _in_words(study, cost, nodes), 0, width)
 
 
-def _in_words(study: Study, cost: CostEstimate) -> str:
-    slots = n_slots(study)
+def _in_words(study: Study, cost: CostEstimate, nodes: Nodes) -> str:
+    places = slots(study, nodes)
     about = "at most about" if cost.at_most else "about"
     return (
-        f"{about} {duration(cost.seconds / slots + cost.fixed_seconds)} on the {counted(slots, 'slot')} of this "
-        f"machine: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit, and "
-        f"{duration(cost.fixed_seconds)} to start and to write the results"
+        f"{about} {duration(cost.seconds / places.n + cost.fixed_seconds)} on the {counted(places.n, 'slot')} of "
+        f"{places.where}: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit{pilot_place(places)}, "
+        f"and {duration(cost.fixed_seconds)} to start and to write the results"
     )
+
+
+def pilot_place(places: Slots) -> str:
+    """Return where the pilot fit ran, if the study's own fits run on other machines."""
+    return "" if places.where == THIS_MACHINE else " on this machine"
 
 
 def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:

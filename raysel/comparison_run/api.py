@@ -30,6 +30,7 @@ def run_comparison(
     data: Dataset | None = None,
     output: str | Path | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> ComparisonResult:
     """Run a comparison: several methods as ordinary studies on the same samples and folds.
@@ -49,7 +50,11 @@ def run_comparison(
         Directory of the comparison, or its URI, as for `run_study`; by default the configuration's ``output``, else
         ``raysel-studies/<name>-<time>``.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -71,7 +76,7 @@ def run_comparison(
     listeners = make_listeners(progress)
     comparison = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
     with working_folder(comparison_directory(comparison, output), listeners, new=True) as path:
-        return course.run(comparison, path, address, listeners)
+        return course.run(comparison, path, address, listeners, allow_mixed_versions=allow_mixed_versions)
 
 
 def resume_comparison(
@@ -80,6 +85,7 @@ def resume_comparison(
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> ComparisonResult:
     """Resume a comparison that was interrupted, try its failed members again, or extend it by more members.
@@ -96,7 +102,11 @@ def resume_comparison(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_comparison`.
     address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -118,7 +128,8 @@ def resume_comparison(
     listeners = make_listeners(progress)
     with working_folder(path, listeners, new=False) as folder:
         directory = ComparisonDirectory(folder)
-        return course.resume(_prepared(config, overrides, directory), directory, address, listeners)
+        comparison = _prepared(config, overrides, directory)
+        return course.resume(comparison, directory, address, listeners, allow_mixed_versions=allow_mixed_versions)
 
 
 def prepare_comparison(

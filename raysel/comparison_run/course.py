@@ -22,7 +22,7 @@ from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, S
 from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
-from raysel.launch import check_resources, make_executor
+from raysel.launch import check_resources, cluster_address, make_executor
 from raysel.results.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
@@ -37,7 +37,12 @@ from raysel.tracking.validity.places import check_place, is_same_place, note_pla
 
 
 def run(
-    comparison: Comparison, path: Path, address: str | None, listeners: Sequence[Listener] = ()
+    comparison: Comparison,
+    path: Path,
+    address: str | None,
+    listeners: Sequence[Listener] = (),
+    *,
+    allow_mixed_versions: bool = False,
 ) -> ComparisonResult:
     """Run a comparison in a new directory.
 
@@ -51,6 +56,8 @@ def run(
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener, default=()
         Objects that show the progress.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of a cluster may compute whose versions can change numbers.
 
     Returns
     -------
@@ -72,11 +79,16 @@ def run(
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
         _write_first_files(comparison, directory, record, own)
-        return _Course(comparison, directory, lock, address, listeners).run(record)
+        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
 
 
 def resume(
-    comparison: Comparison, directory: ComparisonDirectory, address: str | None, listeners: Sequence[Listener] = ()
+    comparison: Comparison,
+    directory: ComparisonDirectory,
+    address: str | None,
+    listeners: Sequence[Listener] = (),
+    *,
+    allow_mixed_versions: bool = False,
 ) -> ComparisonResult:
     """Resume a comparison: members that have finished are kept, others resumed, those that failed tried again.
 
@@ -90,6 +102,8 @@ def resume(
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener, default=()
         Objects that show the progress.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of a cluster may compute whose versions can change numbers.
 
     Returns
     -------
@@ -121,7 +135,7 @@ def resume(
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
         directory.write(record)
-        return _Course(comparison, directory, lock, address, listeners).run(record)
+        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
 
 
 def state_of(member: StudyDirectory) -> StoredStudy | None:
@@ -160,6 +174,8 @@ class _Course:
         HOST:PORT of a Ray cluster; None for this machine.
     listeners : sequence of Listener
         Objects that show the progress.
+    allow_mixed_versions : bool
+        Whether nodes of a cluster may compute whose versions can change numbers.
     """
 
     def __init__(
@@ -169,8 +185,10 @@ class _Course:
         lock: FileLock,
         address: str | None,
         listeners: Sequence[Listener],
+        allow_mixed_versions: bool,
     ) -> None:
         self._comparison, self._directory, self._lock = comparison, directory, lock
+        self._allow_mixed_versions = allow_mixed_versions
         self._address, self._listeners = address, listeners
         self._session = ExitStack()
 
@@ -205,7 +223,7 @@ class _Course:
         self._start_ray(study)
         self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
-            executor = make_executor(study, self._address)
+            executor = make_executor(study, self._address, allow_mixed_versions=self._allow_mixed_versions)
             if stored is None:
                 result = runner.run(study, member.path, executor, self._listeners, uploader.follow)
             else:
@@ -229,7 +247,10 @@ class _Course:
             return
         from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
-        self._session.enter_context(ray_session(self._address))  # does nothing if Ray runs
+        place, mixed = cluster_address(study, self._address), self._allow_mixed_versions
+        studies = list(self._comparison.studies.values())
+        # Does nothing if Ray runs.
+        self._session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
 
     def _export(self, record: ComparisonRecord) -> ComparisonResult:
         """Write tables and figures of the members that finished, and return the result."""

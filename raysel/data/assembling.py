@@ -16,7 +16,7 @@ from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
-from raysel.listing import listed, suggestion
+from raysel.printing.listing import listed, suggestion
 
 
 def assemble(

@@ -11,6 +11,7 @@ from ray import tune
 from ray.exceptions import RayActorError
 from ray.tune.experiment import Trial
 
+from raysel.distributed.nodes import other_versions
 from raysel.errors import StudyError
 from raysel.execution.executor import last_line
 from raysel.execution.recorder import Recorder
@@ -64,6 +65,9 @@ class RecorderCallback(tune.Callback):
         """Record a trial that failed in every attempt because its worker process died or Tune's code raised."""
         self._running.discard(trial.trial_id)
         error = _last_error(trial)
+        if refused := other_versions(error):
+            self.error = refused
+            raise refused
         if isinstance(error, RayActorError) and not error.actor_init_failed:
             reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
         else:

@@ -21,7 +21,8 @@ from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.distributed.callback import RecorderCallback
-from raysel.distributed.session import mlflow_hidden_from_tune, ray_session
+from raysel.distributed.nodes import other_versions
+from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_session
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
 from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher, StudyStopper
 from raysel.errors import StudyError
@@ -50,10 +51,12 @@ class RayExecutor(Executor):
         Study to compute.
     address : str or None
         Address of a Ray cluster; None starts Ray on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes may compute whose versions can change numbers.
     """
 
-    def __init__(self, study: Study, address: str | None) -> None:
-        self._study, self._address = study, address
+    def __init__(self, study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> None:
+        self._study, self._address, self._allow_mixed_versions = study, address, allow_mixed_versions
         self._session = ExitStack()
         #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
         self._tasks: list[Any] = []
@@ -78,8 +81,10 @@ class RayExecutor(Executor):
     @cached_property
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
-        self._session.enter_context(ray_session(self._address))
-        return ray.put(self._study)
+        session = ray_session(self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions)
+        self._session.enter_context(session)
+        check = node_check()
+        return ray.put(check.guard(self._study) if check else self._study)
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan as trials of Ray Tune.
@@ -101,9 +106,11 @@ class RayExecutor(Executor):
         StudyError
             If Ray does not start or fails, more than ``search.max_failures`` trials fail, or the disk fails.
         """
-        log.enter_phase("starting Ray")
+        log.enter_phase(f"joining {self._address}" if self._address else "starting Ray")
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.ERROR)
+        if check := node_check():
+            check.record(log)
         limits = SearchLimits(search.time_budget, search.max_failures, plan)
         callback = RecorderCallback(plan, Recorder(plan, log))
         log.enter_phase("preparing the folds")
@@ -152,11 +159,17 @@ class RayExecutor(Executor):
                 with mlflow_hidden_from_tune():
                     tuner.fit()
             except (TuneError, RayError) as error:
-                raise callback.error or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.") from error
+                raise (
+                    callback.error
+                    or other_versions(error)
+                    or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.")
+                ) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
         self._tasks.clear()  # the prepared folds may leave the object store
+        if check:
+            check.record_late(log)
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
@@ -172,7 +185,9 @@ class RayExecutor(Executor):
             try:
                 room -= ray.get(first).nbytes * study.n_largest  # read from shared memory, not copied
             except RayError as error:
-                raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
+                raise other_versions(error) or StudyError(
+                    f"the folds could not be prepared: {last_line(error)}"
+                ) from error
             if room < 0:
                 self._tasks.pop()
                 break
@@ -192,7 +207,7 @@ class RayExecutor(Executor):
             try:
                 yield ray.get(task)
             except RayError as error:
-                raise refit_error(fold, winner, error) from error
+                raise other_versions(error) or refit_error(fold, winner, error) from error
 
     def run_tasks(
         self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
@@ -215,6 +230,8 @@ class RayExecutor(Executor):
                 try:
                     ended = ray.get(task)
                 except RayError as error:  # the worker process died
+                    if refused := other_versions(error):
+                        raise refused from error
                     after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
                     ended = TaskEnd(argument, error=f"{type(error).__name__}{after}: {last_line(error)}")
                 yield ended

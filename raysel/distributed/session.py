@@ -1,12 +1,14 @@
-"""Start of Ray with the settings that a study needs, without its output and dashboard."""
+"""Ray with the settings that a study needs: started on this machine, without its dashboard, or a cluster joined."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 # Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a fit.
 os.environ.update(
@@ -28,55 +30,126 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 import ray._private.ray_constants
 import ray.air.integrations
+from ray.exceptions import RayError
 
 from raysel.credentials import hidden_variables
+from raysel.distributed.joining import check_cluster
+from raysel.distributed.nodes import NodeCheck, computing_nodes
+from raysel.distributed.shipping import ShippedCode, runtime_env, shipped_code
+from raysel.distributed.tokens import protect_token
 from raysel.errors import StudyError
 from raysel.execution.signals import sigterm_handler_restored
+from raysel.study.definition import Study
+
+#: Check of the nodes of the cluster that this process has joined; None on this machine alone.
+_check: NodeCheck | None = None
+
+
+def node_check() -> NodeCheck | None:
+    """Return the check of the nodes of the cluster that `ray_session` has joined; None on this machine alone."""
+    return _check
+
+
+def cluster_nodes() -> list[Mapping[str, float]]:
+    """Return the resources of the nodes of the cluster that this process has joined, by Ray's names."""
+    return [node["Resources"] for node in computing_nodes()]
 
 
 @contextmanager
-def ray_session(address: str | None) -> Iterator[None]:
+def ray_session(
+    address: str | None, studies: Sequence[Study] = (), *, allow_mixed_versions: bool = False
+) -> Iterator[None]:
     """Connect to the Ray cluster at an address, or start Ray on this machine; disconnect or stop it at the end.
 
-    A session of Ray that is already running in this process is used and left running.
+    A cluster's workers get raysel's code, that of the studies' own methods and the environment of threads from this
+    process, and its nodes are compared with this process. A session of Ray that is already running in this process is
+    used and left running.
 
     Parameters
     ----------
     address : str or None
         Address of a Ray cluster; None starts Ray on this machine.
+    studies : sequence of Study, default=()
+        Studies that will run, whose code the workers of a cluster need.
+    allow_mixed_versions : bool, default=False
+        Whether nodes may compute whose versions can change numbers.
 
     Raises
     ------
+    ConfigError
+        If the cluster cannot be joined, or the token's file is not safe.
     StudyError
-        If Ray cannot be reached or started.
+        If Ray cannot be started, or a node has other versions than this process.
     """
-    if ray.is_initialized():
+    global _check  # noqa: PLW0603 - Ray's own session is global too
+    modules: tuple[str, ...] = ()
+    with ExitStack() as stack:
+        if ray.is_initialized():
+            if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
+                modules = ("raysel",)
+        elif address:
+            protect_token(make=False)
+            code = shipped_code(studies)
+            modules = tuple(code.modules)
+            _join(address, code, studies)
+            stack.callback(ray.shutdown)
+        else:
+            protect_token(make=True)
+            _start()
+            stack.callback(ray.shutdown)
+        if modules:
+            _check = NodeCheck(modules, allow_mixed_versions)
+            stack.callback(_forget_check)
+            _check.compare()
         yield
-        return
+
+
+def _forget_check() -> None:
+    global _check  # noqa: PLW0603
+    _check = None
+
+
+def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
+    """Join a cluster and ship the code to its workers."""
+    check_cluster(address)
+    with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder, _job_joined():
+        shipped = runtime_env(code, Path(folder), studies)
+        try:
+            with sigterm_handler_restored():
+                ray.init(address=address, runtime_env=shipped, log_to_driver=False, logging_level="ERROR")
+        except (ConnectionError, ValueError, RuntimeError, RayError) as error:
+            raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
+
+
+def _start() -> None:
+    """Start Ray on this machine, without its dashboard."""
     try:
         # Ray's processes compute, and need no credentials of MLflow.
-        with sigterm_handler_restored(), hidden_variables():
-            if address:
-                ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-            else:
-                with _on_loopback_only():
-                    ray.init(
-                        address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
-                        num_cpus=len(os.sched_getaffinity(0)),
-                        include_dashboard=False,
-                        log_to_driver=False,
-                        logging_level="ERROR",
-                    )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise StudyError(
-            f"the Ray cluster at {address} cannot be reached: {error}"
-            if address
-            else f"Ray cannot be started on this machine: {error}"
-        ) from error
+        with sigterm_handler_restored(), hidden_variables(), _on_loopback_only():
+            ray.init(
+                address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
+                num_cpus=len(os.sched_getaffinity(0)),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+            )
+    except (ConnectionError, ValueError, RuntimeError, RayError) as error:
+        raise StudyError(f"Ray cannot be started on this machine: {error}") from error
+
+
+@contextmanager
+def _job_joined() -> Iterator[None]:
+    """Let Ray join the driver's ``runtime_env`` with that of the job it runs in, where both name modules."""
+    name = "RAY_OVERRIDE_JOB_RUNTIME_ENV"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
     try:
         yield
     finally:
-        ray.shutdown()
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 @contextmanager

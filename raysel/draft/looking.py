@@ -20,7 +20,7 @@ from raysel.errors import DataError
 from raysel.inspection.arrangement import find_arrangement
 from raysel.inspection.findings import inspect
 from raysel.inspection.leaks import leaking_columns
-from raysel.listing import listed
+from raysel.printing.listing import listed
 from raysel.storage.working_copy import shown_place
 
 #: Modalities with fewer columns on average are rather names with a point.

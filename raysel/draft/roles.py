@@ -24,7 +24,7 @@ from raysel.data.formats.label_names import is_proposed, likely_labels
 from raysel.draft.folds import FEWEST, class_counts
 from raysel.draft.naming import shown
 from raysel.errors import DataError
-from raysel.listing import listed, suggestion
+from raysel.printing.listing import listed, suggestion
 
 #: Names that programs give to the number of a row.
 _INDEX = re.compile(r"unnamed([:_ ].*)?|level_\d+|index", re.IGNORECASE)

@@ -11,7 +11,7 @@ from raysel.data.layouts import Modalities, Tensor
 from raysel.draft.kind import kind_of
 from raysel.draft.looking import Looked
 from raysel.draft.text import Entry
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 
 def dataset_entries(found: Looked, stated: Callable[[str], str]) -> list[Entry]:

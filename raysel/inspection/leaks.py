@@ -12,7 +12,7 @@ from raysel.errors import DataError
 from raysel.inspection.columns.label import LabelColumn
 from raysel.inspection.findings import Findings, inspect
 from raysel.inspection.parts import Part
-from raysel.listing import suggestion
+from raysel.printing.listing import suggestion
 
 #: Number of columns that a message describes, and of those that it names.
 _DESCRIBED, _NAMED = 3, 8

@@ -557,6 +557,7 @@ class StudyResult:
             *convergence_remarks(self.records, self.refits),
             *fit_remarks(self.refits),
             *(self.stability_selection.remarks() if self.stability_selection else ()),
+            *self.stored.mixed,
             *self.stored.study.data_remarks,
         ]
 

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from raysel.credentials import with_credentials
+from raysel.credentials import keep_credentials, with_credentials
 from raysel.errors import ConfigError
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 #: A file system of PyArrow, which has no types.
 FileSystem: TypeAlias = Any
@@ -201,7 +201,7 @@ def parse_location(uri: str) -> Location:
             f"{scheme}://...: there is no reader for the scheme {scheme}; give s3://BUCKET/KEY, gs://BUCKET/KEY, "
             "file:///PATH, or a path of this machine."
         )
-    parts = urlsplit(with_credentials(uri))
+    parts = urlsplit(with_credentials(keep_credentials(uri)))
     user, _, host = parts.netloc.rpartition("@")
     name, _, secret = user.partition(":")
     if ":" in host:  # a / in the secret ends the part before the @

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raysel.errors import ConfigError, DirectoryError, RayselError, StudyError
-from raysel.listing import listed
+from raysel.printing.listing import listed
 from raysel.storage.claim import Claim
 from raysel.storage.failures import reason
 from raysel.storage.location import FileSystem, Location, as_uri, parse_location

@@ -12,6 +12,7 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
+from raysel.study.machine import machine_versions
 from raysel.version import __version__
 
 #: Modules that compute the numbers of every study, besides the module of the solver.
@@ -42,6 +43,8 @@ _COUNTED = ("base", "baselines", "cv", "data", "linalg", "metrics", "search", "s
 
 #: Libraries whose version can change the last bits of a number.
 _NUMERICAL = ("numpy", "scipy", "scikit-learn")
+#: Parts of `machine_versions` besides the libraries; a study may be resumed with others, which is remarked.
+MACHINE = ("blas", "simd", "libc")
 #: Libraries whose version is recorded for information.
 _INFORMATIVE = ("ray", "mlflow", "pyarrow")
 
@@ -59,12 +62,14 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
     Returns
     -------
     dict of str to str
-        Versions by name: ``raysel``, ``numbers`` (see `numbers_hash`), ``python``, then libraries. A study can be
-        resumed only if `changed_versions` finds no difference.
+        Versions by name: ``raysel``, ``numbers`` (see `numbers_hash`), ``python``, then libraries, and ``blas``,
+        ``simd`` and ``libc`` as `machine_versions` returns them. A study can be resumed only if `changed_versions`
+        finds no difference.
     """
     names = [*_NUMERICAL, *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
     own = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
-    return own | {name: version(name) for name in names}
+    machine = machine_versions()
+    return own | {name: version(name) for name in names} | {name: machine[name] for name in MACHINE}
 
 
 def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from raysel.config import StudyConfig, config_from_dict
@@ -11,10 +11,10 @@ from raysel.config.flatten import flat
 from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
 from raysel.errors import DirectoryError
 from raysel.study.definition import Study
-from raysel.study.identity import changed_versions
+from raysel.study.identity import MACHINE, changed_versions
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
-from raysel.tracking.records import SearchRecord, StudyRecord
+from raysel.tracking.records import NodeRecord, SearchRecord, StudyRecord
 
 #: Keys that are not compared: the data's hash, the stored folds and the list of configurations stand for them.
 #: `flat` yields `solver.params` itself if it is empty.
@@ -50,6 +50,9 @@ class StoredStudy:
         End of the last search; None if no search has ended.
     status : {"finished", "failed", "interrupted", "killed"}
         State in which the last run ended; ``killed`` if no end was recorded.
+    mixed : list of str, default=[]
+        One sentence for each node that computed with other versions, and for each resume on another machine, whose
+        numbers may differ in the last bits.
     """
 
     directory: StudyDirectory
@@ -59,6 +62,7 @@ class StoredStudy:
     refits: dict[str, RefitRecord]
     search: SearchRecord | None
     status: str
+    mixed: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, directory: StudyDirectory) -> StoredStudy:
@@ -84,11 +88,13 @@ class StoredStudy:
         trials: dict[str, TrialRecord] = {}
         paths: list[PathRecord] = []
         refits: dict[str, RefitRecord] = {}
+        mixed: list[str] = []
         search, status = None, "killed"
         directory.check()
         for record in read_records(directory.journal, checked=True):
             status = "killed"
             if isinstance(record, StudyRecord):
+                mixed += _moved(study.versions, record.versions) if study and (trials or paths) else ()
                 study = record
             elif study is None:
                 break
@@ -104,13 +110,15 @@ class StoredStudy:
                 refits[record.fold] = record
             elif isinstance(record, SearchRecord):
                 search = record
+            elif isinstance(record, NodeRecord):
+                mixed.append(record.sentence)
             else:
                 status = record.status
         if study is None:
             raise DirectoryError(
                 f"{directory.journal} has no record of a study; restore the file from a copy, or use another directory."
             )
-        return cls(directory, study, list(trials.values()), paths, refits, search, status)
+        return cls(directory, study, list(trials.values()), paths, refits, search, status, list(dict.fromkeys(mixed)))
 
     @property
     def n_trials(self) -> int:
@@ -172,6 +180,14 @@ class StoredStudy:
         tried |= {id_ for record in self.paths for id_ in record.fits}
         if missing := len(tried - there):
             yield f"solver.space or search.num_samples: {missing} of the configurations that were tried are not in it"
+
+
+def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence if a study was resumed where processor or BLAS are others; earlier versions recorded none."""
+    known = [name for name in MACHINE if name in before and name in now]
+    changes = [f"{name} {before[name]} -> {now[name]}" for name in known if before[name] != now[name]]
+    if changes:
+        yield f"The study was resumed on another kind of machine: {', '.join(changes)}."
 
 
 def newest_unfinished(study: Study, below: Path) -> StoredStudy | None:

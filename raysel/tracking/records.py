@@ -38,7 +38,7 @@ class _PlainRecord:
 
         Returns
         -------
-        StudyRecord, SearchRecord or EndRecord
+        StudyRecord, SearchRecord, EndRecord or NodeRecord
             Record of the class.
 
         Raises
@@ -195,7 +195,58 @@ class EndRecord(_PlainRecord):
     summary: str = ""
 
 
-Record: TypeAlias = StudyRecord | TrialRecord | PathRecord | SearchRecord | RefitRecord | EndRecord
+@dataclass(frozen=True)
+class NodeRecord(_PlainRecord):
+    """Node of a cluster that was allowed to compute with other versions than the study's driver.
+
+    Parameters
+    ----------
+    node : str
+        Address of the node.
+    versions : sequence of sequence of str
+        Name, version of the driver and version of the node, of each that differs and can change a number.
+
+    Examples
+    --------
+    >>> NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]]).sentence
+    'The node 10.0.0.2 computed with other versions, which was allowed: numpy 2.3.1 instead of 2.4.6.'
+    """
+
+    node: str
+    versions: Sequence[Sequence[str]]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Any:
+        """Restore the record, as `_PlainRecord.from_json` does.
+
+        Parameters
+        ----------
+        raw : mapping of str to object
+            Fields of the record.
+
+        Returns
+        -------
+        NodeRecord
+            The record.
+
+        Raises
+        ------
+        DirectoryError
+            If a field is missing, or a version is not three texts.
+        """
+        for item in raw.get("versions", ()):
+            if not isinstance(item, list | tuple) or [type(text) for text in item] != [str, str, str]:
+                raise DirectoryError("the versions of a record of class NodeRecord are not three texts each.")
+        return super().from_json(raw)
+
+    @property
+    def sentence(self) -> str:
+        """Remark for the study's result."""
+        changes = ", ".join(f"{name} {there} instead of {here}" for name, here, there in self.versions)
+        return f"The node {self.node} computed with other versions, which was allowed: {changes}."
+
+
+Record: TypeAlias = StudyRecord | TrialRecord | PathRecord | SearchRecord | RefitRecord | EndRecord | NodeRecord
 
 #: Classes of records by the ``kind`` that the journal gives them.
 KINDS: dict[str, type[Record]] = {
@@ -205,6 +256,7 @@ KINDS: dict[str, type[Record]] = {
     "search": SearchRecord,
     "refit": RefitRecord,
     "end": EndRecord,
+    "node": NodeRecord,
 }
 _KIND_OF = {record_class: kind for kind, record_class in KINDS.items()}
 

@@ -16,6 +16,7 @@ from raysel.tracking.records import (
     KINDS,
     SCHEMA,
     EndRecord,
+    NodeRecord,
     SearchRecord,
     StudyRecord,
     journal_line,
@@ -51,6 +52,7 @@ RECORDS = [
     RefitRecord("outer0", "t", "alpha=1", {"alpha": 1}, 0.5, [0.25, 0.75], [1.0, 0.0], [2.0, 1.0]),
     EndRecord("finished", 1.0, 2.0, {"test_mean": 0.5, "stability": None}, "| a |"),
     EndRecord("interrupted", 1.0, 2.0),
+    NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]]),
 ]
 
 
@@ -68,6 +70,12 @@ def test_records_come_back(record, tmp_path):
     (line,) = read_journal(path)
     assert line.get("schema") == (SCHEMA if isinstance(record, StudyRecord) else None)
     assert set(line) == {"kind", *(f.name for f in fields(record)), *(["schema"] if line["kind"] == "study" else [])}
+
+
+@pytest.mark.parametrize("versions", [[["numpy", "2.4.6"]], ["abc"], [[1, 2, 3]], [None]])
+def test_a_node_s_versions_are_three_texts_each(versions):
+    with pytest.raises(DirectoryError, match="three texts"):
+        record_from_line({"kind": "node", "node": "10.0.0.2", "versions": versions})
 
 
 WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)

@@ -15,7 +15,7 @@ from raysel.arrays import LabelArray
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
-from raysel.listing import listed
+from raysel.printing.listing import listed
 from raysel.storage.data_files import fetch_data
 from raysel.storage.location import as_uri
 

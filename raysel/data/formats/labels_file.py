@@ -16,7 +16,7 @@ from raysel.data.formats.column_names import has_label_name
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.errors import DataError
 from raysel.limits import check_data_bytes
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"

@@ -17,7 +17,7 @@ from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels
 from raysel.data.formats.labels_file import Labels, array_labels, read_labels
 from raysel.data.layouts import Modalities
 from raysel.errors import DataError
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 #: Usual names of the samples; that of raysel first.
 _X_NAMES = ("X", "fea")

@@ -20,7 +20,7 @@ from raysel.data.formats.volumes import Volume, is_nifti, read_volume
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import DataError
 from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3

@@ -12,7 +12,7 @@ from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, Tr
 from raysel.data.layouts import layout_from_json
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.classification import METRICS
-from raysel.tracking.records import EndRecord, Record, SearchRecord, StudyRecord
+from raysel.tracking.records import EndRecord, NodeRecord, Record, SearchRecord, StudyRecord
 
 #: Name of a fold, after which files are named.
 _FOLD = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -62,7 +62,7 @@ def check_record(record: Record, study: StudyRecord | None) -> None:
         _check_study(record)
     elif isinstance(record, SearchRecord):
         _check(record.n_tried >= 0 <= record.n_planned, "a number of trials is negative")
-    elif study is not None and not isinstance(record, EndRecord):
+    elif study is not None and not isinstance(record, EndRecord | NodeRecord):
         _Checker(study).check(record)
 
 

@@ -13,7 +13,7 @@ from raysel.data.formats.files import RawData, ReadOptions
 from raysel.data.formats.images.pixels import read_pixels
 from raysel.errors import DataError
 from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 #: Suffixes of the files that are read.
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".pnm", ".pbm")

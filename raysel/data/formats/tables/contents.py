@@ -22,7 +22,7 @@ from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, 
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
-from raysel.listing import listed
+from raysel.printing.listing import listed
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"

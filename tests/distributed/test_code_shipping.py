@@ -1,0 +1,239 @@
+"""A cluster of two hosts: code and threads reach nodes that lack them, other versions and tokens are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hosts import REPOSITORY, Network
+from small_studies import make_study, raw_config, run_serially, write_digits
+
+from raysel.tracking.journal import read_journal
+
+pytestmark = pytest.mark.slow
+
+METHODS = """
+import helpers
+from sklearn.svm import LinearSVC
+
+class Mine(LinearSVC):
+    def fit(self, X, y):
+        helpers.note()
+        return super().fit(X, y)
+"""
+HELPERS = """
+import os, time
+def note():
+    import raysel
+    with open("/tmp/ran", "a") as file:
+        threads = os.environ.get("OPENBLAS_NUM_THREADS")
+        file.write(f"{raysel.__file__} {__file__} {threads} {os.environ.get('MKL_CBWR')}\\n")
+    time.sleep(float(os.environ.get("RAYSEL_TEST_PAUSE", "0")))
+"""
+#: Runs studies in one session of Ray, without MLflow; prints the error of one that cannot run.
+DRIVER = """
+import json, sys
+from pathlib import Path
+from raysel.config import config_from_dict
+from raysel.errors import RayselError
+from raysel.launch import joined, make_executor, slots
+from raysel.study.definition import Study
+from raysel.testing.studies import run_by
+address, mixed, folder = sys.argv[1], sys.argv[2] == "mixed", Path(sys.argv[3])
+studies = [Study.prepare(config_from_dict(raw)) for raw in json.loads(Path("studies.json").read_text())]
+try:
+    with joined(studies, address, allow_mixed_versions=mixed) as nodes:
+        print(slots(studies[0], nodes))
+        for study in studies:
+            run_by(make_executor(study, address, allow_mixed_versions=mixed), study, folder / study.config.name)
+except RayselError as error:
+    print(type(error).__name__, error)
+"""
+MINE = {"name": "mine.methods.Mine", "space": {"C": [0.001, 0.01, 0.1, 1.0]}}
+PLUGGED = {"name": "class_spread", "space": {"floor": [0.1, 1.0]}}
+
+
+class Cluster:
+    """Head and worker, with a token; the worker's own raysel cannot be imported."""
+
+    def __init__(self, network: Network, folder: Path, site: Path) -> None:
+        self.network, self.folder = network, folder
+        self.head, self.worker = network.add("head"), network.add("worker")
+        self.address = f"{self.head.address}:6379"
+        self.work, self.broken = folder / "work", folder / "broken"
+        for name, text in {
+            "work/mine/__init__.py": "",
+            "work/mine/methods.py": METHODS,
+            "work/helpers.py": HELPERS,
+            "work/driver.py": DRIVER,
+            "broken/raysel/__init__.py": "raise ImportError('an old raysel')",
+            "other/sitecustomize.py": "import scipy; scipy.__version__ = '1.0.0'",
+        }.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        write_digits(self.work / "few.npz")
+        self.hide = f"mount -t tmpfs tmpfs {self.work} && mount -t tmpfs tmpfs {site}"
+        self.driver_path = f"{REPOSITORY}:{site}"
+        for host in (self.head, self.worker):
+            host.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
+        self.start(self.head, f"--head --node-ip-address={self.head.address} --include-dashboard=false", self.broken)
+        self.start(self.worker, f"--address={self.address} --node-ip-address={self.worker.address}", self.broken, True)
+
+    def start(self, host, arguments, path, hide=False):
+        """Start Ray on a host whose Python finds modules in a path first; it may lack the driver's files."""
+        if hide:
+            host.run(self.hide)
+        options = "--num-cpus=1 --object-store-memory=200000000 --disable-usage-stats"
+        own = {"PYTHONPATH": str(path), "RAY_AUTH_MODE": "token", "MKL_CBWR": "AVX"}
+        # A busy machine needs longer than the half minute that Ray waits for itself.
+        host.run(f"ray start {arguments} {options}", timeout=300, RAY_raylet_start_wait_time_s="240", **own)
+
+    def study(self, name, solver, **search):
+        return raw_config(self.work / "few.npz", name=name, solver=solver, search=search)
+
+    def write(self, *studies):
+        (self.work / "studies.json").write_text(json.dumps(studies))
+
+    def command(self, mixed="same"):
+        return f"cd {self.work} && exec {sys.executable} driver.py {self.address} {mixed} {self.folder}/found"
+
+    def drive(self, mixed="same", **environment):
+        environment = {"RAY_AUTH_MODE": "token", "PYTHONPATH": self.driver_path, **environment}
+        done = self.head.run(self.command(mixed), check=False, timeout=500, **environment)
+        return done.stdout + done.stderr
+
+    def found(self, name):
+        return list(read_journal(self.folder / "found" / name / "journal.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder that pip has installed the sample package into."""
+    folder, source = tmp_path_factory.mktemp("site"), Path(__file__).parent.parent / "base/sample_package"
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(source)], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, site):
+    folder = tmp_path_factory.mktemp("cluster")
+    with Network(folder / "network") as network:
+        shutil.copytree(site, network.folder / "site")
+        yield Cluster(network, network.folder, network.folder / "site")
+
+
+def by_id(records):
+    return {r["id"]: r["folds"] for r in records if r["kind"] == "trial"}
+
+
+def without_times(folds):
+    return {name: {k: v for k, v in fold.items() if "seconds" not in k} for name, fold in folds.items()}
+
+
+def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, tmp_path, monkeypatch):
+    studies = [cluster.study("own", MINE), cluster.study("plugged", PLUGGED)]
+    cluster.write(*studies)
+    said = cluster.drive(OPENBLAS_NUM_THREADS="1", MKL_CBWR="COMPATIBLE")
+    assert "Slots(n=2, where='the cluster, which has 2 nodes now')" in said, said
+    monkeypatch.syspath_prepend(cluster.work)
+    monkeypatch.syspath_prepend(cluster.folder / "site")
+    for name, solver in (("own", MINE), ("plugged", PLUGGED)):
+        study = make_study(cluster.work / "few.npz", name=name, solver=solver)
+        here, _, _ = run_serially(study, tmp_path / name)
+        there = by_id(cluster.found(name))
+        assert there.keys() == here.keys()
+        for id_, record in here.items():
+            assert without_times(there[id_]) == without_times(json.loads(json.dumps(record["folds"]))), said
+    ran = cluster.worker.run("sort -u /tmp/ran").stdout.split()
+    assert "py_modules_files" in ran[0]
+    assert "py_modules_files" in ran[1]
+    assert ran[2:] == ["1", "COMPATIBLE"]
+    for name in ("mine.methods", "mine", "helpers", "raysel_sample"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64])
+def test_a_driver_without_the_token_is_told_so(cluster, token):
+    mode = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token} if token else {"RAY_AUTH_MODE": "disabled"}
+    cluster.write(cluster.study("refused", MINE))
+    said = cluster.drive(**mode)
+    assert said.startswith("ConfigError address"), said
+    assert "asks for a token, and this process has none, or another (401" in said
+    assert said.count("\n") == 1
+
+
+def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster):
+    token = f"{7:064d}"
+    assert token not in cluster.head.run("ps axww -o args").stdout
+    held = [path for path in (cluster.folder / "found").rglob("*") if path.is_file() and token in path.read_text()]
+    assert not held
+
+
+def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster):
+    """One that joins while a study runs ends it; one that is there is refused before anything is computed."""
+    many = {**MINE, "space": {"C": [0.01 * i for i in range(1, 25)]}}
+    cluster.write(cluster.study("late", many, max_concurrent=6))  # trials wait for the node that joins
+    log = cluster.folder / "late.log"
+    driver = cluster.head.start(
+        f"bash -c '{cluster.command()}'",
+        log,
+        RAY_AUTH_MODE="token",
+        PYTHONPATH=cluster.driver_path,
+        RAYSEL_TEST_PAUSE="2",
+    )
+    other = cluster.network.add("other")
+    other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
+    while not (cluster.folder / "found/late/journal.jsonl").exists():
+        assert driver.poll() is None, log.read_text()
+        time.sleep(0.2)
+    cluster.start(
+        other, f"--address={cluster.address} --node-ip-address={other.address}", cluster.folder / "other", hide=True
+    )
+    assert driver.wait(400) is not None
+    said = log.read_text()
+    assert f"MixedVersionsError the node {other.address} computes with other versions" in said, said
+    assert f"scipy 1.0.0 instead of {__import__('scipy').__version__}" in said
+    assert all(record["status"] == "finished" for record in cluster.found("late") if record["kind"] == "trial")
+
+    cluster.write(cluster.study("mixed", MINE))
+    said = cluster.drive()
+    assert said.startswith("MixedVersionsError the nodes of the cluster would not compute the same numbers"), said
+    assert f"the node {other.address} has scipy 1.0.0 instead of" in said
+    assert not (cluster.folder / "found/mixed").exists()
+
+    said = cluster.drive("mixed")
+    (record,) = [record for record in cluster.found("mixed") if record["kind"] == "node"]
+    assert record["node"] == other.address, said
+    assert [name for name, *_ in record["versions"]] == ["scipy"]
+
+
+def test_the_file_of_a_token_that_ray_made_is_closed_to_others(tmp_path):
+    """As for a Ray that is started on this machine."""
+    script = """
+import ray
+from raysel.distributed.session import ray_session
+with ray_session(None):
+    print(ray.is_initialized())
+"""
+    (tmp_path / ".ray").mkdir()
+    file = tmp_path / ".ray/auth_token"
+    for text in (None, "a" * 64):
+        if text:
+            file.write_text(text)
+            file.chmod(0o644)
+        environment = {**os.environ, "HOME": str(tmp_path)}
+        environment.pop("RAY_AUTH_MODE", None)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == "True"
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert text is None or file.read_text() == text
+        assert len(file.read_text()) == 64

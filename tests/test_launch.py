@@ -1,0 +1,66 @@
+"""Where a study runs: this machine or a cluster, its slots, and addresses that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+from small_studies import make_study, write_digits
+
+from raysel.cli.plan import announce
+from raysel.errors import ConfigError
+from raysel.launch import check_resources, cluster_address, joined, n_places, slots
+
+
+@pytest.fixture
+def study(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    return make_study(tmp_path / "few.npz", search={"cpus_per_trial": 2})
+
+
+def with_search(study, **changes):
+    search = study.config.search.model_copy(update=changes)
+    return replace(study, config=study.config.model_copy(update={"search": search}))
+
+
+def test_a_trial_runs_within_a_node(study):
+    nodes = [{"CPU": 3.0}, {"CPU": 3.0, "memory": 1e9}, {"CPU": 1.0}]
+    assert slots(study, nodes).n == 2  # not 7 // 2
+    assert slots(with_search(study, max_concurrent=1), nodes).n == 1
+    assert slots(with_search(study, executor="serial"), nodes).n == 1
+    assert slots(study).where == "this machine"
+
+
+def test_other_resources_limit_the_places_of_a_node(study):
+    wanted = with_search(study, resources={"gpu": 1, "special": 2})
+    assert n_places({"CPU": 8.0, "GPU": 3.0, "special": 4.0}, wanted) == 2
+    assert n_places({"CPU": 8.0, "special": 4.0}, wanted) == 0
+
+
+def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
+    said = " ".join(announce(study, tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}]))
+    assert "on the 3 slots of the cluster, which has 2 nodes now" in said
+    assert "from a pilot fit on this machine" in said
+
+
+def test_a_job_uses_its_cluster_and_local_this_machine(study, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert cluster_address(study, None) is None  # as ever, outside a job
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert cluster_address(study, None) == "10.0.0.1:6379"
+    assert cluster_address(study, "local") is None
+    assert cluster_address(study, "10.0.0.2:6379") == "10.0.0.2:6379"
+    assert cluster_address(with_search(study, executor="serial"), None) is None
+    with joined([with_search(study, executor="serial")], None) as nodes:
+        assert nodes is None
+
+
+def test_ray_client_is_refused_with_what_to_do(study):
+    with pytest.raises(ConfigError, match=r"ray job submit --address http://10\.0\.0\.1:8265"):
+        check_resources(study, "ray://10.0.0.1:10001")
+
+
+def test_more_cpus_than_there_are_is_refused(study):
+    with pytest.raises(ConfigError, match="exceeds the"):
+        check_resources(with_search(study, cpus_per_trial=len(os.sched_getaffinity(0)) + 1), "local")
