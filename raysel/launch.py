@@ -12,6 +12,7 @@ from raysel.base.registry import imports_code
 from raysel.errors import ConfigError
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.files import result_path
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
@@ -32,7 +33,7 @@ def output_directory(study: Study, output: str | Path | None = None) -> Path:
     Path
         Directory of the study.
     """
-    return Path(output or study.config.output or StudyDirectory.default(study.config.name))
+    return result_path(output or study.config.output or StudyDirectory.default(study.config.name))
 
 
 def check_resources(study: Study, address: str | None) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
-from raysel.files import write_json_atomically, write_text_atomically
+from raysel.files import result_path, write_json_atomically, write_text_atomically
 
 
 def test_a_reader_never_sees_part_of_a_file(tmp_path):
@@ -47,3 +48,16 @@ def test_a_file_that_cannot_be_renewed_keeps_its_text(tmp_path):
         write_text_atomically(path, "new \ud800")
     assert path.read_text(encoding="utf-8") == "old ü"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.json"]
+
+
+def test_results_of_a_job_are_not_written_to_its_copy_of_the_working_directory(tmp_path, monkeypatch):
+    copy = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
+    copy.mkdir(parents=True)
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert result_path("study") == Path("study")
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert result_path("study") == tmp_path / "home" / "study"
+    assert result_path(tmp_path / "study") == tmp_path / "study"
+    monkeypatch.chdir(tmp_path)
+    assert result_path("study") == Path("study")

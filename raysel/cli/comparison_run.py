@@ -29,7 +29,7 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
-from raysel.execution.signals import was_terminated
+from raysel.execution.signals import interrupt_status
 from raysel.results.words import method_facts
 from raysel.study.cost import estimate_cost
 from raysel.study.definition import Study
@@ -73,7 +73,8 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
     Returns
     -------
     int
-        Exit status: 0 if all members have finished, 1 if one failed, 130 after Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 if all members have finished, 1 if one failed, 130 after Ctrl-C, 143 after SIGTERM, 129 after
+        SIGHUP.
     """
     path: Path | None = None
     try:
@@ -94,7 +95,7 @@ def compare(arguments: argparse.Namespace, console: Console, out: Console) -> in
             result = run_comparison(comparison, output=path, address=arguments.address, progress=progress)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
-        return 143 if was_terminated() else 130
+        return interrupt_status()
     _print_result(result, ComparisonDirectory(path), out)
     if arguments.quiet:
         print(path)

@@ -12,6 +12,7 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
+from raysel.files import result_path
 from raysel.launch import make_listeners, refuse_foreign_code
 from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -193,7 +194,7 @@ def comparison_directory(comparison: Comparison, output: str | Path | None = Non
     Path
         Directory of the comparison.
     """
-    return Path(output or comparison.config.output or StudyDirectory.default(comparison.config.name))
+    return result_path(output or comparison.config.output or StudyDirectory.default(comparison.config.name))
 
 
 def _prepared(

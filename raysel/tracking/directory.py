@@ -12,6 +12,7 @@ from typing import IO
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
+from raysel.files import result_path
 from raysel.tracking.locks import take_lock
 
 #: Names of the files of an exported result.
@@ -221,8 +222,8 @@ class StudyDirectory:
 
     @staticmethod
     def default(name: str) -> Path:
-        """Return the default directory of a new study, ``raysel-studies/<name>-<time>`` below the working directory."""
-        return Path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        """Return the default directory of a new study, `result_path` of ``raysel-studies/<name>-<time>``."""
+        return result_path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _unwritable(path: Path, error: OSError) -> DirectoryError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from pathlib import Path
 
 from raysel.errors import ConfigError
+from raysel.files import result_path
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "file", "databricks", "databricks-uc", "uc")
@@ -46,5 +46,5 @@ def absolute_uri(uri: str) -> str:
             f"{', '.join(known)}, e.g. sqlite:///mlflow.db"
         )
     if uri.startswith("sqlite:///") and uri != "sqlite:///:memory:":
-        return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
+        return f"sqlite:///{result_path(uri.removeprefix('sqlite:///')).absolute()}"
     return uri
