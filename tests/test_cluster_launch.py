@@ -27,7 +27,7 @@ SUBMIT = REPOSITORY / "experiments" / "submit.py"
 JOBS = "http://127.0.0.1:8265"
 #: Trials long enough for a stop in their midst, short enough to wait for.
 STUDY: dict[str, Any] = {
-    "solver__params": {"max_iter": 200, "tol": 0.0},
+    "solver__params": {"max_iter": 600, "tol": 0.0},
     "solver__space": {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]},
     "search": {},
 }
