@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 from hosts import REPOSITORY, Host, Network
-from small_studies import raw_config, run_offline, timeless, write_digits
+from small_studies import raw_config, timeless, write_digits
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ SUBMIT = REPOSITORY / "experiments" / "submit.py"
 JOBS = "http://127.0.0.1:8265"
 #: Trials long enough for a stop in their midst, short enough to wait for.
 STUDY: dict[str, Any] = {
-    "solver__params": {"max_iter": 600, "tol": 0.0},
+    "solver__params": {"max_iter": 2000, "tol": 0.0},
     "solver__space": {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]},
     "search": {},
 }
@@ -86,12 +86,12 @@ class _mlflow:  # noqa: N801 - a context
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The study on one machine, in one process."""
-    folder = tmp_path_factory.mktemp("alone")
-    write_digits(folder / "few.npz")
-    config = STUDY | {"search": {"executor": "serial", "max_concurrent": 1}}
-    return run_offline(raw_config(folder / "few.npz", **config), folder / "study").path
+def alone(cluster: SimpleNamespace) -> Path:
+    """The study on the user's machine, in one process, with no more environment than a login has."""
+    serial = "--set search.executor=serial --set tracking.uri=sqlite:////tmp/alone.db"
+    command = f"python -m raysel.tune study.yaml --output ~/alone {serial}"
+    cluster.user.run(in_work(cluster, command), timeout=400)
+    return cluster.user.home / "alone"
 
 
 def records(study: Path) -> list[dict[str, Any]]:
