@@ -1,4 +1,4 @@
-"""Atomic writing of files, and reading of files that others may have made."""
+"""Atomic writing of files, reading of files that others may have made, and where relative paths of results lead."""
 
 from __future__ import annotations
 
@@ -157,6 +157,31 @@ def read_again(read: Callable[[], Value]) -> Value:
         if error.errno != errno.ESTALE:
             raise
         return read()
+
+
+def result_path(path: str | Path) -> Path:
+    """Return the path of a result, which outlives the process.
+
+    The working directory of a job that was submitted to a Ray cluster with one is a copy on the head node, which Ray
+    removes after the job: there, relative paths of results start at the home directory.
+
+    Parameters
+    ----------
+    path : str or Path
+        Path of a file or folder to write or to read again.
+
+    Returns
+    -------
+    Path
+        The path as it is, or below the home directory if it is relative and this process is such a job.
+
+    Examples
+    --------
+    >>> result_path("raysel-studies").as_posix()
+    'raysel-studies'
+    """
+    in_job = "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and "working_dir_files" in Path.cwd().parts
+    return Path.home() / path if in_job else Path(path)
 
 
 def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:

@@ -16,6 +16,8 @@ from raysel.config.overrides import OWN_DATA
 from raysel.errors import ConfigError
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.files import result_path
+from raysel.storage.location import as_uri
 from raysel.storage.working_copy import running_at
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
@@ -45,7 +47,23 @@ def output_directory(study: Study, output: str | Path | None = None) -> str | Pa
     str or Path
         Directory of the study, or its URI.
     """
-    return output or study.config.output or StudyDirectory.default(study.config.name)
+    return results_place(output or study.config.output or StudyDirectory.default(study.config.name))
+
+
+def results_place(place: str | Path) -> str | Path:
+    """Return a URI as it is, and a path as `raysel.files.result_path` does.
+
+    Parameters
+    ----------
+    place : str or Path
+        Directory or URI to write results to.
+
+    Returns
+    -------
+    str or Path
+        The place, which outlives the process.
+    """
+    return place if as_uri(place) else result_path(place)
 
 
 def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new: bool) -> AbstractContextManager[Path]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
-from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.launch import working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.permutation import permutation_test
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130
-        after Ctrl-C, 143 after SIGTERM.
+        after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 markup=False,
                 highlight=False,
             )
-            return 143 if was_terminated() else 130
+            return interrupt_status()
         except RayselError as error:
             hint = ""
             if isinstance(error, UnfinishedStudyError):

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
-from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.launch import working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.stability import stability_selection
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         Exit status: 0 if the files are written, 1 if the computation failed, 2 if the arguments, the study or the data
-        cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
+        cannot be used, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     arguments = _parser().parse_args(argv)
     console = Terminal(stderr=True)
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 )
         except KeyboardInterrupt:
             console.print("stopped. The halves that had ended are kept; the same command continues.", markup=False)
-            return 143 if was_terminated() else 130
+            return interrupt_status()
         except RayselError as error:
             hint = ""
             if isinstance(error, UnfinishedStudyError):

@@ -24,7 +24,8 @@ from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.execution.runner import check_directory
-from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
+from raysel.files import result_path
 from raysel.launch import check_resources, joined, output_directory, working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.storage.location import as_uri
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         Exit status: 0 if the study, or each of a comparison, has finished, 1 if one failed, 2 if the arguments, the
-        configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM.
+        configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     arguments = _parser().parse_args(argv)
     for name in ("output", "resume", "replay"):
@@ -83,7 +84,7 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
                 return compare(arguments, places, console, out)
             return _course(arguments, places, console, out)
     except KeyboardInterrupt:
-        return 143 if was_terminated() else 130
+        return interrupt_status()
     except RayselError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
@@ -185,7 +186,7 @@ def _directory_to_resume(arguments: argparse.Namespace) -> StudyDirectory | None
     """Return the directory given by --resume, after a check that it holds a study."""
     if not arguments.resume:
         return None
-    directory = StudyDirectory(Path(arguments.resume))
+    directory = StudyDirectory(result_path(arguments.resume))
     if not arguments.config and not directory.config.exists():
         raise DirectoryError(
             f"{directory.path} holds no study; give --resume the directory of a study or of a comparison."
@@ -199,7 +200,7 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
     if as_uri(output):
         return None
     if output:
-        directory = StudyDirectory(Path(output))
+        directory = StudyDirectory(result_path(output))
         found = StoredStudy.read(directory) if directory.journal.exists() and not directory.is_running() else None
         if found is None or not found.is_of(study) or found.status == "finished":
             return None

@@ -145,7 +145,18 @@ class Host:
         lines = Path("/etc/passwd").read_text(encoding="utf-8").splitlines()[1:]
         passwd.write_text("\n".join((f"root:x:0:0:root:{self.home}:/bin/bash", *lines, "")), encoding="utf-8")
         profile.write_text(f"export PATH={self._path}\n", encoding="utf-8")
-        return [f"mount --bind {shlex.quote(str(own))} /etc/{own.name}" for own in (passwd, profile)]
+        own = [passwd, profile, *self._names()]
+        return [f"mount --bind {shlex.quote(str(file))} /etc/{file.name}" for file in own]
+
+    def _names(self) -> list[Path]:
+        """Return the files that name the hosts: Ray asks for its host's name, and waits 20 s for an absent server."""
+        hosts, resolver = self._network.folder / "hosts", self._network.folder / "resolv.conf"
+        line = f"{self.address} {self.name}\n"
+        known = hosts.read_text(encoding="utf-8") if hosts.exists() else "127.0.0.1 localhost\n"
+        if line not in known:
+            hosts.write_text(known + line, encoding="utf-8")  # the same file in every host
+        resolver.touch()
+        return [hosts, resolver]
 
     def _own_tmp(self) -> list[str]:
         """Return the commands that give the host a /tmp of its own, which shows Python, the code and the network."""

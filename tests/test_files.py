@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from raysel.files import read_again, write_json_atomically, write_text_atomically
+from raysel.files import read_again, result_path, write_json_atomically, write_text_atomically
 
 
 def test_a_reader_never_sees_part_of_a_file(tmp_path):
@@ -78,3 +78,16 @@ def test_what_was_replaced_on_the_file_server_is_read_once_more(number, times):
     with pytest.raises(OSError, match="each time"):
         read_again(read)
     assert len(tries) == times
+
+
+def test_results_of_a_job_are_not_written_to_its_copy_of_the_working_directory(tmp_path, monkeypatch):
+    copy = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
+    copy.mkdir(parents=True)
+    monkeypatch.chdir(copy)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert result_path("study") == Path("study")
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert result_path("study") == tmp_path / "home" / "study"
+    assert result_path(tmp_path / "study") == tmp_path / "study"
+    monkeypatch.chdir(tmp_path)
+    assert result_path("study") == Path("study")

@@ -84,7 +84,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C and SIGTERM, once it is said what is kept.
+        After Ctrl-C, SIGTERM and SIGHUP, once it is said what is kept.
     """
     path: Path | None = None
     try:

@@ -12,7 +12,7 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
-from raysel.launch import check_stored_places, make_listeners, refuse_foreign_code, working_folder
+from raysel.launch import check_stored_places, make_listeners, refuse_foreign_code, results_place, working_folder
 from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -210,7 +210,7 @@ def comparison_directory(comparison: Comparison, output: str | Path | None = Non
     str or Path
         Directory of the comparison, or its URI.
     """
-    return output or comparison.config.output or StudyDirectory.default(comparison.config.name)
+    return results_place(output or comparison.config.output or StudyDirectory.default(comparison.config.name))
 
 
 def _prepared(

@@ -1,49 +1,86 @@
-"""Handling of SIGTERM, which schedulers send some seconds before SIGKILL: the study ends as after Ctrl-C."""
+"""Handling of SIGTERM, sent by schedulers, and SIGHUP, sent when a terminal is lost: the study ends as after Ctrl-C."""
 
 from __future__ import annotations
 
+import os
 import signal
+import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import FrameType
 
-_TERMINATED = threading.Event()
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+#: Signals of `_SIGNALS` that came, in their order.
+_RECEIVED: list[int] = []
 
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt inside the context, and restore the previous handler at its end.
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt inside the context, and restore the previous handlers at its end.
 
-    Only the main thread can handle signals: in other threads, and inside another such context, it does nothing.
+    A SIGHUP that is ignored, as ``nohup`` starts its commands, stays ignored. Only the main thread can handle signals:
+    in other threads, and inside another such context, it does nothing.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is _interrupt:
         yield
         return
     with sigterm_handler_restored():
-        signal.signal(signal.SIGTERM, _interrupt)
+        for number in _SIGNALS:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, _interrupt)
         try:
             yield
         finally:
-            _TERMINATED.clear()
+            _RECEIVED.clear()
 
 
 @contextmanager
 def sigterm_handler_restored() -> Iterator[None]:
-    """Restore the handler of SIGTERM at the end of the context, because Ray replaces it when it starts."""
-    previous = signal.getsignal(signal.SIGTERM)
+    """Restore the handlers of SIGTERM, which Ray replaces when it starts, and of SIGHUP at the end of the context."""
+    previous = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
     finally:
-        # None stands for a handler that Python did not install and cannot restore.
-        if threading.current_thread() is threading.main_thread() and previous is not None:
-            signal.signal(signal.SIGTERM, previous)
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in previous.items():
+                if handler is not None:  # a handler that Python did not install and cannot restore
+                    signal.signal(number, handler)
 
 
 def was_terminated() -> bool:
-    """Return whether SIGTERM, which Ray does not distinguish from Ctrl-C, came inside `sigterm_as_interrupt`."""
-    return _TERMINATED.is_set()
+    """Return whether SIGTERM or SIGHUP, which Ray does not distinguish from Ctrl-C, came inside the context."""
+    return bool(_RECEIVED)
 
 
-def _interrupt(*_: object) -> None:
-    _TERMINATED.set()
+def interrupt_status() -> int:
+    """Return the exit status of a command that KeyboardInterrupt has ended.
+
+    Returns
+    -------
+    int
+        143 after SIGTERM, 129 after SIGHUP inside `sigterm_as_interrupt`, else 130, as after Ctrl-C.
+
+    Examples
+    --------
+    >>> interrupt_status()
+    130
+    """
+    return 128 + _RECEIVED[0] if _RECEIVED else 128 + signal.SIGINT
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    _RECEIVED.append(number)
+    if number == signal.SIGHUP:
+        signal.signal(number, signal.SIG_IGN)  # the kernel and the shell each send one
+        _leave_terminal()
     raise KeyboardInterrupt
+
+
+def _leave_terminal() -> None:
+    """Point the standard streams that led to a terminal to nowhere: writing to a lost terminal fails."""
+    with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - devnull is a name
+        for stream in range(3):
+            with suppress(OSError):  # a closed stream
+                if stat.S_ISCHR(os.fstat(stream).st_mode):
+                    os.dup2(nowhere.fileno(), stream)

@@ -11,7 +11,7 @@ from pathlib import Path
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.plan import FINAL
 from raysel.errors import DirectoryError, StudyError
-from raysel.files import check_entries
+from raysel.files import check_entries, result_path
 from raysel.tracking.locks import FileLock, LockHeldError, is_locked
 
 #: What a directory has besides: stability selection, permutation test, tables and list of members of a comparison.
@@ -235,8 +235,8 @@ class StudyDirectory:
 
     @staticmethod
     def default(name: str) -> Path:
-        """Return the default directory of a new study, ``raysel-studies/<name>-<time>`` below the working directory."""
-        return Path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        """Return the default directory of a new study, `result_path` of ``raysel-studies/<name>-<time>``."""
+        return result_path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _unwritable(path: Path, error: OSError) -> DirectoryError:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from raysel.credentials import bare_uri, keep_credentials, lacks_credentials, user_of, with_credentials
 from raysel.errors import ConfigError
+from raysel.files import result_path
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "file", "databricks", "databricks-uc", "uc")
@@ -54,7 +55,7 @@ def absolute_uri(uri: str) -> str:
             f"{', '.join(known)}, e.g. sqlite:///mlflow.db"
         )
     if uri.startswith("sqlite:///") and uri != "sqlite:///:memory:":
-        return f"sqlite:///{Path(uri.removeprefix('sqlite:///')).absolute()}"
+        return f"sqlite:///{result_path(uri.removeprefix('sqlite:///')).absolute()}"
     return uri
 
 

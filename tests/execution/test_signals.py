@@ -1,13 +1,24 @@
-"""SIGTERM interrupts inside the context only, and leaves no trace for the next study of the process."""
+"""SIGTERM and SIGHUP interrupt inside the context only, and leave no trace for the next study of the process."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
 import signal
+import subprocess
+import sys
+import termios
 import threading
 
 import pytest
 
-from raysel.execution.signals import sigterm_as_interrupt, sigterm_handler_restored, was_terminated
+from raysel.execution.signals import (
+    interrupt_status,
+    sigterm_as_interrupt,
+    sigterm_handler_restored,
+    was_terminated,
+)
 
 
 @pytest.fixture
@@ -63,3 +74,64 @@ def test_other_threads_leave_the_handler_alone(handler):
     thread.start()
     thread.join()
     assert seen == [handler]
+
+
+@pytest.mark.usefixtures("capfd")  # a hangup closes the terminal
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_the_exit_status_names_the_signal(number, status):
+    with sigterm_as_interrupt():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        assert interrupt_status() == status
+    assert interrupt_status() == 130
+
+
+@pytest.mark.usefixtures("capfd")
+def test_one_hangup_interrupts_and_the_next_do_not():
+    before = signal.getsignal(signal.SIGHUP)
+    with sigterm_as_interrupt():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) == before
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with sigterm_as_interrupt():
+            signal.raise_signal(signal.SIGHUP)
+            assert not was_terminated()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+_LOSES_ITS_TERMINAL = """
+import sys, time
+from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
+with sigterm_as_interrupt():
+    try:
+        print("ready", flush=True)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("a line for the terminal", flush=True)
+        open(sys.argv[1], "w").write("closed")
+        sys.exit(interrupt_status())
+"""
+
+
+def test_output_after_the_terminal_is_lost_does_not_stop_the_closing_of_a_study(tmp_path):
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _LOSES_ITS_TERMINAL, str(tmp_path / "end")],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+    )
+    os.close(inside)
+    assert os.read(terminal, 5) == b"ready"
+    os.close(terminal)
+    assert process.wait(30) == 129
+    assert (tmp_path / "end").read_text() == "closed"
