@@ -78,7 +78,8 @@ def _memory(value: Any) -> float:
         if found and found[2] in _UNITS:
             value = math.ceil(float(found[1]) * _UNITS[found[2]])
         elif found:
-            raise ValueError(f"`memory` is {value!r}: unknown unit {found[2]!r}; {suggestion(found[2], list(_UNITS)[1:])}")
+            hint = suggestion(found[2], [unit for unit in _UNITS if unit])
+            raise ValueError(f"`memory` is {value!r}: unknown unit {found[2]!r}; {hint}")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
         raise ValueError(f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB")
     if value != int(value):

@@ -258,9 +258,9 @@ class SearchConfig(_Section):
     cpus_per_trial: Count = 1
     """Number of CPUs, and of BLAS threads, of a trial."""
     resources: Annotated[dict[str, float] | None, BeforeValidator(resources_from_yaml)] = None
-    """What a trial needs besides its CPUs, for executor ray, e.g. {GPU: 1, memory: 2 GiB, licence: 1}: a number of GPUs,
-    memory in bytes or with a unit, and resources that the nodes of a cluster were given by name. Only as many trials run
-    at once as the nodes have room for."""
+    """What a trial needs besides its CPUs, for executor ray, e.g. {GPU: 1, memory: 2 GiB, licence: 1}: a number of
+    GPUs, memory in bytes or with a unit, and resources that the nodes of a cluster were given by name. Only as many
+    trials run at once as the nodes have room for."""
     time_budget: Seconds | None = None
     """Seconds after which no more configurations are tried; the order of trials is drawn from the seed."""
     trial_timeout: Seconds | None = None
@@ -280,8 +280,8 @@ class SearchConfig(_Section):
             raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
         if self.resources and self.executor == "serial":
             raise ValueError(
-                f"`resources` ({', '.join(self.resources)}) are for executor ray, and serial computes in the study's own "
-                "process; leave them out, or set executor: ray"
+                f"`resources` ({', '.join(self.resources)}) are for executor ray, and serial computes in the study's "
+                "own process; leave them out, or set executor: ray"
             )
         return self
 

@@ -83,7 +83,7 @@ class LostTrials:
 
 
 def node_in(error: object) -> str:
-    """Return the id of the lost node that the error of an actor names; empty if it names none.
+    r"""Return the id of the lost node that the error of an actor names; empty if it names none.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def node_in(error: object) -> str:
 
     Examples
     --------
-    >>> node_in("The actor died because its node has died. Node Id: 0a1b2c\\n\\tthe actor's node was terminated")
+    >>> node_in("The actor died because its node has died. Node Id: 0a1b2c\n\tthe actor's node was terminated")
     '0a1b2c'
     """
     found = re.search(r"its node has died\. Node Id: ([0-9a-f]+)", str(error))

@@ -22,7 +22,6 @@ from ray.exceptions import (
     TaskUnschedulableError,
     WorkerCrashedError,
 )
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from raysel.distributed.cluster import Cluster
 from raysel.distributed.lost_trials import LostTrials
@@ -82,13 +81,13 @@ class NodeTasks:
         self._lost = LostTrials()
         self._running: dict[Any, tuple[int, str]] = {}
 
-    def run(self, submit: Callable[[int, Any], Any], n: int) -> Iterator[tuple[int, Any, RayError | None]]:
+    def run(self, submit: Callable[[int, str], Any], n: int) -> Iterator[tuple[int, Any, RayError | None]]:
         """Run tasks and yield them as they end.
 
         Parameters
         ----------
         submit : callable
-            Takes the number of a task and a scheduling strategy of Ray, submits the task and returns its reference.
+            Takes the number of a task and the id of the node to run it on, submits it and returns its reference.
         n : int
             Number of the tasks.
 
@@ -107,8 +106,7 @@ class NodeTasks:
             for task in [task for task, (_, node) in self._running.items() if node in self._cluster.lost]:
                 waiting.appendleft(self._forget(task)[0])
             while waiting and (node := self._free_node()):
-                strategy = NodeAffinitySchedulingStrategy(node, soft=False)
-                task = submit(waiting[0], strategy)
+                task = submit(waiting[0], node)
                 self._running[task] = waiting.popleft(), node
                 self._submitted.append(task)
                 self._cluster.started(_name(self._running[task][0]), node)
