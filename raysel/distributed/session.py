@@ -24,7 +24,7 @@ os.environ.update(
 os.environ.setdefault("RAY_worker_niceness", "0")
 # Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
 os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
-# Errors of Ray's core, which it prints although no logs are asked for: events of the cluster are told in our own words.
+# Ray prints events of the cluster and errors of its core although no logs are asked for: the study tells them itself.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".?")
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
 # A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.

@@ -41,7 +41,7 @@ class StoredStudy:
     study : StudyRecord
         Record of the study from when it was last started.
     trials : list of TrialRecord
-        Records of the trials that have ended, oldest first.
+        Records of the trials that have ended, oldest first; of a trial that was lost and run again, the later one.
     paths : list of PathRecord
         Records of the paths that have ended, oldest first; empty unless the search is along a path.
     refits : dict of str to RefitRecord
@@ -80,7 +80,7 @@ class StoredStudy:
             If there is no journal, it is damaged, or it has no record of a study.
         """
         study: StudyRecord | None = None
-        trials: list[TrialRecord] = []
+        trials: dict[str, TrialRecord] = {}
         paths: list[PathRecord] = []
         refits: dict[str, RefitRecord] = {}
         search, status = None, "killed"
@@ -89,7 +89,8 @@ class StoredStudy:
             if isinstance(record, StudyRecord):
                 study = record
             elif isinstance(record, TrialRecord):
-                trials.append(record)
+                trials.pop(record.id, None)  # lost, and run again since
+                trials[record.id] = record
             elif isinstance(record, PathRecord):
                 paths.append(record)
             elif isinstance(record, RefitRecord):
@@ -102,7 +103,7 @@ class StoredStudy:
             raise DirectoryError(
                 f"{directory.journal} has no record of a study; restore the file from a copy, or use another directory."
             )
-        return cls(directory, study, trials, paths, refits, search, status)
+        return cls(directory, study, list(trials.values()), paths, refits, search, status)
 
     @property
     def n_trials(self) -> int:
