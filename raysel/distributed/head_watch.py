@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
 import os
+import signal
 import socket
 import sys
 import threading
@@ -71,7 +71,7 @@ class HeadWatch:
             f"the head node of the Ray cluster, {self._address}, does not answer since {clock}; {self._kept()}. Resume "
             "the study on a new cluster, or without one."
         )
-        _thread.interrupt_main()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self._ended.wait(_GRACE):  # a call of Ray that cannot be interrupted waits for the head node
             with suppress(OSError, ValueError):
                 print(f"error: {self.error}", file=sys.stderr, flush=True)
