@@ -18,7 +18,7 @@ from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.summary import print_summary
 from raysel.display.progress import ProgressLine, counted
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
+from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.launch import check_resources, output_directory
@@ -101,6 +101,8 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
         return 143 if was_terminated() else 130
     except RayselError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        if isinstance(error, HeadLostError) and path:
+            console.print(_resume_with(path), markup=False, highlight=False)
         return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
     print_summary(result, out)
     if arguments.quiet:
@@ -199,10 +201,11 @@ def _progress_kept(path: Path | None) -> str:
     if path is None or not StudyDirectory(path).journal.exists():
         return "No study was started."
     n = StoredStudy.read(StudyDirectory(path)).n_trials
-    return (
-        f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; "
-        f"resume with: python -m raysel.tune --resume {shlex.quote(str(path))}"
-    )
+    return f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; {_resume_with(path)}"
+
+
+def _resume_with(path: Path) -> str:
+    return f"resume with: python -m raysel.tune --resume {shlex.quote(str(path))}"
 
 
 if __name__ == "__main__":
