@@ -190,6 +190,14 @@ class RayExecutor(Executor):
                     tuner.fit()
             except (TuneError, RayError) as error:
                 raise callback.error or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.") from error
+            except RuntimeError as error:
+                if not isinstance(error.__cause__, RayError):
+                    raise
+                # An error of Ray that Tune does not know, e.g. that a worker was ended because memory ran short.
+                raise StudyError(
+                    f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study, with fewer trials at once "
+                    "(search.max_concurrent) or more memory for each (search.resources) if memory ran short."
+                ) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
