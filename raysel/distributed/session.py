@@ -24,8 +24,7 @@ os.environ.update(
 os.environ.setdefault("RAY_worker_niceness", "0")
 # Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
 os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
-# Ray prints events of the cluster and errors of its core although no logs are asked for: the study tells them itself.
-os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".?")
+# Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in its own words.
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
 # A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.
 os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
