@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +25,7 @@ from raysel.distributed.callback import RecorderCallback
 from raysel.distributed.cluster import Cluster
 from raysel.distributed.head_watch import HeadWatch
 from raysel.distributed.lost_trials import LostTrials
+from raysel.distributed.quiet import without_note_on_logs
 from raysel.distributed.session import mlflow_hidden_from_tune, ray_session
 from raysel.distributed.tasks import NodeTasks, task_options
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
@@ -93,7 +93,7 @@ class RayExecutor(Executor):
     @cached_property
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
-        with _without_note_on_logs():
+        with without_note_on_logs():
             self._session.enter_context(ray_session(self._address))
         self._watch = HeadWatch(ray.get_runtime_context().gcs_address, self._kept)
         self._watch.start()
@@ -285,25 +285,6 @@ class RayExecutor(Executor):
     def _node_tasks(self) -> NodeTasks:
         search = self._study.config.search
         return NodeTasks(self._cluster, search.needs, search.max_concurrent, self._tasks)
-
-
-@contextmanager
-def _without_note_on_logs() -> Iterator[None]:
-    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is printed at the end."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(before, 2)
-            os.close(before)
-            file.seek(0)
-            for line in file:
-                if b"RAY_BACKEND_LOG_LEVEL" not in line:
-                    os.write(2, line)
 
 
 def _trial_name(trial: Any) -> str:

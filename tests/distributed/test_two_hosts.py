@@ -85,7 +85,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path):
     environment = {"PYTHONPATH": f"{REPOSITORY}:{tmp_path}", "SLOW": "0.5", **QUICK, **same}
     options = "--num-cpus=1 --object-store-memory=100000000 --disable-usage-stats"
     course = Course(tmp_path)
-    with Network(tmp_path / "network") as network:
+    with Network(tmp_path) as network:
         head, worker = network.add("head"), network.add("worker")
         address = f"{head.address}:6379"
         start = f"ray start --node-ip-address={{}} {options}"
