@@ -112,7 +112,8 @@ class RayExecutor(Executor):
 
     def _kept(self) -> str:
         n = len(self._plan.records) if self._plan else 0
-        return f"{n} trial{' had ended and is' if n == 1 else 's had ended and are'} kept"
+        place = f" in {self._log.folder}" if self._log else ""
+        return f"{n} trial{' had ended and is' if n == 1 else 's had ended and are'} kept{place}"
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan as trials of Ray Tune.
