@@ -44,11 +44,11 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, tmp_path):
     study = make_study(tmp_path / "few.npz")
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
-        lost, config = LostTrials(), plan.propose()
+        lost, proposed = LostTrials(), plan.propose()
         for _ in range(MAX_RETRIES):
-            lost.runs_again(config, "", ())
+            lost.runs_again(proposed, "", ())
         callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), lost)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
-        tune.Tuner(broken(phase, kind), param_space=config, run_config=config).fit()
+        tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)
