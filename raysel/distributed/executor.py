@@ -231,9 +231,8 @@ class RayExecutor(Executor):
         def submit(n: int, node: str) -> Any:
             fold, i = sets[n]
             # Elsewhere if Ray makes it again because its node is lost.
-            prepare = _prepare.options(
-                **self._options, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=True)
-            )
+            anywhere = NodeAffinitySchedulingStrategy(node, soft=True)
+            prepare = _prepare.options(**self._options, scheduling_strategy=anywhere, num_returns=2)
             data[n], size = prepare.remote(self._study_ref, fold.inner[i], params)
             return size
 
@@ -302,7 +301,7 @@ def _store_bytes() -> float:
     return min(node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"])
 
 
-@ray.remote(num_returns=2)
+@ray.remote
 def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> tuple[FoldData, int]:
     data = prepare_fold(study, inner, params)
     return data, data.nbytes
