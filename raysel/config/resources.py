@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from typing import Any
-
-from raysel.listing import suggestion
 
 #: Bytes of the units of memory.
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
@@ -78,7 +77,9 @@ def _memory(value: Any) -> float:
         if found and found[2] in _UNITS:
             value = math.ceil(float(found[1]) * _UNITS[found[2]])
         elif found:
-            hint = suggestion(found[2], [unit for unit in _UNITS if unit])
+            units = [unit for unit in _UNITS if unit]
+            near = difflib.get_close_matches(found[2], units, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"give one of {', '.join(units)}"
             raise ValueError(f"`memory` is {value!r}: unknown unit {found[2]!r}; {hint}")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
         raise ValueError(f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB")

@@ -41,7 +41,7 @@ def test_needs_of_a_trial(given, needs):
         ({"GPU": True}, "give a number above 0"),
         ({"GPU": "1"}, "give a number above 0"),
         ({"x": float("inf")}, "give a number above 0"),
-        ({"memory": "2 Gib"}, "unknown unit 'Gib'; did you mean GiB"),
+        ({"memory": "2 Gib"}, "unknown unit 'Gib'; did you mean `GiB`"),
         ({"memory": "much"}, "give bytes, or a number with a unit, e.g. memory: 2 GiB"),
         ({"memory": -1}, "give bytes"),
         ("GPU", "is no mapping"),
