@@ -119,7 +119,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path):
         assert study.wait(300) == 0, course.log.read_text(encoding="utf-8")
     assert numbers(course.journal) == numbers(tmp_path / "undisturbed" / "journal.jsonl")
     seen = course.log.read_text(encoding="utf-8")
-    assert seen.count("left the cluster") == 2
+    assert seen.count("left the cluster") in (1, 2)  # the last loss may come after the last task
     assert "left the cluster; its 1 running trial runs again: 1 slot now" in seen
     assert seen.count(" joined: ") == 2
     for noise in ("raylet", "Traceback", ".cc:", "ActorDied", "heartbeat"):
