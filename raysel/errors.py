@@ -42,6 +42,10 @@ class StudyError(RayselError):
     """A study cannot be started, resumed or read."""
 
 
+class HeadLostError(StudyError):
+    """The head node of the Ray cluster is lost; the trials that have ended are kept, and the study can be resumed."""
+
+
 class DirectoryError(StudyError):
     """A study's directory is in use by another study, damaged, or not writable."""
 

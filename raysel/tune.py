@@ -22,7 +22,7 @@ from raysel.cli.reference import print_builtin_reference, print_config_reference
 from raysel.cli.summary import print_summary
 from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
+from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.files import result_path
@@ -126,6 +126,11 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         raise
+    except HeadLostError as error:
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        if path:
+            console.print(_resume_with(path), markup=False, highlight=False)
+        return 1
     print_summary(result, out)
     if arguments.quiet:
         print_path(shown_place(result.path))
@@ -248,10 +253,11 @@ def _progress_kept(path: Path | None) -> str:
     if path is None or not StudyDirectory(path).journal.exists():
         return "No study was started."
     n = StoredStudy.read(StudyDirectory(path)).n_trials
-    return (
-        f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; "
-        f"resume with: python -m raysel.tune --resume {shlex.quote(shown_place(path))}"
-    )
+    return f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; {_resume_with(path)}"
+
+
+def _resume_with(path: Path) -> str:
+    return f"resume with: python -m raysel.tune --resume {shlex.quote(shown_place(path))}"
 
 
 if __name__ == "__main__":

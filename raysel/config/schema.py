@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from raysel.config.manifest import tried_configurations
+from raysel.config.resources import resources_from_yaml
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
 from raysel.credentials import bare_uri, keep_all_credentials
 from raysel.storage.location import set_credentials_aside
@@ -283,9 +284,13 @@ class SearchConfig(_Section):
     """Where trials are computed: in worker processes of Ray, or one after the other in the study's own process; the
     numbers are the same."""
     max_concurrent: Count | None = None
-    """Largest number of trials that run at once; as many as there are CPUs by default."""
+    """Largest number of trials that run at once; by default as many as the CPUs and `resources` allow."""
     cpus_per_trial: Count = 1
     """Number of CPUs, and of BLAS threads, of a trial."""
+    resources: Annotated[dict[str, float] | None, BeforeValidator(resources_from_yaml)] = None
+    """What a trial needs besides its CPUs, for executor ray, e.g. {GPU: 1, memory: 2 GiB, licence: 1}: a number of
+    GPUs, memory in bytes or with a unit, and resources that the nodes of a cluster were given by name. Only as many
+    trials run at once as the nodes have room for."""
     time_budget: Seconds | None = None
     """Seconds after which no more configurations are tried; the order of trials is drawn from the seed."""
     trial_timeout: Seconds | None = None
@@ -304,7 +309,17 @@ class SearchConfig(_Section):
             raise ValueError("`configurations` is for method grid, random or sobol without `early_stopping`")
         if self.method == "tpe" and self.num_samples is None:
             raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
+        if self.resources and self.executor == "serial":
+            raise ValueError(
+                f"`resources` ({', '.join(self.resources)}) are for executor ray, and serial computes in the study's "
+                "own process; leave them out, or set executor: ray"
+            )
         return self
+
+    @property
+    def needs(self) -> dict[str, float]:
+        """Resources of a trial in Ray's names and units."""
+        return {"CPU": float(self.cpus_per_trial), **(self.resources or {})}
 
     @property
     def adaptive(self) -> bool:
@@ -422,7 +437,7 @@ class StudyConfig(_Section):
             for key in ("drop", "classes", "exclude_classes"):
                 if key in section:
                     section[key] = sorted(set(map(str, section[key])))
-        for key in ("executor", "max_concurrent", "time_budget", "trial_timeout", "max_failures"):
+        for key in ("executor", "max_concurrent", "resources", "time_budget", "trial_timeout", "max_failures"):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):
             described["dataset"]["modalities"] = list(modalities.items())  # their order tells whose a column is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -190,6 +191,11 @@ class TrialRecord:
         return {name: curve for name, curve in found.items() if curve}
 
     @property
+    def lost(self) -> bool:
+        """Whether the trial failed because its worker process ended, perhaps with its node, and is to run again."""
+        return self.status == "failed" and _is_loss(self.error)
+
+    @property
     def failed_folds(self) -> list[str]:
         """Names of the outer folds on which a fit failed."""
         return [name for name, trace in self.folds.items() if trace.error]
@@ -265,6 +271,11 @@ class PathRecord:
     def failure(self) -> str:
         """Error of a path that failed; empty if it did not."""
         return self.error
+
+    @property
+    def lost(self) -> bool:
+        """Whether the path failed because its worker process ended, perhaps with its node, and is to run again."""
+        return self.status == "failed" and _is_loss(self.error)
 
     def joined(self, later: PathRecord) -> PathRecord:
         """Return this path joined with one of other configurations on the same training set.
@@ -418,6 +429,11 @@ class RefitRecord:
     def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
         """Restore a record from the data of `to_json`; unknown keys are ignored."""
         return cls(**_own(cls, raw))
+
+
+def _is_loss(error: str) -> bool:
+    """Whether an error is that of raysel up to 0.4, which did not tell the loss of a node from a worker's own end."""
+    return re.fullmatch(r"the worker process ended \d+ times \(killed, or out of memory\)", error) is not None
 
 
 def _inner(raw: dict[str, Any]) -> InnerTrace:

@@ -1,4 +1,4 @@
-"""Callback that passes Ray Tune's events to the recorder."""
+"""Callback that passes Ray Tune's events to the recorder, and trials that are lost to their next run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import ray
 from ray import tune
-from ray.exceptions import RayActorError
+from ray.exceptions import RayActorError, RayError
 from ray.tune.experiment import Trial
 
+from raysel.distributed.cluster import Cluster
+from raysel.distributed.lost_trials import LostTrials, node_in
 from raysel.distributed.nodes import other_versions
 from raysel.errors import StudyError
 from raysel.execution.executor import last_line
@@ -27,6 +30,10 @@ class RecorderCallback(tune.Callback):
         Plan of the trials.
     recorder : Recorder
         Receives the events.
+    cluster : Cluster
+        View of the nodes; it is told which trials run where.
+    lost : LostTrials
+        Decides whether a trial that ended without a record runs again.
 
     Attributes
     ----------
@@ -34,19 +41,31 @@ class RecorderCallback(tune.Callback):
         Error that ended the study; Tune itself raises another error with the same text.
     """
 
-    def __init__(self, plan: TrialPlan, recorder: Recorder) -> None:
-        self._plan, self._recorder = plan, recorder
+    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, lost: LostTrials) -> None:
+        self._plan, self._recorder, self._cluster, self._lost = plan, recorder, cluster, lost
         self._running: set[str] = set()
+        #: Node of each running trial, by the trial's name, and questions for it that are not answered.
+        self._nodes: dict[str, str] = {}
+        self._asked: dict[Any, str] = {}
         self.error: StudyError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune pickles its callbacks to restore experiments, which raysel does not use; open files cannot be pickled.
         return {}
 
+    def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
+        """Look at the nodes, also when no trial is to be proposed."""
+        self._learn_nodes()
+        self._cluster.refresh()
+
     def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Count a trial that has started."""
-        if trial.trial_id not in self._running:  # a trial whose worker died is started again
-            self._running.add(trial.trial_id)
+        """Count a trial that has started, and ask for its node."""
+        name = trial.config["name"]
+        actor = trial.temporary_state.ray_actor
+        if actor is not None and hasattr(actor, "node_id"):
+            self._asked[actor.node_id.remote()] = name
+        if name not in self._running:  # a trial that was lost is started again
+            self._running.add(name)
             self._recorder.start()
 
     def on_trial_result(
@@ -58,21 +77,48 @@ class RecorderCallback(tune.Callback):
         if record is None or not result["done"]:
             self._recorder.refresh()
             return
-        self._running.discard(trial.trial_id)
+        self._end(trial)
         self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Record a trial that failed in every attempt because its worker process died or Tune's code raised."""
-        self._running.discard(trial.trial_id)
-        error = _last_error(trial)
+        """Let a trial that was lost run again, or record that it failed in every attempt."""
+        error, name = _last_error(trial), trial.config["name"]
         if refused := other_versions(error):
             self.error = refused
             raise refused
-        if isinstance(error, RayActorError) and not error.actor_init_failed:
-            reason = f"the worker process ended {trial.num_failures} times (killed, or out of memory)"
-        else:
-            reason = last_line(error)
+        self._learn_nodes()
+        node = node_in(error) or self._nodes.pop(name, "")
+        self._cluster.refresh(now=True)
+        lost_nodes = {*self._cluster.lost, *filter(None, [node_in(error)])}
+        again = self._lost.runs_again(trial.config, node, lost_nodes)
+        if node not in lost_nodes:
+            self._cluster.ended(name)
+        if again:
+            return
+        self._end(trial)
+        died = isinstance(error, RayActorError) and not error.actor_init_failed
+        n = self._lost.n_own_ends(trial.config, lost_nodes)
+        reason = f"the worker process died {n} times (killed, or out of memory)" if died else last_line(error)
         self._report(self._recorder.lose, trial.config, reason)
+
+    def _learn_nodes(self) -> None:
+        """Take the answers of the actors that were asked for their node."""
+        if not self._asked:
+            return
+        for answered in ray.wait(list(self._asked), num_returns=len(self._asked), timeout=0)[0]:
+            name = self._asked.pop(answered)
+            if name in self._running:
+                try:
+                    self._nodes[name] = ray.get(answered)
+                except RayError:  # the worker has ended
+                    continue
+                self._cluster.started(name, self._nodes[name])
+
+    def _end(self, trial: Trial) -> None:
+        name = trial.config["name"]
+        self._running.discard(name)
+        self._nodes.pop(name, None)
+        self._cluster.ended(name)
 
     def _report(self, method: Any, *arguments: Any) -> None:
         try:

@@ -15,14 +15,20 @@ import ray
 from ray import tune
 from ray.exceptions import RayError
 from ray.tune import TuneError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from raysel.clock import RunningTimer
 from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.distributed.callback import RecorderCallback
+from raysel.distributed.cluster import Cluster
+from raysel.distributed.head_watch import HeadWatch
+from raysel.distributed.lost_trials import LostTrials
 from raysel.distributed.nodes import other_versions
+from raysel.distributed.quiet import without_note_on_logs
 from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_session
+from raysel.distributed.tasks import NodeTasks, task_options
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
 from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher, StudyStopper
 from raysel.errors import StudyError
@@ -36,8 +42,6 @@ from raysel.tracking.log import StudyLog
 
 #: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
 _STORE_SHARE = 0.5
-#: Number of times that a trial is started again after its worker process died.
-_MAX_RETRIES = 2
 #: Number of times that tasks are cancelled, a second apart, if they do not end.
 _CANCELLATIONS = 10
 
@@ -60,13 +64,24 @@ class RayExecutor(Executor):
         self._session = ExitStack()
         #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
         self._tasks: list[Any] = []
+        self._watch: HeadWatch | None = None
+        self._plan: TrialPlan | None = None
+        self._log: StudyLog | None = None
 
     def __exit__(self, kind: object, *_: object) -> None:
-        with self._session:
-            if kind is not None:
-                self._cancel_tasks()
-                gc.collect()  # ends the actors of an interrupted search, which reference each other
-            self._tasks.clear()
+        head_lost = self._watch.error if self._watch else None
+        try:
+            with self._session:
+                if kind is not None and not head_lost:
+                    self._cancel_tasks()
+                if kind is not None:
+                    gc.collect()  # ends the actors of an interrupted search, which reference each other
+                self._tasks.clear()
+        finally:
+            if self._watch:
+                self._watch.stop()
+        if head_lost and kind is KeyboardInterrupt:
+            raise head_lost from None
 
     def _cancel_tasks(self) -> None:
         """Cancel the tasks until all have ended, because one whose worker is just starting may miss it."""
@@ -82,9 +97,28 @@ class RayExecutor(Executor):
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
         session = ray_session(self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions)
-        self._session.enter_context(session)
+        with without_note_on_logs():
+            self._session.enter_context(session)
+        self._watch = HeadWatch(ray.get_runtime_context().gcs_address, self._kept)
+        self._watch.start()
         check = node_check()
         return ray.put(check.guard(self._study) if check else self._study)
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        """View of the nodes, with whose changes the log is kept up to date."""
+        _ = self._study_ref  # connects to Ray
+        search = self._study.config.search
+        return Cluster(search.needs, search.max_concurrent, self._say)
+
+    def _say(self, text: str) -> None:
+        if self._log is not None:
+            self._log.message(text)
+
+    def _kept(self) -> str:
+        n = len(self._plan.records) if self._plan else 0
+        place = f" in {self._log.folder}" if self._log else ""
+        return f"{n} trial{' had ended and is' if n == 1 else 's had ended and are'} kept{place}"
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan as trials of Ray Tune.
@@ -103,16 +137,21 @@ class RayExecutor(Executor):
 
         Raises
         ------
+        ConfigError
+            If no node of the cluster has what a trial needs.
         StudyError
-            If Ray does not start or fails, more than ``search.max_failures`` trials fail, or the disk fails.
+            If Ray does not start or fails, its head node is lost, more than ``search.max_failures`` trials fail, or
+            the disk fails.
         """
         log.enter_phase(f"joining {self._address}" if self._address else "starting Ray")
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
-        logging.getLogger("ray.tune").setLevel(logging.ERROR)
+        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # errors are recorded in the journal
+        self._plan, self._log = plan, log
         if check := node_check():
             check.record(log)
-        limits = SearchLimits(search.time_budget, search.max_failures, plan)
-        callback = RecorderCallback(plan, Recorder(plan, log))
+        self._cluster.check()
+        limits, lost = SearchLimits(search.time_budget, search.max_failures, plan), LostTrials()
+        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, lost)
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
@@ -132,18 +171,17 @@ class RayExecutor(Executor):
                     tune.with_parameters(
                         StudyTrainable, shared=SharedFolds(study_ref, prepared), trial_class=plan.trial_class
                     ),
-                    {"cpu": search.cpus_per_trial},
+                    tune.PlacementGroupFactory([search.needs]),
                 ),
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
-                    # No more than can run: Tune would start an actor for each waiting trial.
-                    max_concurrent_trials=search.max_concurrent or _n_slots(search.cpus_per_trial),
-                    search_alg=PlanSearcher(plan),
+                    # Proposes no more than can run: Tune would start an actor for each waiting trial.
+                    search_alg=PlanSearcher(plan, self._cluster, lost, limits),
                     num_samples=-1,
                     scheduler=PlanScheduler(plan),
                     # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.
                     trial_name_creator=_trial_name,
-                    trial_dirname_creator=_trial_name,
+                    trial_dirname_creator=_trial_dirname,
                 ),
                 run_config=tune.RunConfig(
                     name="study",
@@ -151,7 +189,7 @@ class RayExecutor(Executor):
                     verbose=0,
                     callbacks=[callback],
                     stop=StudyStopper(limits),
-                    failure_config=tune.FailureConfig(max_failures=_MAX_RETRIES),
+                    failure_config=tune.FailureConfig(max_failures=0),  # `LostTrials` decides
                     checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
                 ),
             )
@@ -163,6 +201,14 @@ class RayExecutor(Executor):
                     callback.error
                     or other_versions(error)
                     or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.")
+                ) from error
+            except RuntimeError as error:
+                if not isinstance(error.__cause__, RayError):
+                    raise
+                # An error of Ray that Tune does not know, e.g. that a worker was ended because memory ran short.
+                raise StudyError(
+                    f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study, with fewer trials at once "
+                    "(search.max_concurrent) or more memory for each (search.resources) if memory ran short."
                 ) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
@@ -176,74 +222,95 @@ class RayExecutor(Executor):
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
         """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
         study, found = self._study, {}
-        prepare = _prepare.options(num_cpus=study.config.search.cpus_per_trial)
         largest, number = study.largest
+        others = [(fold, i) for fold, i in study.training_sets if fold is not largest or i != number]
         room = _STORE_SHARE * _store_bytes()
         for key, params in study.prepared_examples.items():
-            first = prepare.remote(self._study_ref, largest.inner[number], params)
-            self._tasks.append(first)
-            try:
-                room -= ray.get(first).nbytes * study.n_largest  # read from shared memory, not copied
-            except RayError as error:
+            # The largest first: it tells whether all of them fit.
+            ((first, size),) = self._prepared([(largest, number)], params)
+            room -= size * study.n_largest
+            if room < 0:
+                break
+            found[largest.name, number, key] = first
+            for (fold, i), (data, _) in zip(others, self._prepared(others, params), strict=True):
+                found[fold.name, i, key] = data
+        return found
+
+    def _prepared(self, sets: Sequence[tuple[OuterFold, int]], params: Mapping[str, Any]) -> list[tuple[Any, int]]:
+        """Prepare inner folds; return the reference to the data of each, and its bytes."""
+        data: dict[int, Any] = {}
+        sizes: dict[int, int] = {}
+
+        def submit(n: int, node: str) -> Any:
+            fold, i = sets[n]
+            # Elsewhere if Ray makes it again because its node is lost.
+            anywhere = NodeAffinitySchedulingStrategy(node, soft=True)
+            prepare = _prepare.options(**self._options, scheduling_strategy=anywhere, num_returns=2)
+            data[n], size = prepare.remote(self._study_ref, fold.inner[i], params)
+            return size
+
+        for n, size, error in self._node_tasks().run(submit, len(sets)):
+            if error is not None:
                 raise other_versions(error) or StudyError(
                     f"the folds could not be prepared: {last_line(error)}"
                 ) from error
-            if room < 0:
-                self._tasks.pop()
-                break
-            for fold, i in study.training_sets:
-                known = fold is largest and i == number
-                task = first if known else prepare.remote(self._study_ref, fold.inner[i], params)
-                found[fold.name, i, key] = task
-                self._tasks.append(task)
-        return found
+            sizes[n] = size
+        return [(data[n], sizes[n]) for n in range(len(sets))]
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
-        cpus = self._study.config.search.cpus_per_trial
-        for fold, winner in winners:
-            self._tasks.append(_refit.options(num_cpus=cpus).remote(self._study_ref, fold, winner))
-        for (fold, winner), task in zip(winners, self._tasks, strict=True):
-            try:
-                yield ray.get(task)
-            except RayError as error:
-                raise other_versions(error) or refit_error(fold, winner, error) from error
+
+        def submit(n: int, node: str) -> Any:
+            return self._on_node(_refit, node).remote(self._study_ref, *winners[n])
+
+        ended: dict[int, Any] = {}
+        due = 0
+        for n, value, error in self._node_tasks().run(submit, len(winners)):
+            if error is not None:
+                raise other_versions(error) or refit_error(*winners[n], error) from error
+            ended[n] = value
+            while due in ended:  # in the order of the winners
+                yield ended.pop(due)
+                due += 1
 
     def run_tasks(
         self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, in parallel."""
-        cpus = self._study.config.search.cpus_per_trial
-        compute, study_ref = _task.options(num_cpus=cpus, max_retries=_MAX_RETRIES), self._study_ref
-        window = self._study.config.search.max_concurrent or 2 * _n_slots(cpus)  # the next tasks wait at the workers
-        waiting = list(reversed(arguments))
-        running: dict[Any, Any] = {}
-        while waiting or running:
-            while waiting and len(running) < window:
-                argument = waiting.pop()
-                task = compute.remote(study_ref, function, argument, limit)
-                running[task] = argument
-                self._tasks.append(task)
-            for task in ray.wait(list(running))[0]:
-                argument = running.pop(task)
-                self._tasks.remove(task)
-                try:
-                    ended = ray.get(task)
-                except RayError as error:  # the worker process died
-                    if refused := other_versions(error):
-                        raise refused from error
-                    after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
-                    ended = TaskEnd(argument, error=f"{type(error).__name__}{after}: {last_line(error)}")
-                yield ended
+
+        def submit(n: int, node: str) -> Any:
+            return self._on_node(_task, node).remote(self._study_ref, function, arguments[n], limit)
+
+        for n, value, error in self._node_tasks().run(submit, len(arguments)):
+            if error is None:
+                yield value
+            elif refused := other_versions(error):
+                raise refused from error
+            else:  # the worker process died
+                after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
+                yield TaskEnd(arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}")
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return task_options(self._study.config.search.needs)
+
+    def _on_node(self, task: Any, node: str) -> Any:
+        """Return a task that runs on a node only; `NodeTasks` decides whether it runs again."""
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        return task.options(**self._options, scheduling_strategy=strategy, max_retries=0)
+
+    def _node_tasks(self) -> NodeTasks:
+        search = self._study.config.search
+        return NodeTasks(self._cluster, search.needs, search.max_concurrent, self._tasks)
 
 
 def _trial_name(trial: Any) -> str:
     return str(trial.config["name"])
 
 
-def _n_slots(cpus: int) -> int:
-    """Return the number of trials that the cluster can run at once."""
-    return max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus)
+def _trial_dirname(trial: Any) -> str:
+    # A trial that runs again needs a folder of its own, because the error of its last run is in the other.
+    return str(trial.trial_id)
 
 
 def _store_bytes() -> float:
@@ -252,8 +319,9 @@ def _store_bytes() -> float:
 
 
 @ray.remote
-def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-    return prepare_fold(study, inner, params)
+def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> tuple[FoldData, int]:
+    data = prepare_fold(study, inner, params)
+    return data, data.nbytes
 
 
 @ray.remote

@@ -17,6 +17,7 @@ os.environ.update(
         "RAY_CHDIR_TO_TRIAL_DIR": "0",
         "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
         "TUNE_DISABLE_SIGINT_HANDLER": "1",
+        "TUNE_MAX_PENDING_TRIALS_PG": "1000000",  # the searcher proposes no more than can run
         "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # state is restored from the journal
         "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # errors are recorded in the journal
         "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
@@ -25,6 +26,10 @@ os.environ.update(
 os.environ.setdefault("RAY_worker_niceness", "0")
 # Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
 os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
+# Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in its own words.
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+# A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.
+os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray

@@ -6,11 +6,13 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 from ray import tune
+from ray.exceptions import RayError
 from threadpoolctl import threadpool_limits
 
 from raysel.clock import RunningTimer
@@ -87,4 +89,12 @@ class StudyTrainable(tune.Trainable):
     def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
         """Return the data of an inner fold; read-only if they are shared."""
         shared = self._prepared.get((fold.name, inner, self._study.prepare_key(params)))
-        return self._study.fold_data(fold.inner[inner], params) if shared is None else ray.get(shared)
+        if shared is not None:
+            with suppress(RayError):  # lost with its node, and Ray could not make it again
+                found: FoldData = ray.get(shared)
+                return found
+        return self._study.fold_data(fold.inner[inner], params)
+
+    def node_id(self) -> str:
+        """Return the id of the node that the actor runs on."""
+        return str(ray.get_runtime_context().get_node_id())

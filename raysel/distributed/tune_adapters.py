@@ -9,23 +9,32 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
+from raysel.distributed.cluster import Cluster
+from raysel.distributed.lost_trials import LostTrials
 from raysel.execution.limits import SearchLimits
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Rung
 
 
 class PlanSearcher(Searcher):
-    """Tune searcher that suggests the trials of a plan.
+    """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now.
 
     Parameters
     ----------
     plan : TrialPlan
         Proposes the trials.
+    cluster : Cluster
+        View of the nodes, which may come and go.
+    lost : LostTrials
+        Trials that run again; they come first.
+    limits : SearchLimits
+        Limits of the search.
     """
 
-    def __init__(self, plan: TrialPlan) -> None:
+    def __init__(self, plan: TrialPlan, cluster: Cluster, lost: LostTrials, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
-        self._plan = plan
+        self._plan, self._cluster, self._lost, self._limits = plan, cluster, lost, limits
+        self._running: set[str] = set()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tune pickles it to restore experiments, which raysel does not use.
@@ -36,12 +45,21 @@ class PlanSearcher(Searcher):
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the config of the next trial; None if there is none now."""
-        config = self._plan.propose()
-        return Searcher.FINISHED if config is None and self._plan.exhausted else config
+        """Return the config of the next trial; None if there is none now, or no room for one."""
+        if self._limits.reached():  # Tune asks nobody else while no node is left
+            return Searcher.FINISHED
+        if len(self._running) >= self._cluster.slots:
+            return None
+        config = self._lost.next() or self._plan.propose()
+        if config is None:
+            # Not before the last trial has ended: its node may be lost, and Tune never asks again.
+            return Searcher.FINISHED if self._plan.exhausted and not self._running else None
+        self._running.add(trial_id)
+        return config
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Do nothing: the plan receives the trial's record from the recorder."""
+        """Count that a trial has ended; the plan receives its record from the recorder."""
+        self._running.discard(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
         """Do nothing: state is restored from the journal."""

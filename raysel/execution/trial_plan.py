@@ -27,7 +27,7 @@ class TrialPlan(ABC):
     study : Study
         Study to divide into trials.
     done : iterable of TrialRecord and PathRecord, default=()
-        Records of an earlier run of the study, whose trials are not run again.
+        Records of an earlier run of the study, whose trials are not run again unless they were lost.
 
     Attributes
     ----------
@@ -43,7 +43,9 @@ class TrialPlan(ABC):
     def __init__(self, study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> None:
         self.study = study
         self._all_proposed = False
-        self.records: list[Any] = [record for record in done if isinstance(record, self.record_class)]
+        self.records: list[Any] = [
+            record for record in done if isinstance(record, self.record_class) and not record.lost
+        ]
 
     @property
     @abstractmethod
@@ -155,7 +157,9 @@ class TrainingSetPlan(TrialPlan):
         for record in self.records:
             self._join(record)
         self.records = [record for record in self._found.values() if not self._missing(record)]
-        self._written = {record.id for record in before if isinstance(record, TrialRecord)}
+        # A path that was lost is in the records of all configurations, which are written anew.
+        again = any(isinstance(record, PathRecord) and record.lost for record in before)
+        self._written = {record.id for record in before if isinstance(record, TrialRecord) and not again}
 
     @property
     def n_left(self) -> int:

@@ -41,7 +41,7 @@ class StoredStudy:
     study : StudyRecord
         Record of the study from when it was last started.
     trials : list of TrialRecord
-        Records of the trials that have ended, oldest first.
+        Records of the trials that have ended, oldest first; of a trial that was lost and run again, the later one.
     paths : list of PathRecord
         Records of the paths that have ended, oldest first; empty unless the search is along a path.
     refits : dict of str to RefitRecord
@@ -99,7 +99,8 @@ class StoredStudy:
             elif study is None:
                 break
             elif isinstance(record, TrialRecord):
-                if (before := trials.get(record.id)) is not None and before.status != "failed":
+                before = trials.pop(record.id, None)  # lost, and run again since
+                if before is not None and before.status != "failed":
                     raise DirectoryError(
                         f"{directory.journal} has two records of the trial {record.id}; restore the file from a copy."
                     )

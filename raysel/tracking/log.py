@@ -57,6 +57,11 @@ class StudyLog:
         JSON file that the counts are written to whenever they change.
     listeners : sequence of Listener, default=()
         Objects that are notified of every event.
+
+    Attributes
+    ----------
+    folder : Path
+        Directory of the study.
     """
 
     def __init__(
@@ -64,6 +69,7 @@ class StudyLog:
     ) -> None:
         self._journal, self._progress, self._progress_file = journal, progress, progress_file
         self._listeners = listeners
+        self.folder = progress_file.parent
         self._stack = ExitStack()
 
     def __enter__(self) -> StudyLog:

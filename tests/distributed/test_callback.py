@@ -9,6 +9,8 @@ from ray import tune
 from small_studies import make_study, quiet_log, write_digits
 
 from raysel.distributed.callback import RecorderCallback
+from raysel.distributed.cluster import Cluster
+from raysel.distributed.lost_trials import MAX_RETRIES, LostTrials
 from raysel.execution.recorder import Recorder
 from raysel.execution.trial_plan import trial_plan
 from raysel.tracking.journal import read_journal
@@ -34,7 +36,7 @@ def broken(phase, kind):
     [
         ("step", "raises", "the file of a node is missing"),
         ("setup", "raises", "the file of a node is missing"),
-        ("step", "dies", "the worker process ended 1 times (killed, or out of memory)"),
+        ("step", "dies", "the worker process died 3 times (killed, or out of memory)"),
     ],
 )
 def test_the_error_of_a_lost_trial(phase, kind, expected, tmp_path):
@@ -42,8 +44,11 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, tmp_path):
     study = make_study(tmp_path / "few.npz")
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
-        callback = RecorderCallback(plan, Recorder(plan, log))
+        lost, proposed = LostTrials(), plan.propose()
+        for _ in range(MAX_RETRIES):
+            lost.runs_again(proposed, "", ())
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), lost)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
-        tune.Tuner(broken(phase, kind), param_space=plan.propose(), run_config=config).fit()
+        tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)

@@ -198,13 +198,13 @@ def test_a_trial_whose_workers_die_again_and_again_is_recorded_as_failed(tmp_pat
         Killer(3) as killer,
         pytest.raises(
             StudyError,
-            match=r"no configuration has a score on outer0: 1 failed, the first with .the worker process ended 3",
+            match=r"no configuration has a score on outer0: 1 failed, the first with .the worker process died 3",
         ),
     ):
         run_on_ray(study, tmp_path / "run")
     assert len(killer.killed) == 3
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert record["status"] == "failed"
-    assert record["error"] == "the worker process ended 3 times (killed, or out of memory)"
+    assert record["error"] == "the worker process died 3 times (killed, or out of memory)"
     assert FoldTrace(null=True).score("one_se") is None
     assert '"finished": 0, "running": 0, "failed": 1, "total": 1' in (tmp_path / "run" / "progress.json").read_text()

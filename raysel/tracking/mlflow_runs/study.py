@@ -54,6 +54,7 @@ class MLflowRuns:
         self._client, self.experiment_id = self._experiment.client, self._experiment.id
         self._runs: dict[str, str] = {}
         self._done: set[str] = set()
+        self._failed: set[str] = set()
         self._superseded: set[str] = set()  # runs that have the tag
         self._winners: dict[str, RunView] = {}
         self._refits: dict[str, RefitRecord] = {}  # the last of each outer fold
@@ -88,15 +89,16 @@ class MLflowRuns:
             self._log_run(refit_view(self._study, self._directory, record))
 
     def _log_run(self, view: RunView) -> None:
-        """Log a trial or a refit, unless its run is finished."""
+        """Log a trial or a refit, unless its run is finished; one that failed and was run again is logged anew."""
         if view.fold:
             before = self._winners.get(view.fold)
             if before is not None:
                 self._replaced.add(before.key)
             self._replaced.discard(view.key)
             self._winners[view.fold] = view
-        if view.key in self._done:
+        if view.key in self._done and not (view.key in self._failed and view.status == "FINISHED"):
             return
+        self._done.discard(view.key)
         run_id = self._open_run(view.key, view.name, view.started, parent=self.study_run_id)
         self._experiment.log(run_id, view)
         if not view.fold:  # the files of a fold are those of its last winner, which is not known yet
@@ -106,7 +108,7 @@ class MLflowRuns:
 
     def refresh(self) -> None:
         """Search the study's runs again, because a call that failed may have created one."""
-        self._runs, self._done, self._superseded = {}, set(), set()
+        self._runs, self._done, self._failed, self._superseded = {}, set(), set(), set()
         self._find_runs()
 
     def _begin(self, study: StudyRecord) -> None:
@@ -227,6 +229,8 @@ class MLflowRuns:
                 self._superseded.add(key)
             if run.info.status in ("FINISHED", "FAILED"):
                 self._done.add(key)
+            if run.info.status == "FAILED":
+                self._failed.add(key)
 
     def _open_run(self, key: str, name: str, started: float, parent: str | None) -> str:
         if key not in self._runs:
@@ -245,6 +249,7 @@ class MLflowRuns:
         if key not in self._done:
             self._client.set_terminated(self._runs[key], status, int(ended * 1000))
             self._done.add(key)
+            (self._failed.add if status == "FAILED" else self._failed.discard)(key)
 
 
 def _hash(text: str) -> str:

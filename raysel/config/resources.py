@@ -1,0 +1,88 @@
+"""Resources that a trial needs besides its CPUs: GPU, memory and those that a cluster names itself."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from typing import Any
+
+#: Bytes of the units of memory.
+_UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    f"{prefix}iB": 2 ** (10 * power) for power, prefix in enumerate("KMGT", start=1)
+}
+#: Names that Ray gives a meaning of its own, in the spelling that Ray knows, and in small letters for a comparison.
+_KNOWN = {"gpu": "GPU", "gpus": "GPU", "memory": "memory", "mem": "memory", "ram": "memory"}
+_RESERVED = ("node:", "object_store_memory", "bundle")
+
+
+def resources_from_yaml(raw: Any) -> dict[str, float] | None:
+    """Check the resources of a trial and convert their amounts to numbers.
+
+    Parameters
+    ----------
+    raw : object
+        Mapping of name to amount, as it was read; None if there is none.
+
+    Returns
+    -------
+    dict of str to float or None
+        Amounts by name; memory in bytes.
+
+    Raises
+    ------
+    ValueError
+        If a name or an amount cannot be used.
+
+    Examples
+    --------
+    >>> resources_from_yaml({"GPU": 0.5, "memory": "2 GiB", "licence": 1})
+    {'GPU': 0.5, 'memory': 2147483648.0, 'licence': 1.0}
+    """
+    if raw is None:
+        return None
+    if not isinstance(raw, dict):
+        raise ValueError(f"{raw!r} is no mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}")
+    return {_name(name): _memory(value) if name == "memory" else _amount(name, value) for name, value in raw.items()}
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"{name!r} is no name of a resource: give a text, e.g. GPU")
+    if name.lower() in ("cpu", "cpus", "num_cpus"):
+        raise ValueError(f"`{name}` has a key of its own: set search.cpus_per_trial")
+    if name.startswith(_RESERVED):
+        raise ValueError(f"`{name}` is a resource that Ray keeps for itself: give GPU, memory or a name of your own")
+    known = _KNOWN.get(name.lower().removeprefix("num_"), name)
+    if known != name:
+        raise ValueError(f"unknown resource `{name}`; did you mean `{known}`?")
+    return name
+
+
+def _amount(name: str, value: Any) -> float:
+    """Amount of a resource: Ray divides one into parts, but hands out several whole."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise ValueError(f"`{name}` is {value!r}: give a number above 0, e.g. {name}: 1")
+    if value > 1 and value != int(value):
+        raise ValueError(f"`{name}` is {value:g}: above 1 it must be a whole number, e.g. {math.ceil(value)}")
+    if value < 1e-4:
+        raise ValueError(f"`{name}` is {value:g}: the smallest part of a resource is 0.0001")
+    return float(value)
+
+
+def _memory(value: Any) -> float:
+    """Bytes, given as a number or as text with a unit."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if found and found[2] in _UNITS:
+            value = math.ceil(float(found[1]) * _UNITS[found[2]])
+        elif found:
+            units = [unit for unit in _UNITS if unit]
+            near = difflib.get_close_matches(found[2], units, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"give one of {', '.join(units)}"
+            raise ValueError(f"`memory` is {value!r}: unknown unit {found[2]!r}; {hint}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
+        raise ValueError(f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB")
+    if value != int(value):
+        raise ValueError(f"`memory` is {value!r}: give a whole number of bytes, or a unit, e.g. memory: 2 GiB")
+    return float(value)

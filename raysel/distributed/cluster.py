@@ -1,0 +1,163 @@
+"""Nodes of the Ray cluster while a study runs: how many trials they can run at once, who joined and who left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+
+from raysel.errors import ConfigError
+
+#: Seconds between two looks at the nodes.
+_PERIOD = 1.0
+#: Resources that Ray adds to each node by itself, which are not shown in messages.
+_INTERNAL = ("node:", "object_store_memory", "accelerator_type:")
+
+
+@dataclass(frozen=True)
+class Node:
+    """Node of the cluster.
+
+    Parameters
+    ----------
+    id : str
+        Id that Ray gave the node when it joined; one that joins again gets another.
+    address : str
+        IP address.
+    resources : mapping of str to float
+        Resources of the node in Ray's names and units, e.g. ``CPU``, ``GPU``, ``memory`` in bytes.
+    """
+
+    id: str
+    address: str
+    resources: Mapping[str, float] = field(default_factory=dict)
+
+    def slots(self, needs: Mapping[str, float]) -> int:
+        """Return the number of trials with these needs that the node can run at once.
+
+        Parameters
+        ----------
+        needs : mapping of str to float
+            Resources of a trial in Ray's names and units.
+
+        Returns
+        -------
+        int
+            The number.
+
+        Examples
+        --------
+        >>> Node("a", "10.0.0.1", {"CPU": 8.0, "GPU": 1.0}).slots({"CPU": 2, "GPU": 0.5})
+        2
+        """
+        # Ray counts in ten-thousandths: 3 x 0.1 fit in 0.3.
+        return min(int(self.resources.get(name, 0.0) / need + 1e-6) for name, need in needs.items() if need > 0)
+
+    def __str__(self) -> str:
+        own = {name: number for name, number in self.resources.items() if not name.startswith(_INTERNAL)}
+        return f"{self.address}: {', '.join(f'{name} {_amount(name, own[name])}' for name in sorted(own)) or 'nothing'}"
+
+
+def _amount(name: str, number: float) -> str:
+    return f"{number / 2**30:.1f} GiB" if name == "memory" else f"{number:g}"
+
+
+class Cluster:
+    """View of the cluster's nodes that is at most a second old whenever it is used.
+
+    Parameters
+    ----------
+    needs : mapping of str to float
+        Resources of a trial or task in Ray's names and units.
+    most : int or None
+        Largest number of trials at once, ``search.max_concurrent``; None for as many as fit.
+    say : callable
+        Takes a sentence on each node that joined or left.
+    alive : callable, optional
+        Returns the nodes that are alive; those that Ray knows by default.
+
+    Attributes
+    ----------
+    lost : dict of str to Node
+        Nodes that have left since the start, by id.
+    """
+
+    def __init__(
+        self,
+        needs: Mapping[str, float],
+        most: int | None,
+        say: Callable[[str], None],
+        alive: Callable[[], Iterable[Node]] | None = None,
+    ) -> None:
+        self._needs, self._most, self._say, self._alive = needs, most, say, alive or _alive_nodes
+        self._nodes = {node.id: node for node in self._alive()}
+        self._seen = time.monotonic()
+        self.lost: dict[str, Node] = {}
+        #: Names of the trials or tasks that started on each node and have not ended, by the node's id.
+        self._running: dict[str, set[str]] = {}
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Nodes that are alive."""
+        self.refresh()
+        return list(self._nodes.values())
+
+    @property
+    def slots(self) -> int:
+        """Number of trials that can run at once now; 0 if no node is left that meets their needs."""
+        fit = sum(node.slots(self._needs) for node in self.nodes)
+        return fit if self._most is None else min(fit, self._most)
+
+    def check(self) -> None:
+        """Check that a node of the cluster can run a trial.
+
+        Raises
+        ------
+        ConfigError
+            If none can; names what is needed and what the nodes have.
+        """
+        if any(node.slots(self._needs) for node in self._nodes.values()):
+            return
+        needed = ", ".join(f"{name} {_amount(name, need)}" for name, need in self._needs.items())
+        there = "; ".join(map(str, self._nodes.values())) or "no node"
+        raise ConfigError(
+            f"search.cpus_per_trial and search.resources: a trial needs {needed}, which no node of the cluster has "
+            f"({there}); ask for less, or add a node that has it."
+        )
+
+    def started(self, name: str, node: str) -> None:
+        """Note that a trial or task has started on a node, given by its id."""
+        self.ended(name)
+        self._running.setdefault(node, set()).add(name)
+
+    def ended(self, name: str) -> None:
+        """Note that a trial or task has ended on its node, other than by the loss of the node."""
+        for node, names in self._running.items():
+            if node in self._nodes:  # those of a lost node are kept for the message
+                names.discard(name)
+
+    def refresh(self, now: bool = False) -> None:
+        """Look at the nodes again, at most once a second unless it must be now, and report those that came and went."""
+        if not now and time.monotonic() < self._seen + _PERIOD:
+            return
+        before, self._nodes = self._nodes, {node.id: node for node in self._alive()}
+        self._seen = time.monotonic()
+        gone = [node for id_, node in before.items() if id_ not in self._nodes]
+        self.lost |= {node.id: node for node in gone}
+        slots = sum(node.slots(self._needs) for node in self._nodes.values())
+        now_there = f"{slots} slot{'' if slots == 1 else 's'} now"
+        for node in gone:
+            n = len(self._running.pop(node.id, ()))
+            again = f"; its {n} running trial{' runs' if n == 1 else 's run'} again" if n else ""
+            self._say(f"node {node.address} left the cluster{again}: {now_there}")
+        for id_, node in self._nodes.items():
+            if id_ not in before:
+                self._say(f"node {node.address} joined: {now_there}")
+
+
+def _alive_nodes() -> list[Node]:
+    found: list[dict[str, Any]] = ray.nodes()
+    return [Node(node["NodeID"], node["NodeManagerAddress"], node["Resources"]) for node in found if node["Alive"]]

@@ -1,0 +1,150 @@
+"""Tasks of Ray that are sent to nodes chosen here, so that those of a lost node run again at once.
+
+Ray sends a task to a node of its own choice, and where the machine of a task vanishes without closing its connections
+(power, network) it notices after seven minutes only; that a node is gone it knows within one. Ray's setting for the
+former cannot be lowered: its servers refuse clients that ask more often than every five minutes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import ray
+from ray.exceptions import (
+    LocalRayletDiedError,
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayError,
+    TaskUnschedulableError,
+    WorkerCrashedError,
+)
+
+from raysel.distributed.cluster import Cluster
+from raysel.distributed.lost_trials import LostTrials
+
+#: Errors of a task whose worker or node ended, rather than of what it computed.
+_ENDS = (
+    LocalRayletDiedError,
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    TaskUnschedulableError,
+    WorkerCrashedError,
+)
+
+
+def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
+    """Return the options of a Ray task with these needs.
+
+    Parameters
+    ----------
+    needs : mapping of str to float
+        Resources in Ray's names and units.
+
+    Returns
+    -------
+    dict of str to object
+        Arguments of ``options``.
+
+    Examples
+    --------
+    >>> task_options({"CPU": 2.0, "GPU": 1.0, "licence": 1.0})
+    {'num_cpus': 2.0, 'num_gpus': 1.0, 'resources': {'licence': 1.0}}
+    """
+    named = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
+    options: dict[str, Any] = {named[name]: number for name, number in needs.items() if name in named}
+    own = {name: number for name, number in needs.items() if name not in named}
+    return {**options, **({"resources": own} if own else {})}
+
+
+class NodeTasks:
+    """Tasks on the nodes of a cluster, of which as many run as fit; further ones wait at the nodes.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        View of the nodes.
+    needs : mapping of str to float
+        Resources of a task in Ray's names and units.
+    most : int or None
+        Largest number of tasks at once; None for as many as fit, and as many again that wait at the nodes.
+    submitted : list
+        References to the tasks that run, which the caller cancels if it is interrupted.
+    """
+
+    def __init__(self, cluster: Cluster, needs: Mapping[str, float], most: int | None, submitted: list[Any]) -> None:
+        self._cluster, self._needs, self._most, self._submitted = cluster, needs, most, submitted
+        self._lost = LostTrials()
+        self._running: dict[Any, tuple[int, str]] = {}
+
+    def run(self, submit: Callable[[int, str], Any], n: int) -> Iterator[tuple[int, Any, RayError | None]]:
+        """Run tasks and yield them as they end.
+
+        Parameters
+        ----------
+        submit : callable
+            Takes the number of a task and the id of the node to run it on, submits it and returns its reference.
+        n : int
+            Number of the tasks.
+
+        Yields
+        ------
+        number : int
+            Number of the task.
+        value : object
+            What the task returned; None if it failed.
+        error : RayError or None
+            Error of a task that raised one, or whose worker process ended three times on nodes that went on.
+        """
+        waiting = deque(range(n))
+        while waiting or self._running:
+            self._cluster.refresh()
+            for task in [task for task, (_, node) in self._running.items() if node in self._cluster.lost]:
+                waiting.appendleft(self._forget(task)[0])
+            while waiting and (node := self._free_node()):
+                task = submit(waiting[0], node)
+                self._running[task] = waiting.popleft(), node
+                self._submitted.append(task)
+                self._cluster.started(_name(self._running[task][0]), node)
+            if not self._running:
+                time.sleep(0.5)  # no node is left: wait for one
+                continue
+            for task in ray.wait(list(self._running), timeout=1.0, fetch_local=False)[0]:
+                number, node = self._forget(task)
+                try:
+                    value = ray.get(task)
+                except _ENDS as error:
+                    self._cluster.refresh(now=True)
+                    if self._lost.runs_again({"name": _name(number)}, node, self._cluster.lost):
+                        waiting.appendleft(number)
+                    else:
+                        yield number, None, error
+                except RayError as error:
+                    yield number, None, error
+                else:
+                    yield number, value, None
+
+    def _forget(self, task: Any) -> tuple[int, str]:
+        """Remove a task that has ended, or whose node is lost, and return its number and node."""
+        number, node = self._running.pop(task)
+        self._submitted.remove(task)
+        self._cluster.ended(_name(number))
+        return number, node
+
+    def _free_node(self) -> str | None:
+        """Return the node with the smallest share of its places taken; None if all are taken."""
+        if self._most is not None and len(self._running) >= self._most:
+            return None
+        ahead = 2 if self._most is None else 1
+        taken = [node for _, node in self._running.values()]
+        places = {node.id: node.slots(self._needs) for node in self._cluster.nodes}
+        shares = {id_: taken.count(id_) / n for id_, n in places.items() if taken.count(id_) < ahead * n}
+        return min(shares, key=lambda id_: shares[id_], default=None)
+
+
+def _name(number: int) -> str:
+    return f"task {number}"

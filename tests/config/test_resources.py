@@ -1,0 +1,61 @@
+"""Resources of a trial: names that Ray knows, amounts that it can hand out, and messages that say what to write."""
+
+from __future__ import annotations
+
+import pytest
+from small_studies import raw_config
+
+from raysel.config import config_from_dict
+from raysel.errors import ConfigError
+
+
+def search(**keys):
+    return config_from_dict(raw_config(search={"executor": "ray", **keys})).search
+
+
+@pytest.mark.parametrize(
+    ("given", "needs"),
+    [
+        (None, {"CPU": 2.0}),
+        ({"GPU": 1}, {"CPU": 2.0, "GPU": 1.0}),
+        ({"GPU": 0.25, "licence": 3}, {"CPU": 2.0, "GPU": 0.25, "licence": 3.0}),
+        ({"memory": 10**9}, {"CPU": 2.0, "memory": 1e9}),
+        ({"memory": "2 GiB"}, {"CPU": 2.0, "memory": 2.0**31}),
+        ({"memory": "1.5GB"}, {"CPU": 2.0, "memory": 1.5e9}),
+    ],
+)
+def test_needs_of_a_trial(given, needs):
+    assert search(cpus_per_trial=2, resources=given).needs == needs
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"gpu": 1}, "unknown resource `gpu`; did you mean `GPU`"),
+        ({"num_gpus": 1}, "did you mean `GPU`"),
+        ({"Memory": 1}, "did you mean `memory`"),
+        ({"CPU": 2}, r"`CPU` has a key of its own: set search\.cpus_per_trial"),
+        ({"node:10.0.0.1": 1}, "that Ray keeps for itself"),
+        ({"GPU": 1.5}, "above 1 it must be a whole number, e.g. 2"),
+        ({"GPU": 0}, "give a number above 0"),
+        ({"GPU": True}, "give a number above 0"),
+        ({"GPU": "1"}, "give a number above 0"),
+        ({"x": float("inf")}, "give a number above 0"),
+        ({"memory": "2 Gib"}, "unknown unit 'Gib'; did you mean `GiB`"),
+        ({"memory": "much"}, "give bytes, or a number with a unit, e.g. memory: 2 GiB"),
+        ({"memory": -1}, "give bytes"),
+        ("GPU", "is no mapping"),
+    ],
+)
+def test_resources_that_cannot_be_used(given, message):
+    with pytest.raises(ConfigError, match=rf"search\.resources: .*{message}"):
+        search(resources=given)
+
+
+def test_resources_are_for_ray_and_change_no_number():
+    with pytest.raises(ConfigError, match=r"`resources` \(GPU\) are for executor ray"):
+        config_from_dict(raw_config(search={"executor": "serial", "resources": {"GPU": 1}}))
+    plain, asked = (
+        config_from_dict(raw_config(search={"executor": "ray", **more})) for more in ({}, {"resources": {"GPU": 1}})
+    )
+    assert plain.hash == asked.hash

@@ -1,0 +1,67 @@
+"""The view of the cluster counts the trials that fit now, and says once who came and who left."""
+
+from __future__ import annotations
+
+import pytest
+
+from raysel.distributed.cluster import Cluster, Node
+from raysel.errors import ConfigError
+
+BIG = Node("a", "10.0.0.1", {"CPU": 8.0, "GPU": 2.0, "memory": 2.0**33, "node:10.0.0.1": 1.0})
+SMALL = Node("b", "10.0.0.2", {"CPU": 3.0})
+
+
+class Nodes:
+    """Nodes that come and go."""
+
+    def __init__(self, *alive):
+        self.alive, self.said = list(alive), []
+
+    def cluster(self, needs, most=None):
+        return Cluster(needs, most, self.said.append, lambda: self.alive)
+
+
+@pytest.mark.parametrize(
+    ("needs", "most", "slots"),
+    [
+        ({"CPU": 1.0}, None, 11),
+        ({"CPU": 2.0}, None, 5),
+        ({"CPU": 2.0}, 3, 3),
+        ({"CPU": 1.0, "GPU": 0.5}, None, 4),
+        ({"CPU": 1.0, "memory": 2.0**32}, None, 2),
+        ({"CPU": 1.0, "licence": 1.0}, None, 0),
+    ],
+)
+def test_slots(needs, most, slots):
+    assert Nodes(BIG, SMALL).cluster(needs, most).slots == slots
+
+
+def test_parts_of_a_resource_that_add_up_to_it_all_fit():
+    assert Node("c", "", {"CPU": 9.0, "x": 0.3}).slots({"CPU": 1.0, "x": 0.1}) == 3
+
+
+def test_nodes_that_come_and_go_are_told_once():
+    nodes = Nodes(BIG)
+    cluster = nodes.cluster({"CPU": 1.0})
+    nodes.alive.append(SMALL)
+    for _ in range(2):
+        cluster.refresh(now=True)
+    assert nodes.said == ["node 10.0.0.2 joined: 11 slots now"]
+    for name in ("c1", "c2", "c3"):
+        cluster.started(name, "b")
+    cluster.started("c4", "a")
+    cluster.ended("c3")
+    nodes.alive.remove(SMALL)
+    for _ in range(2):
+        cluster.refresh(now=True)
+    assert nodes.said[1:] == ["node 10.0.0.2 left the cluster; its 2 running trials run again: 8 slots now"]
+    assert set(cluster.lost) == {"b"}
+    assert cluster.slots == 8
+
+
+def test_a_need_that_no_node_meets_is_refused_with_what_the_nodes_have():
+    with pytest.raises(
+        ConfigError, match=r"needs CPU 1, GPU 4, which no .*10\.0\.0\.1: CPU 8, GPU 2, memory 8\.0 GiB;"
+    ):
+        Nodes(BIG, SMALL).cluster({"CPU": 1.0, "GPU": 4.0}).check()
+    Nodes(BIG, SMALL).cluster({"CPU": 1.0, "GPU": 2.0}).check()

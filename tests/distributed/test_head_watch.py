@@ -1,0 +1,33 @@
+"""A head node that does not answer interrupts the study; one that comes back in time does not."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from raysel.distributed.head_watch import HeadWatch
+from raysel.errors import HeadLostError
+
+
+def test_a_head_that_is_gone_interrupts_the_study():
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        address = f"127.0.0.1:{gone.getsockname()[1]}"
+    watch = HeadWatch(address, lambda: "3 trials had ended and are kept", limit=0.0)
+    watch.start()
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(60)
+    watch.stop()
+    assert isinstance(watch.error, HeadLostError)
+    assert f"{address}, does not answer since " in str(watch.error)
+    assert "3 trials had ended and are kept" in str(watch.error)
+
+
+def test_a_head_that_answers_is_left_alone():
+    with socket.create_server(("127.0.0.1", 0), backlog=10) as there:
+        watch = HeadWatch(f"127.0.0.1:{there.getsockname()[1]}", str, limit=0.0)
+        watch.start()
+        time.sleep(1.5)
+        watch.stop()
+    assert watch.error is None
