@@ -11,16 +11,15 @@ from raysel.config import StudyConfig, load_config, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
-from raysel.launch import (
-    check_resources,
+from raysel.launch.machines import check_resources
+from raysel.launch.places import (
     check_stored_places,
-    make_executor,
-    make_listeners,
     names_one_of,
     output_directory,
     refuse_foreign_code,
     working_folder,
 )
+from raysel.launch.start import make_executor, make_listeners
 from raysel.results.result import StudyResult
 from raysel.storage.working_copy import fetched, shown_place
 from raysel.study.definition import Study

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
-from raysel.launch import working_folder
+from raysel.launch.places import working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.permutation import permutation_test
 from raysel.results.error_control.permutation import FOLDER

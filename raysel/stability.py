@@ -12,7 +12,7 @@ from rich.console import Console
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
-from raysel.launch import working_folder
+from raysel.launch.places import working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.resampling.stability import stability_selection
 from raysel.results.error_control.stability_files import FOLDER

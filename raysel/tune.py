@@ -26,7 +26,8 @@ from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError,
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.files import result_path
-from raysel.launch import check_resources, joined, output_directory, working_folder
+from raysel.launch.machines import check_resources, joined
+from raysel.launch.places import output_directory, working_folder
 from raysel.printing.terminal import Terminal, print_path
 from raysel.storage.location import as_uri
 from raysel.storage.working_copy import opened_at, running_at, shown_place

@@ -31,7 +31,8 @@ from raysel.config import is_comparison
 from raysel.credentials import bare_uri
 from raysel.display.progress import ProgressLine, counted, duration
 from raysel.errors import DirectoryError
-from raysel.launch import Nodes, joined, slots, working_folder
+from raysel.launch.machines import Nodes, joined, slots
+from raysel.launch.places import working_folder
 from raysel.printing.terminal import print_path
 from raysel.results.words import method_facts
 from raysel.storage.working_copy import shown_place

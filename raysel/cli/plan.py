@@ -16,7 +16,7 @@ from raysel.data.formats.files import find_data_file
 from raysel.data.layouts import Modalities, Tensor
 from raysel.display.progress import counted, duration
 from raysel.errors import DataError
-from raysel.launch import THIS_MACHINE, Nodes, Slots, slots
+from raysel.launch.machines import THIS_MACHINE, Nodes, Slots, slots
 from raysel.results import words
 from raysel.results.preview import Preview
 from raysel.results.remarks import storage_remedy

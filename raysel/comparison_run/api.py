@@ -12,7 +12,8 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, load_comparison, names_data
 from raysel.data.dataset import Dataset
 from raysel.errors import ConfigError
-from raysel.launch import check_stored_places, make_listeners, refuse_foreign_code, results_place, working_folder
+from raysel.launch.places import check_stored_places, refuse_foreign_code, results_place, working_folder
+from raysel.launch.start import make_listeners
 from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory

@@ -22,7 +22,8 @@ from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, S
 from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
-from raysel.launch import check_resources, cluster_address, make_executor
+from raysel.launch.machines import check_resources, cluster_address
+from raysel.launch.start import make_executor
 from raysel.results.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 #: Bytes of the units of memory.
@@ -44,6 +45,30 @@ def resources_from_yaml(raw: Any) -> dict[str, float] | None:
     if not isinstance(raw, dict):
         raise ValueError(f"{raw!r} is no mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}")
     return {_name(name): _memory(value) if name == "memory" else _amount(name, value) for name, value in raw.items()}
+
+
+def n_trials_at_once(node: Mapping[str, float], needs: Mapping[str, float]) -> int:
+    """Return the number of trials that a node can run at once.
+
+    Parameters
+    ----------
+    node : mapping of str to float
+        Resources of the node in Ray's names and units.
+    needs : mapping of str to float
+        Resources of a trial in Ray's names and units.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Examples
+    --------
+    >>> n_trials_at_once({"CPU": 8.0, "GPU": 1.0}, {"CPU": 2, "GPU": 0.5})
+    2
+    """
+    # Ray counts in ten-thousandths: 3 x 0.1 fit in 0.3.
+    return min(int(node.get(name, 0.0) / need + 1e-6) for name, need in needs.items() if need > 0)
 
 
 def _name(name: Any) -> str:

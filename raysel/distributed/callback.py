@@ -13,8 +13,8 @@ from ray.exceptions import RayActorError, RayError
 from ray.tune.experiment import Trial
 
 from raysel.distributed.cluster import Cluster
+from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials, node_in
-from raysel.distributed.nodes import other_versions
 from raysel.errors import StudyError
 from raysel.execution.executor import last_line
 from raysel.execution.recorder import Recorder

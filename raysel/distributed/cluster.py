@@ -9,6 +9,7 @@ from typing import Any
 
 import ray
 
+from raysel.config.resources import n_trials_at_once
 from raysel.errors import ConfigError
 
 #: Seconds between two looks at the nodes.
@@ -34,27 +35,6 @@ class Node:
     id: str
     address: str
     resources: Mapping[str, float] = field(default_factory=dict)
-
-    def slots(self, needs: Mapping[str, float]) -> int:
-        """Return the number of trials with these needs that the node can run at once.
-
-        Parameters
-        ----------
-        needs : mapping of str to float
-            Resources of a trial in Ray's names and units.
-
-        Returns
-        -------
-        int
-            The number.
-
-        Examples
-        --------
-        >>> Node("a", "10.0.0.1", {"CPU": 8.0, "GPU": 1.0}).slots({"CPU": 2, "GPU": 0.5})
-        2
-        """
-        # Ray counts in ten-thousandths: 3 x 0.1 fit in 0.3.
-        return min(int(self.resources.get(name, 0.0) / need + 1e-6) for name, need in needs.items() if need > 0)
 
     def __str__(self) -> str:
         own = {name: number for name, number in self.resources.items() if not name.startswith(_INTERNAL)}
@@ -108,7 +88,7 @@ class Cluster:
     @property
     def slots(self) -> int:
         """Number of trials that can run at once now; 0 if no node is left that meets their needs."""
-        fit = sum(node.slots(self._needs) for node in self.nodes)
+        fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
         return fit if self._most is None else min(fit, self._most)
 
     def check(self) -> None:
@@ -119,7 +99,7 @@ class Cluster:
         ConfigError
             If none can; names what is needed and what the nodes have.
         """
-        if any(node.slots(self._needs) for node in self._nodes.values()):
+        if any(n_trials_at_once(node.resources, self._needs) for node in self._nodes.values()):
             return
         needed = ", ".join(f"{name} {_amount(name, need)}" for name, need in self._needs.items())
         there = "; ".join(map(str, self._nodes.values())) or "no node"
@@ -147,7 +127,7 @@ class Cluster:
         self._seen = time.monotonic()
         gone = [node for id_, node in before.items() if id_ not in self._nodes]
         self.lost |= {node.id: node for node in gone}
-        slots = sum(node.slots(self._needs) for node in self._nodes.values())
+        slots = sum(n_trials_at_once(node.resources, self._needs) for node in self._nodes.values())
         now_there = f"{slots} slot{'' if slots == 1 else 's'} now"
         for node in gone:
             n = len(self._running.pop(node.id, ()))

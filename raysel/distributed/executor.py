@@ -24,8 +24,8 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.distributed.callback import RecorderCallback
 from raysel.distributed.cluster import Cluster
 from raysel.distributed.head_watch import HeadWatch
+from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials
-from raysel.distributed.nodes import other_versions
 from raysel.distributed.quiet import without_note_on_logs
 from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_session
 from raysel.distributed.tasks import NodeTasks, task_options

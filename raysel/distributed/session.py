@@ -38,10 +38,10 @@ import ray.air.integrations
 from ray.exceptions import RayError
 
 from raysel.credentials import hidden_variables
-from raysel.distributed.joining import check_cluster
-from raysel.distributed.nodes import NodeCheck, computing_nodes
-from raysel.distributed.shipping import ShippedCode, runtime_env, shipped_code
-from raysel.distributed.tokens import protect_token
+from raysel.distributed.joining.address import check_cluster
+from raysel.distributed.joining.shipping import ShippedCode, runtime_env, shipped_code
+from raysel.distributed.joining.tokens import protect_token
+from raysel.distributed.joining.versions import NodeCheck, computing_nodes
 from raysel.errors import StudyError
 from raysel.execution.signals import sigterm_handler_restored
 from raysel.study.definition import Study

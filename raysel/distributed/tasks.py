@@ -23,6 +23,7 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 
+from raysel.config.resources import n_trials_at_once
 from raysel.distributed.cluster import Cluster
 from raysel.distributed.lost_trials import LostTrials
 
@@ -141,7 +142,7 @@ class NodeTasks:
             return None
         ahead = 2 if self._most is None else 1
         taken = [node for _, node in self._running.values()]
-        places = {node.id: node.slots(self._needs) for node in self._cluster.nodes}
+        places = {node.id: n_trials_at_once(node.resources, self._needs) for node in self._cluster.nodes}
         shares = {id_: taken.count(id_) / n for id_, n in places.items() if taken.count(id_) < ahead * n}
         return min(shares, key=lambda id_: shares[id_], default=None)
 

@@ -12,7 +12,9 @@ from raysel.api import open_study, prepare_study
 from raysel.cv.records import RefitRecord
 from raysel.errors import ConfigError, DirectoryError
 from raysel.execution.executor import Executor
-from raysel.launch import check_resources, make_executor, working_folder
+from raysel.launch.machines import check_resources
+from raysel.launch.places import working_folder
+from raysel.launch.start import make_executor
 from raysel.results.recording import resumed_record
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study

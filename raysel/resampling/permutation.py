@@ -12,7 +12,7 @@ import numpy as np
 
 from raysel.base.registry import solver_capabilities
 from raysel.errors import ConfigError, DirectoryError
-from raysel.launch import make_listeners
+from raysel.launch.start import make_listeners
 from raysel.resampling.finished import FinishedStudy, finished_study
 from raysel.resampling.permuted_study import (
     Chosen,

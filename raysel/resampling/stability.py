@@ -14,7 +14,7 @@ from raysel.cv.convergence import convergence_of
 from raysel.cv.seeds import derived_seed
 from raysel.data.task_blocks import as_samples
 from raysel.errors import ConfigError, DataError
-from raysel.launch import make_listeners
+from raysel.launch.start import make_listeners
 from raysel.metrics.ranks import descending_order
 from raysel.resampling.finished import FinishedStudy, finished_study
 from raysel.resampling.halves import check_halves, draw_halves

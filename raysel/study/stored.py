@@ -99,8 +99,8 @@ class StoredStudy:
             elif study is None:
                 break
             elif isinstance(record, TrialRecord):
-                before = trials.pop(record.id, None)  # lost, and run again since
-                if before is not None and before.status != "failed":
+                before = trials.pop(record.id, None)  # lost, and run again since, as a part of a path may be
+                if before is not None and before.status != "failed" and not paths:
                     raise DirectoryError(
                         f"{directory.journal} has two records of the trial {record.id}; restore the file from a copy."
                     )

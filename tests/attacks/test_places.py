@@ -15,7 +15,7 @@ from raysel import tune
 from raysel.api import prepare_study
 from raysel.config import load_config
 from raysel.errors import ConfigError
-from raysel.launch import check_stored_places
+from raysel.launch.places import check_stored_places
 from raysel.results.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory

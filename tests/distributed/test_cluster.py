@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from raysel.config.resources import n_trials_at_once
 from raysel.distributed.cluster import Cluster, Node
 from raysel.errors import ConfigError
 
@@ -37,7 +38,7 @@ def test_slots(needs, most, slots):
 
 
 def test_parts_of_a_resource_that_add_up_to_it_all_fit():
-    assert Node("c", "", {"CPU": 9.0, "x": 0.3}).slots({"CPU": 1.0, "x": 0.1}) == 3
+    assert n_trials_at_once({"CPU": 9.0, "x": 0.3}, {"CPU": 1.0, "x": 0.1}) == 3
 
 
 def test_nodes_that_come_and_go_are_told_once():

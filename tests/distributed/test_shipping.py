@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from small_studies import make_study, write_digits
 
-from raysel.distributed import shipping
-from raysel.distributed.shipping import ShippedCode, environment, runtime_env, shipped_code
+from raysel.distributed.joining import shipping
+from raysel.distributed.joining.shipping import ShippedCode, environment, runtime_env, shipped_code
 from raysel.errors import ConfigError
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from raysel.distributed.tokens import protect_token
+from raysel.distributed.joining.tokens import protect_token
 from raysel.errors import ConfigError
 
 

@@ -20,7 +20,7 @@ from raysel.config import config_from_dict
 from raysel.errors import DataError, DirectoryError, StudyError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
-from raysel.launch import output_directory, working_folder
+from raysel.launch.places import output_directory, working_folder
 from raysel.storage import mirror as mirrors
 from raysel.storage.location import parse_location
 from raysel.storage.transfer import entries

@@ -15,7 +15,7 @@ from raysel.config import config_from_dict
 from raysel.errors import DirectoryError, StudyError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
-from raysel.launch import working_folder
+from raysel.launch.places import working_folder
 from raysel.storage import claim as claims
 from raysel.storage import mirror as mirrors
 from raysel.storage.claim import MARKERS, Claim

@@ -13,7 +13,6 @@ import yaml
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
 import raysel
-from raysel import launch
 from raysel.api import prepare_study
 from raysel.comparison_run import course
 from raysel.comparison_run.api import prepare_comparison
@@ -22,6 +21,7 @@ from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
+from raysel.launch.start import make_executor
 from raysel.results import words
 from raysel.study.own_data import OwnData
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -36,7 +36,7 @@ def without_data(**changes):
 
 def run_own(raw, folder, **samples):
     study = prepare_study(raw, **samples)
-    return runner.run(study, folder, launch.make_executor(study, None), start_upload=NoUpload)
+    return runner.run(study, folder, make_executor(study, None), start_upload=NoUpload)
 
 
 @pytest.fixture

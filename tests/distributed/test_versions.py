@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from raysel.distributed.nodes import MixedVersionsError, NodeCheck, other_versions, versions_here
+from raysel.distributed.joining.versions import MixedVersionsError, NodeCheck, other_versions, versions_here
 from raysel.study.machine import machine_versions
 
 STUDY = {"any": "object"}
@@ -25,7 +25,8 @@ def test_elsewhere_it_is_not_and_both_versions_are_named():
     with pytest.raises(MixedVersionsError, match=f"numpy {here['numpy']} instead of 1.0, simd .*NPY_DISABLE") as caught:
         pickle.loads(stored)
     text = (
-        f"ray.exceptions.RaySystemError: System error\nraysel.distributed.nodes.MixedVersionsError: {caught.value}\nend"
+        "ray.exceptions.RaySystemError: System error\n"
+        f"raysel.distributed.joining.versions.MixedVersionsError: {caught.value}\nend"
     )
     found = other_versions(RuntimeError(text))
     assert isinstance(found, MixedVersionsError)

@@ -10,7 +10,7 @@ from small_studies import make_study, write_digits
 
 from raysel.cli.plan import announce
 from raysel.errors import ConfigError
-from raysel.launch import check_resources, cluster_address, joined, n_places, slots
+from raysel.launch.machines import check_resources, cluster_address, joined, slots
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def test_a_trial_runs_within_a_node(study):
 
 
 def test_other_resources_limit_the_places_of_a_node(study):
-    wanted = with_search(study, resources={"gpu": 1, "special": 2})
-    assert n_places({"CPU": 8.0, "GPU": 3.0, "special": 4.0}, wanted) == 2
-    assert n_places({"CPU": 8.0, "special": 4.0}, wanted) == 0
+    wanted = with_search(study, resources={"GPU": 1.0, "special": 2.0})
+    nodes = [{"CPU": 8.0, "GPU": 3.0, "special": 4.0}, {"CPU": 8.0, "special": 4.0}]
+    assert slots(wanted, nodes).n == 2
 
 
 def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):

@@ -1,0 +1,165 @@
+"""Machines on which the trials of a study run: this one, or the nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from raysel.config.resources import n_trials_at_once
+from raysel.errors import ConfigError
+from raysel.study.definition import Study
+
+THIS_MACHINE = "this machine"
+
+
+#: Resources of each node of a cluster by Ray's names; None for this machine alone.
+Nodes: TypeAlias = Sequence[Mapping[str, float]] | None
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Places of a cluster, or of this machine, in which the trials of a study run.
+
+    Parameters
+    ----------
+    n : int
+        Number of trials that run at once.
+    where : str
+        The machines, e.g. ``"this machine"``.
+    """
+
+    n: int
+    where: str
+
+
+def slots(study: Study, nodes: Nodes = None) -> Slots:
+    """Return the places in which the trials of a study would run now.
+
+    Parameters
+    ----------
+    study : Study
+        Study to run.
+    nodes : sequence of mapping of str to float, optional
+        Resources of the nodes of the cluster, as `joined` yields them; by default the study runs on this machine.
+
+    Returns
+    -------
+    Slots
+        Places on the nodes; a trial runs within one of them.
+    """
+    search = study.config.search
+    if search.executor == "serial":
+        return Slots(1, THIS_MACHINE)
+    if nodes is None:
+        n, where = len(os.sched_getaffinity(0)) // search.cpus_per_trial, THIS_MACHINE
+    else:
+        n, number = sum(n_trials_at_once(node, search.needs) for node in nodes), len(nodes)
+        where = f"the cluster, which has {number} {'node' if number == 1 else 'nodes'} now"
+    return Slots(max(1, min(n, search.max_concurrent or n)), where)
+
+
+def cluster_address(study: Study, address: str | None) -> str | None:
+    """Return the address of the cluster that a study runs on.
+
+    Parameters
+    ----------
+    study : Study
+        Study to run.
+    address : str or None
+        HOST:PORT of a Ray cluster, ``"auto"``, or ``"local"`` for this machine.
+
+    Returns
+    -------
+    str or None
+        The address; without one, that of the cluster whose job this process is, as ``ray job submit`` starts it, if the
+        study runs on Ray. None for this machine.
+    """
+    if address == "local":
+        return None
+    if address is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and study.config.search.executor == "ray":
+        return os.environ.get("RAY_ADDRESS")
+    return address
+
+
+@contextmanager
+def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False) -> Iterator[Nodes]:
+    """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+        Studies to run.
+    address : str or None
+        As for `cluster_address`.
+    allow_mixed_versions : bool, default=False
+        Whether nodes may compute whose versions can change numbers.
+
+    Yields
+    ------
+    sequence of mapping of str to float, or None
+        Resources of the cluster's nodes by Ray's names; None for this machine alone.
+
+    Raises
+    ------
+    ConfigError, StudyError
+        If the cluster cannot be joined, or has nodes with other versions.
+    """
+    places = {cluster_address(study, address) for study in studies if study.config.search.executor == "ray"} - {None}
+    if not places:
+        yield None
+        return
+    for study in studies:
+        check_resources(study, address)
+    from raysel.distributed.session import cluster_nodes, ray_session  # noqa: PLC0415 - takes seconds
+
+    with ray_session(places.pop(), studies, allow_mixed_versions=allow_mixed_versions):
+        yield cluster_nodes()
+
+
+def check_resources(study: Study, address: str | None) -> None:
+    """Check that the machine or the cluster can run the study's trials.
+
+    Parameters
+    ----------
+    study : Study
+        Study to run.
+    address : str or None
+        HOST:PORT of a Ray cluster, ``"auto"``, or ``"local"``; None for this machine, or the cluster of a Ray job.
+
+    Raises
+    ------
+    ConfigError
+        If a trial needs more CPUs than this machine has, or the cluster cannot be reached.
+    """
+    place = cluster_address(study, address)
+    if place is None:
+        wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
+        if wanted > there:
+            raise ConfigError(
+                f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at most {there}."
+            )
+        return
+    if study.config.search.executor == "serial":
+        raise ConfigError(
+            f"search.executor serial computes in this process and cannot use the cluster {place}; set it to ray."
+        )
+    if place == "auto":
+        return
+    if "://" in place:
+        host = place.partition("://")[2].rpartition(":")[0] or "HOST"
+        raise ConfigError(
+            f"address {place}: a study does not run through Ray Client, which keeps its data in another process; send "
+            f"it to the cluster with ray job submit --address http://{host}:8265, or give HOST:PORT on a node of it."
+        )
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"address {place}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
+            "or no address to start Ray on this machine."
+        ) from error

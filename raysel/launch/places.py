@@ -1,0 +1,139 @@
+"""Places that a study is written to and reads from: checked, and opened as folders of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from raysel.base.registry import imports_code
+from raysel.config import StudyConfig
+from raysel.config.overrides import OWN_DATA
+from raysel.errors import ConfigError
+from raysel.files import result_path
+from raysel.storage.location import as_uri
+from raysel.storage.working_copy import running_at
+from raysel.study.definition import Study
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.log import Listener
+from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import check_place, data_on_servers
+
+#: Files that the folder of a new study or comparison at a URI must lack.
+_FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
+
+
+def output_directory(study: Study, output: str | Path | None = None) -> str | Path:
+    """Return the directory that a study is written to.
+
+    Parameters
+    ----------
+    study : Study
+        Study to write.
+    output : str or Path, optional
+        Directory or URI to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
+
+    Returns
+    -------
+    str or Path
+        Directory of the study, or its URI.
+    """
+    return results_place(output or study.config.output or StudyDirectory.default(study.config.name))
+
+
+def results_place(place: str | Path) -> str | Path:
+    """Return a URI as it is, and a path as `raysel.files.result_path` does.
+
+    Parameters
+    ----------
+    place : str or Path
+        Directory or URI to write results to.
+
+    Returns
+    -------
+    str or Path
+        The place, which outlives the process.
+    """
+    return place if as_uri(place) else result_path(place)
+
+
+def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new: bool) -> AbstractContextManager[Path]:
+    """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile.
+
+    Parameters
+    ----------
+    place : str or Path
+        Directory or URI of the study; see `raysel.storage.working_copy.running_at`.
+    listeners : sequence of Listener, default=()
+        Objects that show messages on the store.
+    new : bool
+        Whether the study is new, so that the URI must hold none; else its files are fetched.
+
+    Returns
+    -------
+    context manager
+        Provides the path of the folder.
+    """
+
+    def say(text: str) -> None:
+        for listener in listeners:
+            listener.message(text)
+
+    return running_at(place, refused=_FIRST_FILES if new else None, say=say)
+
+
+def check_stored_places(
+    config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
+) -> None:
+    """Check that this user has used the servers and the MLflow store before that only a study's directory names.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        Configuration in the directory.
+    overrides : mapping of str to object, or iterable of str
+        Values that the user gives; what they name is not checked.
+    directory : Path
+        The directory.
+    tracked : bool, default=True
+        Whether anything will be sent to the MLflow store.
+
+    Raises
+    ------
+    ConfigError
+        If a place must be given again; names it.
+    """
+    if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
+        check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
+    for key, uri in data_on_servers(config).items():
+        if not names_one_of(overrides, "dataset", key, "dataset.tasks"):
+            check_place(key, uri, directory)
+
+
+def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bool:
+    """Return whether an override sets one of these keys."""
+    given = [overrides] if isinstance(overrides, str) else overrides or ()
+    return any(str(key).partition("=")[0].strip() in keys for key in given)
+
+
+def refuse_foreign_code(solver: str, path: Path) -> None:
+    """Check that the configuration in a directory does not name code to import.
+
+    Parameters
+    ----------
+    solver : str
+        ``solver.name`` of the configuration.
+    path : Path
+        The directory.
+
+    Raises
+    ------
+    ConfigError
+        If the name imports code, which a directory of unknown origin must not do.
+    """
+    if imports_code(solver):
+        raise ConfigError(
+            f"solver.name: {solver} imports code, and for security it is not imported if only the "
+            f"configuration in the study's directory {path} names it; give the configuration again to resume."
+        )
