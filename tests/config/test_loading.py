@@ -398,7 +398,7 @@ SAME = [
         "tracking.uri=x",
         "tracking.register=digits model",
         "search.max_concurrent=null",
-    "search.resources={GPU: 1}",
+        "search.resources={GPU: 1}",
         "search.executor=serial",
     ),
     *("search.time_budget=61", "search.trial_timeout=null", "search.max_failures=0"),
