@@ -210,6 +210,14 @@ def tables(folder: Path) -> dict[str, str]:
         options = pa.ipc.IpcWriteOptions(compression=how)
         with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema, options=options) as writer:
             writer.write_table(table)
+    few = pa.table({"a": [1.0, 2.0], "y": ["b", "c"]})
+    for name, note in (
+        ("notes", "[" * 10**5),
+        ("layout", '{"layout": [1]}'),
+        ("other", "[1]"),
+        ("kind", '{"layout": {"kind": "a"}}'),
+    ):
+        pa.parquet.write_table(few.replace_schema_metadata({"raysel": note}), folder / f"{name}.parquet")
     wide = "a," * 5000 + "y\n"
     (folder / "wide.csv").write_text(wide + "0," * 5000 + "1\n")
     (folder / "line.csv").write_text("0," * 10**6)
@@ -221,6 +229,10 @@ def tables(folder: Path) -> dict[str, str]:
         "categories.parquet": _TOO_MUCH,
         "texts.parquet": _UNREADABLE,
         "list.parquet": _UNREADABLE,
+        "notes.parquet": "nested too deeply",
+        "layout.parquet": "cannot be read as a Parquet file",
+        "other.parquet": "cannot be read as a Parquet file",
+        "kind.parquet": "kind.parquet: the layout {'kind': 'a'} has an unknown kind",
         "zstd.arrow": _TOO_MUCH,
         "nulls.arrow": _TOO_MUCH,
         "runs.arrow": _TOO_MUCH,

@@ -47,7 +47,7 @@ def parquet_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, 
     ValueError
         If the file is damaged.
     """
-    _check(path)
+    check_columnar(path)
     with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
         return file.read(), ()
 
@@ -77,12 +77,25 @@ def arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]
     ValueError
         If the file is damaged, e.g. by an offset that leads out of it.
     """
-    _check(path)
+    check_columnar(path)
     return pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))).read_all(), ()
 
 
-def _check(path: Path) -> None:
-    """Have a file read in a process of its own, and check what it takes."""
+def check_columnar(path: Path) -> None:
+    """Have a Parquet or Arrow file read by a process of its own, under a limit of memory, and check what it takes.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Raises
+    ------
+    DataError
+        If the table would take too much memory.
+    ValueError
+        If the file is damaged.
+    """
     limit = max_data_bytes()
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * (path.stat().st_size + limit))
     answer = _CHECKER.ask({"path": str(path), "seconds": seconds, "limit": limit})
