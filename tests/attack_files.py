@@ -211,12 +211,8 @@ def tables(folder: Path) -> dict[str, str]:
         with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema, options=options) as writer:
             writer.write_table(table)
     few = pa.table({"a": [1.0, 2.0], "y": ["b", "c"]})
-    for name, note in (
-        ("notes", "[" * 10**5),
-        ("layout", '{"layout": [1]}'),
-        ("other", "[1]"),
-        ("kind", '{"layout": {"kind": "a"}}'),
-    ):
+    notes = {"notes": "[" * 10**5, "layout": '{"layout": [1]}', "other": "[1]", "kind": '{"layout": {"kind": "a"}}'}
+    for name, note in notes.items():
         pa.parquet.write_table(few.replace_schema_metadata({"raysel": note}), folder / f"{name}.parquet")
     wide = "a," * 5000 + "y\n"
     (folder / "wide.csv").write_text(wide + "0," * 5000 + "1\n")

@@ -38,5 +38,5 @@ def test_a_model_that_unpacks_to_any_size_is_refused(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "model.skops", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("schema.json", bytes(2**21))
     assert (tmp_path / "model.skops").stat().st_size < 2**12
-    with pytest.raises(DataError, match="would take 2.0 MiB of memory, above the limit of 1.0 MiB"):
+    with pytest.raises(DataError, match="MiB of memory, above the limit of"):
         load_model(tmp_path / "model.skops")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -116,6 +117,7 @@ class _Checker:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self._pid = 0
+        atexit.register(self._end)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a request; raise ValueError if the process crashed or took too long."""
@@ -147,6 +149,11 @@ class _Checker:
             )
             self._pid = os.getpid()
         return self._child
+
+    def _end(self) -> None:
+        """End the process when this one ends, unless it was started before a fork."""
+        if self._child is not None and self._pid == os.getpid():
+            self._child.communicate()
 
 
 _CHECKER = _Checker()
