@@ -35,6 +35,7 @@ LIMIT = 2**26
 #: Name of the file that code in a file would write.
 EXECUTED = "executed"
 _TOO_MUCH = "above the limit of 64.0 MiB. If you trust the file, set the environment variable RAYSEL_MAX_DATA_BYTES"
+_UNREADABLE = "takes more memory to read than the limit of 64.0 MiB"
 _CELLS = LIMIT // 8 + 1000  # a byte each in a file, eight bytes each in memory
 
 
@@ -209,6 +210,10 @@ def tables(folder: Path) -> dict[str, str]:
         options = pa.ipc.IpcWriteOptions(compression=how)
         with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema, options=options) as writer:
             writer.write_table(table)
+    few = pa.table({"a": [1.0, 2.0], "y": ["b", "c"]})
+    notes = {"notes": "[" * 10**5, "layout": '{"layout": [1]}', "other": "[1]", "kind": '{"layout": {"kind": "a"}}'}
+    for name, note in notes.items():
+        pa.parquet.write_table(few.replace_schema_metadata({"raysel": note}), folder / f"{name}.parquet")
     wide = "a," * 5000 + "y\n"
     (folder / "wide.csv").write_text(wide + "0," * 5000 + "1\n")
     (folder / "line.csv").write_text("0," * 10**6)
@@ -218,8 +223,12 @@ def tables(folder: Path) -> dict[str, str]:
         "rle.parquet": _TOO_MUCH,
         "nulls.parquet": _TOO_MUCH,
         "categories.parquet": _TOO_MUCH,
-        "texts.parquet": "takes more memory to read than the limit of 64.0 MiB",
-        "list.parquet": _TOO_MUCH,
+        "texts.parquet": _UNREADABLE,
+        "list.parquet": _UNREADABLE,
+        "notes.parquet": "nested too deeply",
+        "layout.parquet": "cannot be read as a Parquet file",
+        "other.parquet": "cannot be read as a Parquet file",
+        "kind.parquet": "kind.parquet: the layout {'kind': 'a'} has an unknown kind",
         "zstd.arrow": _TOO_MUCH,
         "nulls.arrow": _TOO_MUCH,
         "runs.arrow": _TOO_MUCH,
@@ -271,7 +280,9 @@ def models(folder: Path) -> dict[str, str]:
     node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
 
     def write(name: str, node: Any, **others: bytes) -> None:
-        changed = schema | {"content": {**schema["content"], "content": schema["content"]["content"] | {"x": node}}}
+        state = schema["content"]
+        names = state["key_types"] | {"content": [*state["key_types"]["content"], state["key_types"]["content"][0]]}
+        changed = schema | {"content": state | {"content": state["content"] | {"x": node}, "key_types": names}}
         added = {key.replace("_", "."): value for key, value in others.items()}
         _zip(folder / f"{name}.skops", {**members, "schema.json": json.dumps(changed).encode(), **added})
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +44,6 @@ _SKLEARN_PARTS = (
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     "sklearn.tree._tree.Tree",
 )
-
-#: Times its size that a model file may unpack to; files of less than a mebibyte count as such.
-_MOST_EXPANDED = 100
 
 
 def trusted_types() -> frozenset[str]:
@@ -187,20 +182,6 @@ def _untrusted(content: bytes, what: str) -> list[str]:
     except Exception as error:  # a file of another format may raise any exception
         raise DataError(_damaged(what, error)) from error
     return sorted(set(types) - trusted_types())
-
-
-def _check_size(content: bytes, what: str) -> None:
-    """Refuse an archive that unpacks to far more than its size; `save_model` compresses nothing."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-    except Exception as error:  # zipfile raises many for a damaged file
-        raise DataError(_damaged(what, error)) from error
-    if unpacked > _MOST_EXPANDED * max(len(content), 2**20):
-        raise DataError(
-            f"{what} unpacks to {unpacked / 2**20:.0f} MiB, more than {_MOST_EXPANDED} times its size: it is damaged, "
-            "or made to fill the memory; export the model again."
-        )
 
 
 def _check_types(content: bytes, what: str) -> None:

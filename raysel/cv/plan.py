@@ -309,7 +309,7 @@ class NestedPlan:
                 for fold in raw["folds"]
             )
             return cls(_count(raw["n_samples"]), folds)
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RuntimeError) as error:
             raise ConfigError(
                 f"cv.plan: {path} cannot be read as the plan.json of a study: {error!r}. Give one that a study wrote."
             ) from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.errors import DirectoryError
+from raysel.files import parse_json
 from raysel.storage.location import FileSystem, Location
 from raysel.storage.transfer import Entry, entry_of, hidden_entries, kind_of, remove, upload
 
@@ -101,7 +102,7 @@ class Claim:
         """Content of a marker; empty if it is gone or of another form."""
         try:
             with self._store.open_input_stream(markers.child(entry.name).path) as stream:
-                found = json.loads(stream.read(2**12))
+                found = parse_json(stream.read(2**12))
         except (OSError, ValueError):
             return {}
         kinds = {"host": str, "pid": int, "machine": str, "start": str}

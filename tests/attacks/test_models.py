@@ -10,6 +10,7 @@ import pytest
 
 from raysel.base.models import load_model
 from raysel.errors import DataError
+from raysel.limits import MAX_DATA_BYTES
 
 
 class _Attack:
@@ -32,9 +33,10 @@ def test_no_pickle_is_read(tmp_path, monkeypatch, wrap):
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_model_that_unpacks_to_any_size_is_refused(tmp_path):
+def test_a_model_that_unpacks_to_any_size_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv(MAX_DATA_BYTES, str(2**20))
     with zipfile.ZipFile(tmp_path / "model.skops", "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("schema.json", b"0" * (101 * 2**20))
-    assert (tmp_path / "model.skops").stat().st_size < 2**20
-    with pytest.raises(DataError, match="unpacks to 101 MiB"):
+        file.writestr("schema.json", bytes(2**21))
+    assert (tmp_path / "model.skops").stat().st_size < 2**12
+    with pytest.raises(DataError, match="MiB of memory, above the limit of"):
         load_model(tmp_path / "model.skops")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from attack_studies import EVIL_NAMES, change_journal, name_features
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.live import Live
 from rich.table import Table
@@ -31,6 +31,7 @@ from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
+@settings(max_examples=50)
 @given(st.text() | st.sampled_from(EVIL_NAMES))
 def test_no_text_obeys_a_terminal_once_it_is_printable(text):
     shown = printable(text)

@@ -112,7 +112,7 @@ def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeyp
     ("path", "message"),
     [
         ("/etc/passwd", "neither a built-in data set"),
-        ("http://127.0.0.1:1/few.npz", "is named by the directory"),
+        ("http://127.0.0.1:1/few.npz", "there is no reader for the scheme http"),
         ("s3://evil/few.npz?endpoint_override=127.0.0.1:1", "is named by the directory"),
         ("/dev/zero", "neither a built-in data set"),
     ],

@@ -351,7 +351,7 @@ def test_a_member_on_other_folds_or_by_another_metric_is_not_compared(folder):
     plan["folds"][0]["test"].reverse()
     (folder / "member1" / "plan.json").write_text(json.dumps(plan))
     lines = list(read_journal(folder / "member2" / "journal.jsonl"))
-    lines[0]["metric"] = "macro_f1"
+    lines[0]["metric"] = lines[0]["config"]["evaluation"]["metric"] = "macro_f1"
     write_lines(folder / "member2", lines)
     found = ComparisonResult.open(folder)
     assert [member.failure for member in found.members] == [

@@ -177,7 +177,9 @@ def test_a_driver_on_another_machine_is_dead_after_a_while_by_the_clock_of_the_s
         assert not marker.exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"pid": "x", "host": ["\\u001b[31m"]}', "\x1b]0;title\x07" * 9])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"pid": "x", "host": ["\\u001b[31m"]}', "\x1b]0;title\x07" * 9, "[" * 4096]
+)
 def test_a_marker_of_a_stranger_is_read_safely(tmp_path, content):
     marker = claimed_by(tmp_path / "there", machine="another")
     marker.write_text(content)

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.arrays import LabelArray
+from raysel.data.formats.tables.columnar import check_columnar
 
 
 def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:
-    """Read columns of numbers; texts, of which a small file can claim any amount, are not read.
+    """Read columns of numbers, after a process of its own has read the file under a limit of memory.
 
     Parameters
     ----------
@@ -34,6 +35,7 @@ def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, L
         If the file cannot be read, has another number of rows, or a column is missing or is none of numbers.
     """
     names = list(columns)
+    check_columnar(path)
     with pa.parquet.ParquetFile(path) as file:
         if file.metadata.num_rows != n_rows:
             raise ValueError(f"{path.name} has {file.metadata.num_rows} rows, not {n_rows}")

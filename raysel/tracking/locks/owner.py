@@ -8,6 +8,8 @@ import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from raysel.files import parse_json
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -57,7 +59,7 @@ class Owner:
     def from_json(cls, text: str) -> Owner | None:
         """Return the process that a file names; None if the file is not whole."""
         try:
-            found = cls(**json.loads(text))
+            found = cls(**parse_json(text))
         except (TypeError, ValueError):
             return None
         kinds = {"host": str, "boot": str, "namespace": str, "pid": int, "start": str, "flock": bool}

@@ -1,4 +1,4 @@
-"""Array of a study's directory, read only if its header claims no more than it may hold."""
+"""Array of a study's directory, read only if it is what its file should hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel.arrays import FloatArray
+from raysel.data.formats.numpy_files import open_npy
 
 
 def read_floats(path: Path, shape: tuple[int | None, ...]) -> FloatArray:
@@ -27,17 +28,13 @@ def read_floats(path: Path, shape: tuple[int | None, ...]) -> FloatArray:
     Raises
     ------
     OSError, ValueError, EOFError
-        If the file cannot be read, or holds another array; nothing is allocated for it.
+        If the file cannot be read, holds another array, or claims more than it holds or than may be read.
     """
-    with path.open("rb") as file:
-        version = np.lib.format.read_magic(file)
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        found, _, dtype = header(file)
-        fits = len(found) == len(shape) and all(
-            side <= 1000 if wanted is None else side == wanted for side, wanted in zip(found, shape, strict=True)
-        )
-        if not fits or dtype != np.float64:
-            raise ValueError(f"{path.name} holds an array of shape {found} and type {dtype}")
-        file.seek(0)
-        values: FloatArray = np.lib.format.read_array(file, allow_pickle=False)
+    with open_npy(path) as file:
+        values: FloatArray = file.get("X")
+    fits = values.ndim == len(shape) and all(
+        side <= 1000 if wanted is None else side == wanted for side, wanted in zip(values.shape, shape, strict=True)
+    )
+    if not fits or values.dtype != np.float64:
+        raise ValueError(f"{path.name} holds an array of shape {values.shape} and type {values.dtype}")
     return values

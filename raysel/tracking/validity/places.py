@@ -124,8 +124,8 @@ def _noted() -> list[str]:
 
 
 def _place(uri: str) -> str:
-    """URI without credentials: scheme, host, port, path and what decides which server is asked."""
-    parts = urlsplit(absolute_uri(uri) if uri.startswith("sqlite:") else uri)
+    """Absolute URI without credentials: scheme, host, port, path and what decides which server is asked."""
+    parts = urlsplit(absolute_uri(uri) if uri.startswith("sqlite:") else uri)  # raysel 0.1 stored relative paths
     query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name in _OF_SERVER])
     host = parts.netloc.rpartition("@")[2].lower()
     return "".join(f"{parts.scheme}://{host}{parts.path.rstrip('/')}{'?' if query else ''}{query}".split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -47,7 +48,7 @@ def parquet_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, 
     ValueError
         If the file is damaged.
     """
-    _check(path)
+    check_columnar(path)
     with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
         return file.read(), ()
 
@@ -77,12 +78,25 @@ def arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]
     ValueError
         If the file is damaged, e.g. by an offset that leads out of it.
     """
-    _check(path)
+    check_columnar(path)
     return pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))).read_all(), ()
 
 
-def _check(path: Path) -> None:
-    """Have a file read in a process of its own, and check what it takes."""
+def check_columnar(path: Path) -> None:
+    """Have a Parquet or Arrow file read by a process of its own, under a limit of memory, and check what it takes.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+
+    Raises
+    ------
+    DataError
+        If the table would take too much memory.
+    ValueError
+        If the file is damaged.
+    """
     limit = max_data_bytes()
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * (path.stat().st_size + limit))
     answer = _CHECKER.ask({"path": str(path), "seconds": seconds, "limit": limit})
@@ -103,6 +117,7 @@ class _Checker:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self._pid = 0
+        atexit.register(self._end)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a request; raise ValueError if the process crashed or took too long."""
@@ -134,6 +149,11 @@ class _Checker:
             )
             self._pid = os.getpid()
         return self._child
+
+    def _end(self) -> None:
+        """End the process when this one ends, unless it was started before a fork."""
+        if self._child is not None and self._pid == os.getpid():
+            self._child.communicate()
 
 
 _CHECKER = _Checker()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +21,7 @@ from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, 
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.errors import DataError
+from raysel.files import parse_json
 from raysel.printing.listing import listed
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
@@ -86,7 +86,7 @@ def raw_data(
         If a name is unknown, the labels are not, or a feature is no number.
     """
     metadata = table.schema.metadata or {}
-    stored = json.loads(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
+    stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
     table, called = named(with_plain_text(table))
     notes += called
     roles = _roles(table, options, source, own_groups=bool(stored), own_labels=y is None)
@@ -98,7 +98,10 @@ def raw_data(
             else as_labels(labels(table, roles.label, source))
         )
     groups = None if roles.groups is None else labels(table, roles.groups, source, "groups")
-    layout = layout_from_json(stored["layout"]) if stored else None
+    try:
+        layout = layout_from_json(stored["layout"]) if stored else None
+    except DataError as error:
+        raise DataError(f"{source}: {error}") from error
     if isinstance(layout, Tasks) or _has_tensor(table):
         return RawData(
             X=_blocks(table, layout) if isinstance(layout, Tasks) else tensor(table.column("X")),
