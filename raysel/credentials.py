@@ -23,9 +23,10 @@ SECRET_VARIABLES = (
     "MYSQL_PWD",
 )
 
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
+#: Of bounded length, as all that is searched for at each letter of a text, whose length is not.
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}://"
 #: A URI within a text: up to a space, or to the next URI of a list. A path object makes one slash of two.
-_URI = re.compile(rf"({_SCHEME}?)((?:(?![,;|'\"()\[\]{{}}<>]+{_SCHEME}?)\S)*)")
+_URI = re.compile(rf"({_SCHEME}?)((?:(?![,;|'\"()\[\]{{}}<>]{{1,10}}{_SCHEME}?)\S)*)")
 _WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
 #: Schemes whose user information ends at the first slash; in a database's URI a password may hold one.
 _OF_WEB = (

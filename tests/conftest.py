@@ -15,8 +15,9 @@ from small_studies import CommandRun, write_digits, write_yaml
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> None:
-    """Let SIGINT interrupt the tests' process: started in the background it would ignore the signal."""
+    """Let SIGINT and SIGHUP reach the tests' process: started in the background or by nohup it would ignore them."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -312,6 +312,11 @@ def test_variables_are_hidden_while_rays_processes_start(monkeypatch):
     assert "MLFLOW_TRACKING_TOKEN" not in os.environ
 
 
+@pytest.mark.parametrize("text", ["x", "a:/", "a://", "a://,", "authorization ", "x=", "@", "http://a:b@c,"])
+def test_a_text_of_any_length_takes_time_in_proportion(text):
+    without_credentials(text * 200_000)  # a quadratic search would take hours
+
+
 def test_plain_data_keep_their_other_values():
     raw = {"a": [1, 2.5, None, True, "x"], "b": {"c": ("y", f"http://t:{SECRET}@h")}, 3: object}
     clean = keep_all_credentials(raw)

@@ -74,7 +74,7 @@ class HeadWatch:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self._ended.wait(_GRACE):  # a call of Ray that cannot be interrupted waits for the head node
             with suppress(OSError, ValueError):
-                print(f"error: {self.error}", file=sys.stderr, flush=True)
+                sys.stderr.write(f"error: {self.error}\n")
             os._exit(1)
 
     def _answers(self) -> bool:

@@ -252,7 +252,7 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
     assert study.dataset.X.nbytes > 10_000
     for found in (study, adaptive):
         work = trial_plan(found)
-        for pickled in (ray_executor._trial_name, PlanSearcher(work), PlanScheduler(work)):
+        for pickled in (ray_executor._trial_name, PlanSearcher(work, None, None, None), PlanScheduler(work)):
             assert len(cloudpickle.dumps(pickled)) < 1000
 
 

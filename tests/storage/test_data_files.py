@@ -131,7 +131,7 @@ def test_a_disk_without_room_is_said_before_the_fetch(store):
 def test_the_plan_says_where_the_data_come_from_and_that_they_are_shipped(store):
     write_digits(store / "few.npz")
     study = make_study((store / "few.npz").as_uri())
-    for address, told in ((None, False), ("10.0.0.1:6379", True)):
-        text = "\n".join(describe(study, address=address))
+    for nodes, told in ((None, False), ([{"CPU": 2.0}], True)):
+        text = "\n".join(describe(study, nodes=nodes))
         assert f"{(store / 'few.npz').as_uri()} (0.0 MiB), copied to {cache_folder()}" in text
         assert ("once to each node by Ray's object store" in text) is told
