@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,6 +12,7 @@ TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", TEXT)
 
 
+@cache
 def attacks_of(path: Path) -> set[str]:
     found = ast.parse(path.read_text(encoding="utf-8")).body
     return {node.name for node in found if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}

@@ -54,7 +54,7 @@ def test_what_is_no_file_of_maps_is_refused():
     with pytest.raises(ConfigError, match=r"broken\.npz is not a complete \.npz archive"):
         read_maps("broken.npz", ["faces"])
     np.savez("pickled.npz", faces=np.array([{"code": "that would run"}], dtype=object))
-    with pytest.raises(ConfigError, match=r"pickled\.npz cannot be read as a file of maps .*allow_pickle=False"):
+    with pytest.raises(ConfigError, match=r"pickled\.npz: the array faces holds pickled Python objects"):
         read_maps("pickled.npz", ["faces"])
     np.savez("words.npz", faces=np.array([["a"]]))
     with pytest.raises(ConfigError, match=r"words\.npz cannot be read as a file of maps"):
