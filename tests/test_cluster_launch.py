@@ -149,7 +149,7 @@ def test_ray_submit_starts_all_machines_and_runs_the_study(cluster, alone):
 
 
 def test_a_job_keeps_its_results_and_prints_plain_lines(cluster, alone):
-    job = f"ray job submit --address {JOBS} --working-dir . -- python -m raysel.tune study.yaml --address auto"
+    job = f"ray job submit --address {JOBS} --working-dir . -- python -m raysel.tune study.yaml"
     output = f"--output job --set tracking.uri={cluster.uri}"
     # The user's tunnel to the dashboard, which listens on the head's loopback only.
     options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
@@ -168,7 +168,7 @@ def test_a_job_keeps_its_results_and_prints_plain_lines(cluster, alone):
 def test_a_stopped_job_and_a_lost_connection_leave_studies_that_resume_each_other_s_way(cluster, alone):
     study = cluster.head.home / "raysel-work" / "twice"
     job = f"ray job submit --address {JOBS} --working-dir . --submission-id one --no-wait -- python -m raysel.tune"
-    cluster.user.run(in_work(cluster, f"{job} study.yaml --address auto --output {study}"))
+    cluster.user.run(in_work(cluster, f"{job} study.yaml --output {study}"))
     wait_for("a trial", lambda: has_trial(study))
     cluster.user.run(f"ray job stop --address {JOBS} one")
     assert ends(study) == ["interrupted"]
