@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -137,7 +138,9 @@ def driver(cluster):
     """A driver whose last study waits."""
     studies = [cluster.study("own", MINE), cluster.study("plugged", PLUGGED)]
     late = cluster.study("late", HELD, max_concurrent=6)  # trials wait for another node
-    return cluster.drive(*studies, late, OPENBLAS_NUM_THREADS="1", MKL_CBWR="COMPATIBLE")
+    # The reference is computed in this process, whose processor the variable may name.
+    kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
+    return cluster.drive(*studies, late, OPENBLAS_NUM_THREADS="1", MKL_CBWR="COMPATIBLE", **kernels)
 
 
 def by_id(records):
