@@ -33,15 +33,16 @@ from contextlib import suppress
 from raysel import SMR
 
 class Held(SMR):
-    def fit(self, X, y):
+    def _updates(self, X, y, prepared):
         with suppress(FileNotFoundError):
             file = os.open("{hold}", os.O_WRONLY | os.O_APPEND)
             os.write(file, b"1")
             os.close(file)
             while os.stat("{hold}").st_size > 15:
                 time.sleep(0.05)
-        return super().fit(X, y)
+        yield from super()._updates(X, y, prepared)
 """
+SPACE = {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]}
 #: Computes the study in this process, without MLflow.
 ALONE = """
 import sys
@@ -62,7 +63,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespac
         work = user.home / "work"
         work.mkdir()
         write_digits(work / "few.npz")
-        raw = raw_config(solver__name="held.Held", solver__params={"max_iter": 20}, search={})
+        raw = raw_config(solver__name="held.Held", solver__params={"max_iter": 20}, solver__space=SPACE, search={})
         (work / "study.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
         (work / "held.py").write_text(METHOD.format(hold=network.folder / "hold"), encoding="utf-8")
         (work / ".gitignore").write_text("left-out\n", encoding="utf-8")
@@ -237,7 +238,6 @@ def runs(uri: str) -> list[Counter[str]]:
     client = MlflowClient(uri)
     found = client.search_runs([one.experiment_id for one in client.search_experiments()], max_results=1000)
     tops = [run.info.run_id for run in found if "mlflow.parentRunId" not in run.data.tags]
-    print([(run.info.run_name, run.info.status, dict(run.data.tags).get("mlflow.parentRunId")) for run in found])
     return [
         Counter(run.info.run_name for run in found if run.data.tags.get("mlflow.parentRunId") == top) for top in tops
     ]
