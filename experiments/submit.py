@@ -11,4 +11,5 @@ FOLDER = Path.home() / "raysel-work"
 
 if __name__ == "__main__":
     os.chdir(FOLDER)
+    sys.path[0] = str(FOLDER)  # the study's own methods are imported as by `python -m raysel.tune`
     sys.exit(main(["--address", "auto", *sys.argv[1:]]))

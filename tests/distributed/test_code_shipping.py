@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
+import scipy
 from hosts import REPOSITORY, Network
 from small_studies import make_study, raw_config, run_serially, write_digits
 
@@ -26,15 +27,21 @@ class Mine(LinearSVC):
     def fit(self, X, y):
         helpers.note()
         return super().fit(X, y)
+
+class Held(Mine):
+    def fit(self, X, y):
+        helpers.wait()
+        return super().fit(X, y)
 """
 HELPERS = """
 import os, time
+def wait():
+    time.sleep(600)
 def note():
     import raysel
     with open("/tmp/ran", "a") as file:
         threads = os.environ.get("OPENBLAS_NUM_THREADS")
         file.write(f"{raysel.__file__} {__file__} {threads} {os.environ.get('MKL_CBWR')}\\n")
-    time.sleep(float(os.environ.get("RAYSEL_TEST_PAUSE", "0")))
 """
 #: Runs studies in one session of Ray, without MLflow; prints the error of one that cannot run.
 DRIVER = """
@@ -47,7 +54,7 @@ from raysel.launch.start import make_executor
 from raysel.study.definition import Study
 from raysel.testing.studies import run_by
 address, mixed, folder = sys.argv[1], sys.argv[2] == "mixed", Path(sys.argv[3])
-studies = [Study.prepare(config_from_dict(raw)) for raw in json.loads(Path("studies.json").read_text())]
+studies = [Study.prepare(config_from_dict(raw)) for raw in json.loads(Path(sys.argv[4]).read_text())]
 try:
     with joined(studies, address, allow_mixed_versions=mixed) as nodes:
         print(slots(studies[0], nodes))
@@ -57,6 +64,7 @@ except RayselError as error:
     print(type(error).__name__, error)
 """
 MINE = {"name": "mine.methods.Mine", "space": {"C": [0.001, 0.01, 0.1, 1.0]}}
+HELD = {**MINE, "name": "mine.methods.Held"}
 PLUGGED = {"name": "class_spread", "space": {"floor": [0.1, 1.0]}}
 
 
@@ -98,36 +106,41 @@ class Cluster:
     def study(self, name, solver, **search):
         return raw_config(self.work / "few.npz", name=name, solver=solver, search=search)
 
-    def write(self, *studies):
-        (self.work / "studies.json").write_text(json.dumps(studies))
-
-    def command(self, mixed="same"):
-        return f"cd {self.work} && exec {sys.executable} driver.py {self.address} {mixed} {self.folder}/found"
-
-    def drive(self, mixed="same", **environment):
+    def drive(self, *studies, mixed="same", **environment):
+        """Start a driver on the head; return its process and the file of its output."""
+        with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".json", mode="w", delete=False) as file:
+            json.dump(studies, file)
+        log = Path(file.name).with_suffix(".log")
+        command = f"{sys.executable} -u driver.py {self.address} {mixed} {self.folder}/found {file.name}"
         environment = {"RAY_AUTH_MODE": "token", "PYTHONPATH": self.driver_path, **environment}
-        done = self.head.run(self.command(mixed), check=False, timeout=500, **environment)
-        return done.stdout + done.stderr
+        return self.head.start(f"env --chdir={self.work} {command}", log, **environment), log
 
     def found(self, name):
         return list(read_journal(self.folder / "found" / name / "journal.jsonl"))
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A folder that pip has installed the sample package into."""
-    folder, source = tmp_path_factory.mktemp("site"), Path(__file__).parent.parent / "base/sample_package"
+def cluster(tmp_path_factory):
+    """A cluster whose worker lacks a package that pip has installed for the driver, on the head."""
+    source = Path(__file__).parent.parent / "base/sample_package"
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(source)], check=True)
-    return folder
+    with Network(tmp_path_factory.mktemp("cluster")) as network:
+        site = network.folder / "site"
+        site.mkdir()
+        pip = subprocess.Popen([sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)])
+        built = Cluster(network, network.folder, site)
+        assert pip.wait() == 0
+        yield built
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory, site):
-    folder = tmp_path_factory.mktemp("cluster")
-    with Network(folder / "network") as network:
-        shutil.copytree(site, network.folder / "site")
-        yield Cluster(network, network.folder, network.folder / "site")
+def driver(cluster):
+    """A driver whose last study waits."""
+    studies = [cluster.study("own", MINE), cluster.study("plugged", PLUGGED)]
+    late = cluster.study("late", HELD, max_concurrent=6)  # trials wait for another node
+    # The reference is computed in this process, whose processor the variable may name.
+    kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
+    return cluster.drive(*studies, late, OPENBLAS_NUM_THREADS="1", MKL_CBWR="COMPATIBLE", **kernels)
 
 
 def by_id(records):
@@ -138,20 +151,34 @@ def without_times(folds):
     return {name: {k: v for k, v in fold.items() if "seconds" not in k} for name, fold in folds.items()}
 
 
-def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, tmp_path, monkeypatch):
-    studies = [cluster.study("own", MINE), cluster.study("plugged", PLUGGED)]
-    cluster.write(*studies)
-    said = cluster.drive(OPENBLAS_NUM_THREADS="1", MKL_CBWR="COMPATIBLE")
-    assert "Slots(n=2, where='the cluster, which has 2 nodes now')" in said, said
+def wait_for(file, driver):
+    process, log = driver
+    while not file.exists():
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.1)
+
+
+def ended(driver):
+    """The output of a driver, once it has ended."""
+    process, log = driver
+    process.wait(500)
+    return log.read_text()
+
+
+def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, driver, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(cluster.work)
     monkeypatch.syspath_prepend(cluster.folder / "site")
+    expected = {}
     for name, solver in (("own", MINE), ("plugged", PLUGGED)):
         study = make_study(cluster.work / "few.npz", name=name, solver=solver)
-        here, _, _ = run_serially(study, tmp_path / name)
+        expected[name], _, _ = run_serially(study, tmp_path / name)
+    wait_for(cluster.folder / "found/late/journal.jsonl", driver)
+    for name, here in expected.items():
         there = by_id(cluster.found(name))
         assert there.keys() == here.keys()
         for id_, record in here.items():
-            assert without_times(there[id_]) == without_times(json.loads(json.dumps(record["folds"]))), said
+            assert without_times(there[id_]) == without_times(json.loads(json.dumps(record["folds"])))
+    assert "Slots(n=2, where='the cluster, which has 2 nodes now')" in driver[1].read_text()
     ran = cluster.worker.run("sort -u /tmp/ran").stdout.split()
     assert "py_modules_files" in ran[0]
     assert "py_modules_files" in ran[1]
@@ -160,81 +187,45 @@ def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, tmp_path, 
         sys.modules.pop(name, None)
 
 
-@pytest.mark.parametrize("token", ["", "0" * 64])
-def test_a_driver_without_the_token_is_told_so(cluster, token):
-    mode = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token} if token else {"RAY_AUTH_MODE": "disabled"}
-    cluster.write(cluster.study("refused", MINE))
-    said = cluster.drive(**mode)
-    assert said.startswith("ConfigError address"), said
-    assert "asks for a token, and this process has none, or another (401" in said
-    assert said.count("\n") == 1
+def test_a_driver_without_the_token_is_told_so(cluster):
+    without = {"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    for refused in [cluster.drive(cluster.study("refused", MINE), **environment) for environment in without]:
+        said = ended(refused)
+        assert said.startswith("ConfigError address"), said
+        assert "asks for a token, and this process has none, or another (401" in said
+        assert said.count("\n") == 1
 
 
-def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster):
+def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster, driver):
     token = f"{7:064d}"
+    wait_for(cluster.folder / "found/late/journal.jsonl", driver)
     assert token not in cluster.head.run("ps axww -o args").stdout
-    held = [path for path in (cluster.folder / "found").rglob("*") if path.is_file() and token in path.read_text()]
-    assert not held
+    files = [path for path in (cluster.folder / "found").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if token in path.read_text()]
 
 
-def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster):
+def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster, driver):
     """One that joins while a study runs ends it; one that is there is refused before anything is computed."""
-    many = {**MINE, "space": {"C": [0.01 * i for i in range(1, 25)]}}
-    cluster.write(cluster.study("late", many, max_concurrent=6))  # trials wait for the node that joins
-    log = cluster.folder / "late.log"
-    driver = cluster.head.start(
-        f"bash -c '{cluster.command()}'",
-        log,
-        RAY_AUTH_MODE="token",
-        PYTHONPATH=cluster.driver_path,
-        RAYSEL_TEST_PAUSE="2",
-    )
     other = cluster.network.add("other")
     other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
-    while not (cluster.folder / "found/late/journal.jsonl").exists():
-        assert driver.poll() is None, log.read_text()
-        time.sleep(0.2)
-    cluster.start(
-        other, f"--address={cluster.address} --node-ip-address={other.address}", cluster.folder / "other", hide=True
-    )
-    assert driver.wait(400) is not None
-    said = log.read_text()
+    wait_for(cluster.folder / "found/late/journal.jsonl", driver)
+    arguments = f"--address={cluster.address} --node-ip-address={other.address}"
+    cluster.start(other, arguments, cluster.folder / "other", hide=True)
+    said = ended(driver)
     assert f"MixedVersionsError the node {other.address} computes with other versions" in said, said
-    assert f"scipy 1.0.0 instead of {__import__('scipy').__version__}" in said
-    assert all(record["status"] == "finished" for record in cluster.found("late") if record["kind"] == "trial")
+    assert f"scipy 1.0.0 instead of {scipy.__version__}" in said
+    assert not [record for record in cluster.found("late") if record["kind"] == "trial"]
 
-    cluster.write(cluster.study("mixed", MINE))
-    said = cluster.drive()
+    refused = cluster.drive(cluster.study("refused", MINE))
+    allowed = cluster.drive(cluster.study("mixed", MINE), mixed="mixed")
+    said = ended(refused)
     assert said.startswith("MixedVersionsError the nodes of the cluster would not compute the same numbers"), said
     assert f"the node {other.address} has scipy 1.0.0 instead of" in said
-    assert not (cluster.folder / "found/mixed").exists()
+    assert not (cluster.folder / "found/refused").exists()
 
-    said = cluster.drive("mixed")
+    said = ended(allowed)
     (record,) = [record for record in cluster.found("mixed") if record["kind"] == "node"]
     assert record["node"] == other.address, said
     assert [name for name, *_ in record["versions"]] == ["scipy"]
-
-
-def test_the_file_of_a_token_that_ray_made_is_closed_to_others(tmp_path):
-    """As for a Ray that is started on this machine."""
-    script = """
-import ray
-from raysel.distributed.session import ray_session
-with ray_session(None):
-    print(ray.is_initialized())
-"""
-    (tmp_path / ".ray").mkdir()
-    file = tmp_path / ".ray/auth_token"
-    for text in (None, "a" * 64):
-        if text:
-            file.write_text(text)
-            file.chmod(0o644)
-        environment = {**os.environ, "HOME": str(tmp_path)}
-        environment.pop("RAY_AUTH_MODE", None)
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.strip() == "True"
-        assert file.stat().st_mode & 0o777 == 0o600
-        assert text is None or file.read_text() == text
-        assert len(file.read_text()) == 64
+    assert len(by_id(cluster.found("mixed"))) == len(MINE["space"]["C"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -48,7 +49,9 @@ print("mlflow" in sys.modules)
 
 
 def run(folder, script):
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | {"HOME": str(folder)}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -65,4 +68,10 @@ def test_an_import_that_fails_leaves_mlflow_importable(tmp_path):
 def test_a_study_on_ray_leaves_the_process_as_it_was(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", search__executor="ray")
+    token = tmp_path / ".ray/auth_token"
+    token.parent.mkdir()
+    token.write_text("a" * 64)
+    token.chmod(0o644)  # as Ray made it in an earlier session
     assert run(tmp_path, STUDY)[-4:] == ["True", "False", "False", "False"]
+    assert token.read_text() == "a" * 64
+    assert token.stat().st_mode & 0o777 == 0o600
