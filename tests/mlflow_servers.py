@@ -26,12 +26,12 @@ from small_studies import CommandRun, raw_config, run_offline, write_digits, wri
 COMPOSE = Path(__file__).resolve().parent.parent / "conf" / "cluster" / "mlflow-compose.yaml"
 
 
-def local_study(folder: Path) -> CommandRun:
-    """A study that was run in this process, without Ray and MLflow, beside its data and its few.yaml."""
+def local_study(folder: Path, **changes: Any) -> CommandRun:
+    """A study of `raw_config` that was run here, without Ray and MLflow, beside its data and its few.yaml."""
     write_digits(folder / "few.npz")
-    write_yaml(folder / "few.yaml")
+    write_yaml(folder / "few.yaml", **changes)
     with contextlib.chdir(folder):
-        run_offline(raw_config("few.npz"), folder / "study")
+        run_offline(raw_config("few.npz", **changes), folder / "study")
     return CommandRun(0, "", "", folder / "study")
 
 

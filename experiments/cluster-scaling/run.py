@@ -62,21 +62,23 @@ def work_of(study: Study) -> float:
     return len(study.configurations) * FITS * study.config.solver.params["seconds"]
 
 
-def search_seconds(study: Study, folder: Path) -> tuple[float, float, float]:
+def search_seconds(study: Study, folder: Path, workers: int) -> tuple[float, float, float, float]:
     """Run the study on the Ray that is up.
 
     Returns
     -------
-    search, trials, busy : float
+    search, trials, busy, late : float
         Seconds from the end of the folds' preparation to the end of the search; from the start of the first trial to
-        the end of the last; and of all trials in sum.
+        the end of the last; of all trials in sum; and in sum by which the first trials of the other workers started
+        after the first of all.
     """
     phases = Phases()
     result = run_study(study, output=folder, progress=phases)
     trials = result.records
     first, last = min(record.started for record in trials), max(record.ended for record in trials)
     search = phases.began["refitting the winners"] - phases.began[""]
-    return search, last - first, sum(record.ended - record.started for record in trials)
+    late = sum(sorted(record.started - first for record in trials)[:workers])
+    return search, last - first, sum(record.ended - record.started for record in trials), late
 
 
 def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
@@ -93,7 +95,7 @@ def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
         def show(self, progress: Progress) -> None:
             nonlocal most
             if progress.running:
-                text = memory_summary(stats_only=True)
+                text = memory_summary(ray.get_runtime_context().gcs_address, stats_only=True)
                 used = float(text.split("Plasma memory usage ")[1].split(" MiB")[0]) * 2**20
                 most = max(most, int(used))
 
@@ -159,16 +161,16 @@ def main() -> None:
 def measure(study: Study, method: str, workers: int, remote, folder: Path, repeats: int) -> None:
     """Print the efficiencies of one method on so many workers."""
     numbers, work = range(len(study.configurations)), work_of(study)
-    found: dict[str, list[float]] = {"raysel": [], "trials alone": [], "joblib": [], "Ray tasks": []}
+    found: dict[str, list[float]] = {"raysel": [], "with the start": [], "joblib": [], "Ray tasks": []}
     reference = ray.put(study)
     with parallel_config("loky", inner_max_num_threads=1), Parallel(workers) as pool:
         pool(delayed(trial)(study, 0) for _ in range(workers))  # starts and imports
         ray.get([remote.remote(reference, 0) for _ in range(workers)])
         for repeat in range(repeats):
             path = folder / f"{method}{workers}-{repeat}"
-            search, alone, busy = search_seconds(study, path)
-            found["raysel"].append(work / (workers * search))
-            found["trials alone"].append(work / (workers * alone))
+            search, alone, busy, late = search_seconds(study, path, workers)
+            found["raysel"].append(work / (workers * alone))
+            found["with the start"].append(work / (workers * search))
             started = time.monotonic()
             pool(delayed(trial)(study, number) for number in numbers)
             found["joblib"].append(work / (workers * (time.monotonic() - started)))
@@ -176,7 +178,12 @@ def measure(study: Study, method: str, workers: int, remote, folder: Path, repea
             ray.get([remote.remote(reference, number) for number in numbers])
             found["Ray tasks"].append(work / (workers * (time.monotonic() - started)))
             shown = ", ".join(f"{who} {values[-1]:.3f}" for who, values in found.items())
-            print(f"{method}, {workers} workers: {shown}; a trial's work is {work / busy:.3f} of its time", flush=True)
+            idle = workers * alone - busy
+            print(
+                f"{method}, {workers} workers: {shown}; a trial's work is {work / busy:.3f} of its time; workers were "
+                f"idle for {idle:.2f} s in sum, {late:.2f} s of it before their first trial",
+                flush=True,
+            )
     medians = ", ".join(f"{who} {statistics.median(values):.3f}" for who, values in found.items())
     reached = statistics.median(found["raysel"]) > 0.9
     print(

@@ -181,10 +181,10 @@ def test_a_server_without_an_end_is_left_and_that_is_said(directory_of, reply):
     with server(reply) as uri:
         uploader = MLflowUploader(directory_of(uri))
         before = time.monotonic()
-        status = uploader.finish(patience=6)
+        status = uploader.finish(patience=2)
         assert time.monotonic() - before < 30
     assert status == tracking_status(uploader._directory)
-    assert status["error"] == "MLflow gave no answer for 6 s"
+    assert status["error"] == "MLflow gave no answer for 2 s"
     assert not status["complete"]
 
 

@@ -17,13 +17,14 @@ from small_studies import raw_config, run_offline, write_digits
 
 pytestmark = pytest.mark.slow
 
-#: Solver whose fits take a while, and a command that runs a study with it, or resumes it, without MLflow.
+#: Solver whose fits take as long as the environment says, and a command that runs or resumes a study with it, without
+#: MLflow.
 SOLVER = """
-import time
+import os, time
 from sklearn.svm import LinearSVC
 class Slow(LinearSVC):
     def fit(self, X, y):
-        time.sleep(0.2)
+        time.sleep(float(os.environ.get("FIT_SECONDS", "0")))
         return super().fit(X, y)
 """
 DRIVER = """
@@ -94,7 +95,8 @@ def drive(folder: Path, here: Path, *resume: str, elsewhere: bool = False) -> su
         script = ELSEWHERE.format(boot=here / "boot_id")
         command = ["unshare", "--uts", "--mount", "sh", "-c", script, *command]
     path = os.pathsep.join([str(here), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    STARTED.append(subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True))
+    variables = {**os.environ, "PYTHONPATH": path, "FIT_SECONDS": "0" if resume else "0.2"}
+    STARTED.append(subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True))
     return STARTED[-1]
 
 
