@@ -26,7 +26,6 @@ from raysel.distributed.cluster import Cluster
 from raysel.distributed.head_watch import HeadWatch
 from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials
-from raysel.distributed.quiet import without_note_on_logs
 from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_session
 from raysel.distributed.tasks import NodeTasks, task_options
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
@@ -97,8 +96,7 @@ class RayExecutor(Executor):
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
         session = ray_session(self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions)
-        with without_note_on_logs():
-            self._session.enter_context(session)
+        self._session.enter_context(session)
         self._watch = HeadWatch(ray.get_runtime_context().gcs_address, self._kept)
         self._watch.start()
         check = node_check()

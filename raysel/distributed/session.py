@@ -42,6 +42,7 @@ from raysel.distributed.joining.address import check_cluster
 from raysel.distributed.joining.shipping import ShippedCode, runtime_env, shipped_code
 from raysel.distributed.joining.tokens import protect_token
 from raysel.distributed.joining.versions import NodeCheck, computing_nodes
+from raysel.distributed.quiet import without_note_on_logs
 from raysel.errors import StudyError
 from raysel.execution.signals import sigterm_handler_restored
 from raysel.study.definition import Study
@@ -120,7 +121,7 @@ def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
     with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder, _job_joined():
         shipped = runtime_env(code, Path(folder), studies)
         try:
-            with sigterm_handler_restored():
+            with sigterm_handler_restored(), without_note_on_logs():
                 ray.init(address=address, runtime_env=shipped, log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, ValueError, RuntimeError, RayError) as error:
             raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
@@ -130,7 +131,7 @@ def _start() -> None:
     """Start Ray on this machine, without its dashboard."""
     try:
         # Ray's processes compute, and need no credentials of MLflow.
-        with sigterm_handler_restored(), hidden_variables(), _on_loopback_only():
+        with sigterm_handler_restored(), hidden_variables(), _on_loopback_only(), without_note_on_logs():
             ray.init(
                 address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
                 num_cpus=len(os.sched_getaffinity(0)),
