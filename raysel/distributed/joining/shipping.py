@@ -126,7 +126,7 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     ConfigError
         If a module is spread over several folders.
     """
-    modules = {"raysel": Path(__file__).resolve().parents[1]}
+    modules = {"raysel": Path(__file__).resolve().parents[2]}
     solvers = {study.config.solver.name for study in studies}
     for name in sorted(solver.partition(".")[0] for solver in solvers if imports_code(solver)):
         source = _source(name)
