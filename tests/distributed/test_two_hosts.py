@@ -188,7 +188,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
         head.restart()
         gates.open(head)
         start_head()
-        start_study(f"--resume {tmp_path}/study")
+        start_study(f"{tmp_path}/few.yaml --resume {tmp_path}/study")
         assert course.process.wait(240) == 0, course.seen
     with capsys.disabled():
         print(f"\nused {', '.join(f'{seconds:.1f}' for seconds in used_after)} s after they joined, {n_before} kept")
