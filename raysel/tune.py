@@ -28,6 +28,7 @@ from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.files import result_path
 from raysel.launch.machines import check_resources, joined
 from raysel.launch.places import output_directory, working_folder
+from raysel.printing.last_words import last_words
 from raysel.printing.terminal import Terminal, print_path
 from raysel.storage.location import as_uri
 from raysel.storage.working_copy import opened_at, running_at, shown_place
@@ -118,6 +119,7 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         check_resources(study, arguments.address)
         place = stored.directory.path if stored else output_directory(study, arguments.output)
         path = places.enter_context(working_folder(place, [progress], new=True))
+        places.enter_context(last_words(lambda: _resume_with(path)))
         with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
             check_directory(study, path, stored)
             for line in announce(study, path, stored, width, nodes):

@@ -30,9 +30,10 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.credentials import bare_uri
 from raysel.display.progress import ProgressLine, counted, duration
-from raysel.errors import DirectoryError
+from raysel.errors import DirectoryError, HeadLostError
 from raysel.launch.machines import Nodes, joined, slots
 from raysel.launch.places import working_folder
+from raysel.printing.last_words import last_words
 from raysel.printing.terminal import print_path
 from raysel.results.words import method_facts
 from raysel.storage.working_copy import shown_place
@@ -104,6 +105,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         else:
             place = comparison_directory(comparison, arguments.output)
             path = places.enter_context(working_folder(place, [progress], new=True))
+        places.enter_context(last_words(lambda: _progress_kept(path)))
         where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
         size = f"{data.name} ({data.n_samples} x {data.n_features})"
         out.print(
@@ -117,6 +119,10 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
         raise
+    except HeadLostError as error:
+        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        console.print(_progress_kept(path), markup=False, highlight=False)
+        return 1
     _print_result(result, ComparisonDirectory(path), out)
     if arguments.quiet:
         print_path(shown_place(path))

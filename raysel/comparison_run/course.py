@@ -18,7 +18,7 @@ from raysel.credentials import without_credentials
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.display.progress import counted
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
+from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError, RayselError, StudyError
 from raysel.execution import runner
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
@@ -230,6 +230,8 @@ class _Course:
             else:
                 result = runner.resume(study, stored, executor, self._listeners, uploader.follow)
             self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
+        except HeadLostError:  # lost to all members
+            raise
         except RayselError as failure:
             error = str(failure)
         except (Exception, SystemExit) as failure:  # a method that fails must not end the others  # noqa: BLE001

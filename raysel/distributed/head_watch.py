@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from raysel.errors import HeadLostError
+from raysel.printing.last_words import end_process
 
 #: Seconds without an answer after which the head node counts as lost.
 LIMIT = 45.0
@@ -73,9 +71,7 @@ class HeadWatch:
         )
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self._ended.wait(_GRACE):  # a call of Ray that cannot be interrupted waits for the head node
-            with suppress(OSError, ValueError):
-                sys.stderr.write(f"error: {self.error}\n")
-            os._exit(1)
+            end_process(self.error)
 
     def _answers(self) -> bool:
         host, _, port = self._address.rpartition(":")

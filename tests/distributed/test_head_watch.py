@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -31,3 +33,26 @@ def test_a_head_that_answers_is_left_alone():
         time.sleep(1.5)
         watch.stop()
     assert watch.error is None
+
+
+#: A study whose main thread waits in a call that no signal interrupts.
+STUCK = """
+import signal, sys, time
+from raysel.distributed import head_watch
+from raysel.printing.last_words import last_words
+head_watch._GRACE = 0.1
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+head_watch.HeadWatch(sys.argv[1], lambda: "3 trials had ended and are kept", limit=0.0).start()
+with last_words(lambda: "resume with: python -m raysel.tune --resume study"):
+    time.sleep(60)
+"""
+
+
+def test_a_study_that_cannot_be_interrupted_ends_with_the_command_that_resumes_it():
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        address = f"127.0.0.1:{gone.getsockname()[1]}"
+    done = subprocess.run([sys.executable, "-c", STUCK, address], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    error, command = done.stderr.splitlines()
+    assert error.startswith(f"error: the head node of the Ray cluster, {address}, does not answer since ")
+    assert command == "resume with: python -m raysel.tune --resume study"

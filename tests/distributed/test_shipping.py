@@ -49,6 +49,7 @@ def files(folder: Path) -> set[str]:
 
 def test_a_solver_is_shipped_with_what_it_imports_and_no_more(study, tmp_path):
     code = shipped_code([study])
+    assert (code.modules["raysel"] / "tune.py").is_file()
     assert set(code.modules) >= {"raysel", "mine", "beside", "deeper"}
     assert not {"unrelated", "numpy", "sklearn"} & set(code.modules)
     (tmp_path / "staged").mkdir()

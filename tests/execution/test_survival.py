@@ -1,4 +1,4 @@
-"""Real signals, real full disks, real clusters: the short forms of experiments/survival."""
+"""Real signals and real full disks: the short forms of experiments/survival."""
 
 from __future__ import annotations
 
@@ -35,15 +35,6 @@ def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "2 kills: the same trials, refits, scores, ranking and picture to the last bit" in done.stdout
-
-
-@pytest.mark.slow
-def test_a_node_that_comes_and_goes_changes_no_number(tmp_path):
-    write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 300, "tol": 0.0}, search={})
-    done = run(tmp_path, sys.executable, str(EXPERIMENTS / "lose_node.py"), "few.yaml")
-    assert done.returncode == 0, done.stderr
-    assert "6 trials, each once, with the numbers of one machine" in done.stdout
 
 
 @pytest.mark.slow

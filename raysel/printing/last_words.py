@@ -1,0 +1,48 @@
+"""End of a process whose main thread waits for what will not come, with a command's last words to its user."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+#: Last words of the commands that run in this process, of which the innermost speaks.
+_WORDS: list[Callable[[], str]] = []
+
+
+@contextmanager
+def last_words(words: Callable[[], str]) -> Iterator[None]:
+    """Let `end_process` print a text, which says how to resume what runs inside the context.
+
+    Parameters
+    ----------
+    words : callable
+        Returns the text.
+
+    Examples
+    --------
+    >>> with last_words(lambda: "resume with: python -m raysel.tune --resume study"):
+    ...     pass
+    """
+    _WORDS.append(words)
+    try:
+        yield
+    finally:
+        _WORDS.remove(words)
+
+
+def end_process(error: Exception) -> NoReturn:
+    """Print an error and the last words, and end this process with exit status 1 without any clean-up.
+
+    Parameters
+    ----------
+    error : Exception
+        Reason of the end.
+    """
+    with suppress(Exception):  # the process ends in any case
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        for words in _WORDS[-1:]:
+            print(words(), file=sys.stderr, flush=True)
+    os._exit(1)
