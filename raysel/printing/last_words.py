@@ -42,7 +42,8 @@ def end_process(error: Exception) -> NoReturn:
         Reason of the end.
     """
     with suppress(Exception):  # the process ends in any case
-        print(f"error: {error}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"error: {error}\n")
         for words in _WORDS[-1:]:
-            print(words(), file=sys.stderr, flush=True)
+            sys.stderr.write(f"{words()}\n")
+        sys.stderr.flush()
     os._exit(1)
