@@ -199,7 +199,9 @@ def test_a_study_goes_on_from_job_to_terminal_to_job(cluster, alone):
     assert f"resume with: python -m raysel.tune --resume {study}" in log
 
     cluster.hold.write_bytes(b"")
-    resume = in_work(cluster, f"ray submit local.yaml {SUBMIT} -- --resume twice")
+    # With its configuration, because the study's method is code of the user's own.
+    again = f"study.yaml --set tracking.uri={cluster.uri} --resume"
+    resume = in_work(cluster, f"ray submit local.yaml {SUBMIT} -- {again} twice")
     connection = cluster.user.start(f"bash -c {shlex.quote(resume)}", cluster.log)
     wait_for("another trial", lambda: len(trials(study)) > n_first)
     cluster.user.run("pkill -KILL -f submit.py")  # the user's end of the connection
@@ -209,7 +211,7 @@ def test_a_study_goes_on_from_job_to_terminal_to_job(cluster, alone):
     assert n_first < len(trials(study)) < len(trials(alone()))
 
     cluster.hold.unlink()
-    ran = cluster.user.run(in_work(cluster, f"{job} two -- python -m raysel.tune --resume {study}"), timeout=400)
+    ran = cluster.user.run(in_work(cluster, f"{job} two -- python -m raysel.tune {again} {study}"), timeout=400)
     assert ends(study)[2:] == ["finished"]
     assert trials(study) == trials(alone())
     assert ranking(study) == ranking(alone())
@@ -225,7 +227,7 @@ def test_ray_down_stops_the_cluster_and_nothing_outside(cluster):
     outside = subprocess.Popen(["sleep", "600"])
     cluster.user.run(in_work(cluster, "ray down -y local.yaml"), timeout=300)
     for host in (cluster.head, cluster.worker):
-        assert host.run("pgrep raylet", check=False).stdout == ""
+        wait_for("the raylet's end", lambda host=host: not host.run("pgrep raylet", check=False).stdout, 30)
     assert outside.poll() is None
     outside.kill()
     outside.wait()
