@@ -86,6 +86,10 @@ def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
     config["setup_commands"] = [f"echo {shlex.quote(f'export PYTHONPATH={path}')} >> ~/.bashrc"]
     for commands in (config["head_start_ray_commands"], config["worker_start_ray_commands"]):
         commands[-1] += " --num-cpus=1 --object-store-memory=200000000"
+    # `ray down` stops Ray on the head; the others end once they have not reached it for a minute, here a few seconds.
+    config["worker_start_ray_commands"][-1] = (
+        f"RAY_gcs_rpc_server_reconnect_timeout_s=5 {config['worker_start_ray_commands'][-1]}"
+    )
     return config
 
 
@@ -227,7 +231,7 @@ def test_ray_down_stops_the_cluster_and_nothing_outside(cluster):
     outside = subprocess.Popen(["sleep", "600"])
     cluster.user.run(in_work(cluster, "ray down -y local.yaml"), timeout=300)
     for host in (cluster.head, cluster.worker):
-        wait_for("the raylet's end", lambda host=host: not host.run("pgrep raylet", check=False).stdout, 30)
+        wait_for("the raylet's end", lambda host=host: not host.run("pgrep raylet", check=False).stdout, 90)
     assert outside.poll() is None
     outside.kill()
     outside.wait()
