@@ -31,6 +31,8 @@ from raysel.execution.runner import _new_journal
 from raysel.results.recording import study_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.uri import absolute_uri
+from raysel.tracking.validity.places import note_place
 
 
 class Fault(NamedTuple):
@@ -873,6 +875,7 @@ def test_a_fault_is_said_in_a_sentence_and_nothing_is_changed(fault, capfd):
 def test_a_finished_study_stays_as_it_is(fault, finished_study, tmp_path, monkeypatch, capfd):
     shutil.copytree(finished_study.study.parent, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
+    note_place(absolute_uri("sqlite:///runs/mlflow.db"))  # the store has moved with the study
     assert_refused(fault, capfd)
 
 

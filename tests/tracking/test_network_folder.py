@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,15 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in files}
 
 
+def total_in_progress(folder: Path) -> int | None:
+    """Number of trials in progress.json, which is replaced meanwhile and may be missing for a moment."""
+    for _ in range(100):
+        with suppress(OSError):
+            return json.loads((folder / "progress.json").read_text())["total"]
+        time.sleep(0.05)
+    return None
+
+
 def make_silent(folder: Path) -> None:
     """Set the claim's last sign of life back by some minutes, on the file server."""
     behind = folder.parent.parent / "behind" / folder.name
@@ -143,8 +153,8 @@ def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine
     study = server / "study"
     first = drive(study, tmp_path)
     wait_for_trials(study, 2, first)
+    assert total_in_progress(study) == 6
     first.send_signal(signal.SIGSTOP)  # so that it does not end while the next one starts
-    assert json.loads((study / "progress.json").read_text())["total"] == 6
     code, said = ends(drive(study, tmp_path))
     assert code == 1
     assert f"a study is running in {study}: process {first.pid} on " in said
