@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import secrets
@@ -58,7 +59,7 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
     ['plan.json']
     """
     # A name that nobody can guess, and exclusive creation: no link to another file can lie there.
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f"{_temporary_prefix(path)}{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield temporary
@@ -70,6 +71,29 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
             flush_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_temporary_files(path: Path) -> None:
+    """Remove the temporary files that other processes, which were killed or stopped, have left beside a file.
+
+    A process that goes on then cannot move its own to the path: `atomic_write` raises a FileNotFoundError there.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    OSError
+        If one cannot be removed.
+    """
+    for other in path.parent.glob(f"{glob.escape(_temporary_prefix(path))}{'[0-9a-f]' * 16}"):
+        other.unlink(missing_ok=True)
+
+
+def _temporary_prefix(path: Path) -> str:
+    return f".{path.name[:200]}."
 
 
 def _replace(temporary: Path, path: Path) -> None:
@@ -198,19 +222,6 @@ def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:
     """
     with atomic_write(path, durable) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def write_json_atomically(path: Path, value: Any) -> None:
-    """Write or replace a JSON file that changes often; it is not flushed to disk.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    value : object
-        Plain data without NaN or infinity.
-    """
-    write_text_atomically(path, json.dumps(value, allow_nan=False), durable=False)
 
 
 def write_result(path: str | Path, content: bytes) -> Path:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from raysel.files import read_again, result_path, write_json_atomically, write_text_atomically
+from raysel.files import atomic_write, read_again, remove_temporary_files, result_path, write_text_atomically
 
 
 def test_a_reader_never_sees_part_of_a_file(tmp_path):
     path = tmp_path / "progress.json"
-    write_json_atomically(path, {"n": 0, "pad": ""})
+    write_text_atomically(path, json.dumps({"n": 0, "pad": ""}), durable=False)
     done, seen, faults = threading.Event(), set(), []
 
     def read() -> None:
@@ -32,7 +32,7 @@ def test_a_reader_never_sees_part_of_a_file(tmp_path):
     while number < 300 or (len(seen) < 3 and not faults and number < 100_000):
         number += 1
         size = 50 * (number % 400)
-        write_json_atomically(path, {"n": size, "pad": "x" * size})
+        write_text_atomically(path, json.dumps({"n": size, "pad": "x" * size}), durable=False)
     done.set()
     reader.join()
     assert not faults
@@ -43,12 +43,22 @@ def test_a_reader_never_sees_part_of_a_file(tmp_path):
 def test_a_file_that_cannot_be_renewed_keeps_its_text(tmp_path):
     path = tmp_path / "kept.json"
     write_text_atomically(path, "old ü")
-    with pytest.raises(ValueError, match="JSON compliant"):
-        write_json_atomically(path, float("nan"))
     with pytest.raises(UnicodeEncodeError):
         write_text_atomically(path, "new \ud800")
     assert path.read_text(encoding="utf-8") == "old ü"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.json"]
+
+
+@pytest.mark.parametrize("name", ["progress.json", "a[b]*.json", "x" * 250])
+def test_temporary_files_of_others_are_removed_and_nothing_else(tmp_path, name):
+    path = tmp_path / name
+    kept = {path, tmp_path / ".lock.0123456789abcdef", tmp_path / ".progress.json", tmp_path / f".z{name[:100]}"}
+    for other in kept:
+        other.write_text("kept")
+    with pytest.raises(FileNotFoundError), atomic_write(path):
+        remove_temporary_files(path)
+    assert set(tmp_path.iterdir()) == kept
+    assert path.read_text() == "kept"
 
 
 def test_a_rename_whose_answer_was_lost_counts(tmp_path, monkeypatch):

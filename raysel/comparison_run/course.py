@@ -79,7 +79,7 @@ def run(
     note_place(uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
-        _write_first_files(comparison, directory, record, own)
+        _write_first_files(comparison, directory, record, own, lock)
         return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
 
 
@@ -135,7 +135,7 @@ def resume(
             write_text_atomically(directory.config, dump_config(comparison.config))
         except OSError as error:
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
-        directory.write(record)
+        directory.write(record, lock)
         return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
 
 
@@ -240,8 +240,7 @@ class _Course:
             self._say(f"{head} failed: {error}")
         members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])
         record = replace(record, members=members)
-        self._lock.check()
-        self._directory.write(record)
+        self._directory.write(record, self._lock)
         return record
 
     def _start_ray(self, study: Study) -> None:
@@ -292,7 +291,11 @@ def _check_member(label: str, study: Study, member: StudyDirectory) -> None:
 
 
 def _write_first_files(
-    comparison: Comparison, directory: ComparisonDirectory, record: ComparisonRecord, own: Dataset | None
+    comparison: Comparison,
+    directory: ComparisonDirectory,
+    record: ComparisonRecord,
+    own: Dataset | None,
+    lock: FileLock,
 ) -> None:
     """Write configuration, folds, own data and list of members; if one fails, all are removed."""
     files = [directory.config, directory.plan, directory.members, *([directory.data] if own is not None else [])]
@@ -302,7 +305,7 @@ def _write_first_files(
         write_text_atomically(directory.plan, json.dumps(comparison.first.plan.to_json()))
         if own is not None:
             save_dataset(own, directory.data)
-        directory.write(record)
+        directory.write(record, lock)
         directory.incomplete.unlink()
     except (OSError, StudyError, DataError) as error:
         for file in (*files, directory.incomplete):

@@ -42,7 +42,7 @@ class LineWriter:
     """
 
     def __init__(self, path: Path, lock: FileLock | None = None) -> None:
-        self.path, self._lock = path, lock
+        self.path, self.lock = path, lock
         try:
             is_new = not path.exists()
             if lock and lock.evicted and not is_new:
@@ -88,7 +88,8 @@ class LineWriter:
             If a number is not finite.
         """
         rest = memoryview(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n")
-        self.check()
+        if self.lock:
+            self.lock.check()
         size = self._file.seek(0, os.SEEK_END)
         try:
             while rest:
@@ -100,17 +101,6 @@ class LineWriter:
             raise StudyError(
                 f"the journal {self.path} cannot be written: {error.strerror}. Its earlier records are kept."
             ) from error
-
-    def check(self) -> None:
-        """Check that no other process has taken over the folder.
-
-        Raises
-        ------
-        StudyError
-            If another process has.
-        """
-        if self._lock:
-            self._lock.check()
 
     def close(self) -> None:
         """Close the file."""

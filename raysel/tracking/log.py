@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any, Protocol
 from raysel.credentials import without_credentials
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.errors import StudyError
-from raysel.files import write_json_atomically
 from raysel.tracking.journal import Journal
+from raysel.tracking.locks import LockedFile
 from raysel.tracking.progress import Progress
 
 
@@ -67,7 +68,8 @@ class StudyLog:
     def __init__(
         self, journal: Journal, progress: Progress, progress_file: Path, listeners: Sequence[Listener] = ()
     ) -> None:
-        self._journal, self._progress, self._progress_file = journal, progress, progress_file
+        self._journal, self._progress = journal, progress
+        self._progress_file = LockedFile(progress_file, journal.lock)
         self._listeners = listeners
         self.folder = progress_file.parent
         self._stack = ExitStack()
@@ -182,6 +184,5 @@ class StudyLog:
             listener.show(self._progress)
 
     def _write_counts(self) -> None:
-        self._journal.check()
         with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal
-            write_json_atomically(self._progress_file, self._progress.counts())
+            self._progress_file.write(json.dumps(self._progress.counts()))

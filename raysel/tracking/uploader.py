@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import re
@@ -18,10 +19,10 @@ from typing import Any, Protocol
 
 from raysel.credentials import changed_variables, from_pipe, to_pipe
 from raysel.errors import DirectoryError
-from raysel.files import read_again, read_json, write_json_atomically
+from raysel.files import read_again, read_json, write_text_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import RecordReader, journal_lines, open_journal, parse_line
-from raysel.tracking.locks import FileLock
+from raysel.tracking.locks import FileLock, LockedFile
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 from raysel.tracking.uri import connection
 
@@ -163,7 +164,7 @@ def explain_silence(directory: StudyDirectory, seconds: float) -> dict[str, Any]
     if not status["complete"] and not status["error"] and seconds != math.inf:
         status["error"] = f"MLflow gave no answer for {seconds:g} s"
         with suppress(OSError):
-            write_json_atomically(directory.tracking, status)
+            write_text_atomically(directory.tracking, json.dumps(status), durable=False)
     return status
 
 
@@ -230,7 +231,8 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     # The uploader of a run that was killed may still be running.
     with FileLock(directory.tracking_lock, wait=True) as lock, ExitStack() as stack:
-        write_json_atomically(directory.tracking, status)
+        shown = LockedFile(directory.tracking, lock)
+        shown.write(json.dumps(status))
         runs: MLflowRuns | None = None
         for record, is_last_end in _tail(directory.journal, driver):
             lock.check()
@@ -252,14 +254,14 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                     break
                 except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
                     status |= {"error": failure_sentence(error, target), "locked": is_locked(error)}
-                    write_json_atomically(directory.tracking, status)
+                    shown.write(json.dumps(status))
                     if driver is None or not is_alive(driver):
                         return False
                     time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
             status |= {"logged": status["logged"] + 1, "error": "", "complete": isinstance(record, EndRecord)}
             status |= {"problem": runs.problem, "locked": False}
-            write_json_atomically(directory.tracking, status)
+            shown.write(json.dumps(status))
     return bool(status["logged"])
 
 

@@ -74,8 +74,8 @@ def test_a_bad_member_is_named_before_anything_is_computed(here, override, said)
 
 def test_code_that_only_the_directory_names_is_not_imported(here):
     directory = ComparisonDirectory(here / "compared")
-    directory.path.mkdir()
-    directory.write(prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0))
+    with directory.create() as lock:
+        directory.write(prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0), lock)
     directory.config.write_text(dump_config(load_comparison(raw_comparison(), {"compare.SVM.solver.name": "mine.Own"})))
     with pytest.raises(ConfigError, match=r"mine\.Own imports code"):
         prepare_comparison(None, resumed=directory)

@@ -23,7 +23,8 @@ RECORD = ComparisonRecord(
 
 def test_a_written_list_is_read_back(tmp_path):
     directory = ComparisonDirectory(tmp_path)
-    directory.write(RECORD)
+    with directory.create() as lock:
+        directory.write(RECORD, lock)
     assert directory.read() == RECORD
     assert json.loads(directory.members.read_text())["schema"] == 1
     assert directory.member("dfs").path == tmp_path / "dfs"
@@ -31,10 +32,10 @@ def test_a_written_list_is_read_back(tmp_path):
 
 def test_a_directory_is_locked_and_never_overwritten(tmp_path):
     directory = ComparisonDirectory(tmp_path / "new")
-    with directory.create():
+    with directory.create() as lock:
         with pytest.raises(DirectoryError, match="is running"):
             ComparisonDirectory(tmp_path / "new").create()
-        directory.write(RECORD)
+        directory.write(RECORD, lock)
     with pytest.raises(DirectoryError, match="already holds a comparison"):
         directory.create()
     directory.incomplete.touch()  # killed while the first files were written

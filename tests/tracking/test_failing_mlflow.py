@@ -158,7 +158,8 @@ def test_the_uploader_sends_credentials_that_neither_its_arguments_nor_a_file_ha
         if of_comparison:
             comparison = ComparisonDirectory(directory.path)
             members = (MemberEntry("A", "a", "smr", False), MemberEntry("B", "b", "smr", False))
-            comparison.write(ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members))
+            with comparison.open() as lock:
+                comparison.write(ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members), lock)
             uploader = ComparisonUploader(comparison)
         else:
             uploader = MLflowUploader(directory)

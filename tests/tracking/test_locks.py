@@ -17,7 +17,7 @@ import pytest
 
 from raysel.errors import StudyError
 from raysel.tracking.journal import LineWriter, read_journal
-from raysel.tracking.locks import FileLock, LockHeldError, claims, file_lock, is_locked, schema_lock
+from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, claims, file_lock, is_locked, schema_lock
 from raysel.tracking.locks.owner import Owner
 
 ELSEWHERE = replace(Owner.current(flock=True), host="node7", boot="11111111-aaaa", pid=4711)
@@ -182,6 +182,33 @@ def test_who_was_taken_over_writes_nothing_more(lock):
         os.write(journal._file.fileno(), b'{"number":2}\n')  # it had asked just before it was stopped
         later.write({"number": 3})
     assert [line["number"] for line in read_journal(path)] == [1, 3]
+
+
+@pytest.mark.parametrize("where", ["before the check", "after the check"])
+def test_who_was_stopped_while_it_wrote_a_file_and_taken_over_does_not_write_it(lock, monkeypatch, where):
+    path = lock.with_name("progress.json")
+    stopped = FileLock(lock)
+    before = LockedFile(path, stopped)
+    before.write("first")
+    check = stopped.check
+
+    def take_over() -> None:
+        if where == "after the check":
+            check()
+        stopped._file.close()  # as seen from another machine, flock of this one is free
+        (claim,) = (file for file in lock.parent.iterdir() if file.name.startswith(".lock."))
+        claim.rename(claim_of(ELSEWHERE, lock))
+        claim_of(ELSEWHERE, lock, age=500)
+        with FileLock(lock) as held:
+            LockedFile(path, held).write("second")
+        if where != "after the check":
+            check()
+
+    monkeypatch.setattr(stopped, "check", take_over)
+    with pytest.raises((StudyError, FileNotFoundError)):
+        before.write("third")
+    assert path.read_text() == "second"
+    assert {file.name for file in lock.parent.iterdir()} == {".lock", "progress.json"}
 
 
 def test_a_folder_that_does_not_list_new_files_is_no_place_for_a_lock(lock, monkeypatch):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raysel.errors import DataError, DirectoryError
-from raysel.files import check_entries, read_again, read_json, write_text_atomically
+from raysel.files import check_entries, read_again, read_json
 from raysel.tracking.comparisons.record import RESULTS, ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.locks import FileLock
+from raysel.tracking.locks import FileLock, LockedFile
 
 
 @dataclass(frozen=True)
@@ -137,16 +137,26 @@ class ComparisonDirectory:
                 check_entries(self.path, [entry.folder])
         return record
 
-    def write(self, record: ComparisonRecord) -> None:
+    def write(self, record: ComparisonRecord, lock: FileLock) -> None:
         """Write the list of members.
+
+        Parameters
+        ----------
+        record : ComparisonRecord
+            Content of ``members.json``.
+        lock : FileLock
+            Lock of the directory.
 
         Raises
         ------
         DirectoryError
             If the file cannot be written.
+        StudyError
+            If another process has taken over the directory.
         """
+        text = json.dumps(record.to_json(), indent=1, ensure_ascii=False)
         try:
-            write_text_atomically(self.members, json.dumps(record.to_json(), indent=1, ensure_ascii=False))
+            LockedFile(self.members, lock).write(text, durable=True)
         except OSError as error:
             raise DirectoryError(f"{self.members} cannot be written: {error.strerror}.") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import signal
@@ -18,11 +19,10 @@ from raysel.config import load_comparison
 from raysel.config.flatten import flat
 from raysel.credentials import changed_variables, from_pipe
 from raysel.errors import RayselError
-from raysel.files import write_json_atomically
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.locks import FileLock
+from raysel.tracking.locks import FileLock, LockedFile
 from raysel.tracking.mlflow_view import RunView
 from raysel.tracking.uploader import (
     explain_silence,
@@ -179,16 +179,18 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
 
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
 
-    def said(**changes: Any) -> None:
-        status.update(changes)
-        write_json_atomically(directory.tracking, status)
-
     # The uploader of a run that was killed may still be running.
     with FileLock(directory.tracking_lock, wait=True) as lock, ExitStack() as stack:
         record = directory.read()
         store = uri or record.uri
         target, variables = connection(store)
         stack.enter_context(changed_variables(variables))
+        shown = LockedFile(directory.tracking, lock)
+
+        def said(**changes: Any) -> None:
+            status.update(changes)
+            shown.write(json.dumps(status))
+
         said()
 
         def failed_by(error: Exception) -> None:
