@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from raysel.cli.options import add_cluster_options
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     overrides=arguments.set,
                     executor=arguments.executor,
                     address=arguments.address,
+                    allow_mixed_versions=arguments.allow_mixed_versions,
                     progress=progress,
                 )
         except KeyboardInterrupt:
@@ -85,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, metavar="S", help="seed of the permutations (default: that of the study)")
     parser.add_argument("--executor", choices=["serial", "ray"], help="where to compute (default: as the study)")
-    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    add_cluster_options(parser)
     parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key, e.g. dataset.path=moved.npz"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from raysel.cli.options import add_cluster_options
 from raysel.display.progress import ProgressLine
 from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
@@ -53,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     threshold=arguments.threshold,
                     executor=arguments.executor,
                     address=arguments.address,
+                    allow_mixed_versions=arguments.allow_mixed_versions,
                     progress=progress,
                 )
         except KeyboardInterrupt:
@@ -116,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         help="selection probability of the set, above 0.5 (default: the smallest whose unimodal bound is at most 1)",
     )
     parser.add_argument("--executor", choices=["serial", "ray"], help="where to compute (default: as the study did)")
-    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    add_cluster_options(parser)
     parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
     parser.add_argument(
         "--set", action="append", default=[], metavar="A.B=VALUE", help="override a key, e.g. dataset.path=FILE"

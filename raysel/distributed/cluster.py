@@ -76,8 +76,8 @@ class Cluster:
         self._nodes = {node.id: node for node in self._alive()}
         self._seen = time.monotonic()
         self.lost: dict[str, Node] = {}
-        #: Names of the trials or tasks that started on each node and have not ended, by the node's id.
-        self._running: dict[str, set[str]] = {}
+        #: What has started on each node and not ended, by the node's id: name, and whether it is a trial or a refit.
+        self._running: dict[str, dict[str, str]] = {}
 
     @property
     def nodes(self) -> list[Node]:
@@ -108,16 +108,16 @@ class Cluster:
             f"({there}); ask for less, or add a node that has it."
         )
 
-    def started(self, name: str, node: str) -> None:
-        """Note that a trial or task has started on a node, given by its id."""
+    def started(self, name: str, node: str, what: str = "trial") -> None:
+        """Note that a trial, or a task of another kind, has started on a node, given by its id."""
         self.ended(name)
-        self._running.setdefault(node, set()).add(name)
+        self._running.setdefault(node, {})[name] = what
 
     def ended(self, name: str) -> None:
         """Note that a trial or task has ended on its node, other than by the loss of the node."""
         for node, names in self._running.items():
             if node in self._nodes:  # those of a lost node are kept for the message
-                names.discard(name)
+                names.pop(name, None)
 
     def refresh(self, now: bool = False) -> None:
         """Look at the nodes again, at most once a second unless it must be now, and report those that came and went."""
@@ -130,8 +130,9 @@ class Cluster:
         slots = sum(n_trials_at_once(node.resources, self._needs) for node in self._nodes.values())
         now_there = f"{slots} slot{'' if slots == 1 else 's'} now"
         for node in gone:
-            n = len(self._running.pop(node.id, ()))
-            again = f"; its {n} running trial{' runs' if n == 1 else 's run'} again" if n else ""
+            running = self._running.pop(node.id, {})
+            n, what = len(running), next(iter(running.values()), "")
+            again = f"; its {n} running {what}{' runs' if n == 1 else 's run'} again" if n else ""
             self._say(f"node {node.address} left the cluster{again}: {now_there}")
         for id_, node in self._nodes.items():
             if id_ not in before:

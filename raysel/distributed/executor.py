@@ -38,6 +38,7 @@ from raysel.execution.recorder import Recorder
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
+from raysel.tracking.records import NodeRecord
 
 #: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
 _STORE_SHARE = 0.5
@@ -247,7 +248,7 @@ class RayExecutor(Executor):
             data[n], size = prepare.remote(self._study_ref, fold.inner[i], params)
             return size
 
-        for n, size, error in self._node_tasks().run(submit, len(sets)):
+        for n, size, error in self._node_tasks("preparation").run(submit, len(sets)):
             if error is not None:
                 raise other_versions(error) or StudyError(
                     f"the folds could not be prepared: {last_line(error)}"
@@ -263,7 +264,7 @@ class RayExecutor(Executor):
 
         ended: dict[int, Any] = {}
         due = 0
-        for n, value, error in self._node_tasks().run(submit, len(winners)):
+        for n, value, error in self._node_tasks("refit").run(submit, len(winners)):
             if error is not None:
                 raise other_versions(error) or refit_error(*winners[n], error) from error
             ended[n] = value
@@ -279,7 +280,7 @@ class RayExecutor(Executor):
         def submit(n: int, node: str) -> Any:
             return self._on_node(_task, node).remote(self._study_ref, function, arguments[n], limit)
 
-        for n, value, error in self._node_tasks().run(submit, len(arguments)):
+        for n, value, error in self._node_tasks("task").run(submit, len(arguments)):
             if error is None:
                 yield value
             elif refused := other_versions(error):
@@ -287,6 +288,14 @@ class RayExecutor(Executor):
             else:  # the worker process died
                 after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
                 yield TaskEnd(arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}")
+
+    def mixed_nodes(self) -> Sequence[NodeRecord]:
+        """Return the nodes that were allowed to compute with other versions than this process."""
+        check = node_check()
+        if check is None or not check.allowed:
+            return ()
+        check.compare()  # nodes may have joined
+        return check.records()
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -297,9 +306,9 @@ class RayExecutor(Executor):
         strategy = NodeAffinitySchedulingStrategy(node, soft=False)
         return task.options(**self._options, scheduling_strategy=strategy, max_retries=0)
 
-    def _node_tasks(self) -> NodeTasks:
+    def _node_tasks(self, what: str) -> NodeTasks:
         search = self._study.config.search
-        return NodeTasks(self._cluster, search.needs, search.max_concurrent, self._tasks)
+        return NodeTasks(self._cluster, search.needs, search.max_concurrent, what, self._tasks)
 
 
 def _trial_name(trial: Any) -> str:

@@ -73,12 +73,17 @@ class NodeTasks:
         Resources of a task in Ray's names and units.
     most : int or None
         Largest number of tasks at once; None for as many as fit, and as many again that wait at the nodes.
+    what : str
+        What a task is, for the message on a lost node, e.g. ``"refit"``.
     submitted : list
         References to the tasks that run, which the caller cancels if it is interrupted.
     """
 
-    def __init__(self, cluster: Cluster, needs: Mapping[str, float], most: int | None, submitted: list[Any]) -> None:
-        self._cluster, self._needs, self._most, self._submitted = cluster, needs, most, submitted
+    def __init__(
+        self, cluster: Cluster, needs: Mapping[str, float], most: int | None, what: str, submitted: list[Any]
+    ) -> None:
+        self._cluster, self._needs, self._most, self._what = cluster, needs, most, what
+        self._submitted = submitted
         self._lost = LostTrials()
         self._running: dict[Any, tuple[int, str]] = {}
 
@@ -110,7 +115,7 @@ class NodeTasks:
                 task = submit(waiting[0], node)
                 self._running[task] = waiting.popleft(), node
                 self._submitted.append(task)
-                self._cluster.started(_name(self._running[task][0]), node)
+                self._cluster.started(_name(self._running[task][0]), node, self._what)
             if not self._running:
                 time.sleep(0.5)  # no node is left: wait for one
                 continue

@@ -14,6 +14,7 @@ from raysel.execution.computing import TaskEnd
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
+from raysel.tracking.records import NodeRecord
 
 
 class Executor(AbstractContextManager["Executor"], ABC):
@@ -89,6 +90,10 @@ class Executor(AbstractContextManager["Executor"], ABC):
         StudyError
             If the executor fails.
         """
+
+    def mixed_nodes(self) -> Sequence[NodeRecord]:
+        """Return the nodes that were allowed to compute with other versions than this process; by default none."""
+        return ()
 
 
 def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyError:

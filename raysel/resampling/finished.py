@@ -36,6 +36,8 @@ class FinishedStudy:
         Record of the study as it is now: configuration, hash of the data, versions of the code.
     address : str or None
         HOST:PORT of a Ray cluster; None for this machine.
+    allow_mixed_versions : bool
+        Whether nodes of the cluster may compute whose versions can change numbers.
     lock : FileLock
         Lock of the study's directory.
     """
@@ -44,6 +46,7 @@ class FinishedStudy:
     study: Study
     record: StudyRecord
     address: str | None
+    allow_mixed_versions: bool
     lock: FileLock
 
     @property
@@ -53,7 +56,7 @@ class FinishedStudy:
 
     def executor(self) -> Executor:
         """Return an executor of the study that has not been started."""
-        return make_executor(self.study, self.address)
+        return make_executor(self.study, self.address, allow_mixed_versions=self.allow_mixed_versions)
 
 
 @contextmanager
@@ -64,6 +67,7 @@ def finished_study(
     *,
     executor: Literal["serial", "ray"] | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
 ) -> Iterator[FinishedStudy]:
     """Restore a finished study for computing and lock its directory.
 
@@ -80,6 +84,8 @@ def finished_study(
         Where to compute; ``search.executor`` of the configuration by default.
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions can change numbers; they are named in the result.
 
     Yields
     ------
@@ -98,7 +104,7 @@ def finished_study(
         If the study has no final model.
     """
     with working_folder(path, new=False) as folder:
-        yield from _restored(folder, config, overrides, executor, address)
+        yield from _restored(folder, config, overrides, executor, address, allow_mixed_versions)
 
 
 def _restored(
@@ -107,6 +113,7 @@ def _restored(
     overrides: Mapping[str, Any] | Iterable[str],
     executor: Literal["serial", "ray"] | None,
     address: str | None,
+    allow_mixed_versions: bool,
 ) -> Iterator[FinishedStudy]:
     """Yield the study in a directory, locked meanwhile."""
     result = open_study(path)
@@ -118,7 +125,7 @@ def _restored(
         record = resumed_record(study, result.stored.study)
         result.stored.check(study, record)
         check_resources(study, address)
-        yield FinishedStudy(result, study, record, address, lock)
+        yield FinishedStudy(result, study, record, address, allow_mixed_versions, lock)
 
 
 def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, address: str | None) -> Study:

@@ -43,6 +43,7 @@ def permutation_test(
     seed: int | None = None,
     executor: Literal["serial", "ray"] | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> PermutationTest:
     r"""Test by permuted labels whether a study's features and method tell more of the labels than chance.
@@ -92,6 +93,8 @@ def permutation_test(
         Where to compute; ``search.executor`` of the configuration by default.
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names them.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -137,7 +140,9 @@ def permutation_test(
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
         raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
     listeners = make_listeners(progress)
-    with finished_study(path, config, overrides, executor=executor, address=address) as finished:
+    with finished_study(
+        path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
+    ) as finished:
         dataset = finished.study.dataset
         labels = LabelPermutations(dataset.y, dataset.groups, dataset.tasks)
         chosen_seed = finished.study.config.seed if seed is None else int(seed)
@@ -208,6 +213,7 @@ def _evaluated(
         tuple(result.feature_names),
         by_share and bool(features),
         {number: error for number, error in pieces.errors.items() if number},
+        pieces.mixed,
     )
 
 

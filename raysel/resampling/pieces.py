@@ -20,8 +20,11 @@ from raysel.study.identity import changed_versions, numbers_hash
 from raysel.tracking.journal import LineWriter, read_journal
 from raysel.tracking.log import Listener
 from raysel.tracking.progress import Progress
+from raysel.tracking.records import NodeRecord, journal_line
 
 _JOURNAL = "journal.jsonl"
+#: Kind of the lines of nodes with other versions.
+_NODE = "node"
 #: Seconds that a piece may take in addition to its limit, e.g. to load modules in a new process.
 _START_SECONDS = 5.0
 
@@ -66,10 +69,13 @@ class Pieces:
         Value of each piece that was computed, by number, ascending.
     errors : dict of int to str
         Error of each piece that failed, by number, ascending.
+    mixed : tuple of str, default=()
+        Sentence on each node of a cluster that computed with other versions, which was allowed.
     """
 
     values: dict[int, Any]
     errors: dict[int, str]
+    mixed: tuple[str, ...] = ()
 
 
 def run_pieces(
@@ -141,14 +147,17 @@ def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
     DirectoryError
         If there is no journal, or it is damaged.
     """
-    wanted, found = set(numbers), {}
+    wanted, found, mixed = set(numbers), {}, []
     for line in _pieces(folder / _JOURNAL):
-        if line["number"] in wanted:
+        if line.get("kind") == _NODE:
+            mixed.append(NodeRecord.from_json(line).sentence)
+        elif line["number"] in wanted:
             found[line["number"]] = line
     ordered = [found[number] for number in sorted(found)]
     return Pieces(
         {line["number"]: line["value"] for line in ordered if "value" in line},
         {line["number"]: line["error"] for line in ordered if "error" in line},
+        tuple(dict.fromkeys(mixed)),
     )
 
 
@@ -156,7 +165,9 @@ def _pieces(journal: Path) -> Iterator[dict[str, Any]]:
     for position, line in enumerate(read_journal(journal), start=1):
         if position == 1:
             continue
-        if type(line.get("number")) is not int or ("value" in line) == ("error" in line):
+        if line.get("kind") != _NODE and (
+            type(line.get("number")) is not int or ("value" in line) == ("error" in line)
+        ):
             raise DirectoryError(
                 f"{journal}, line {position}: not a piece of work; restore the file from a copy, or remove the folder "
                 f"{journal.parent} to compute everything again."
@@ -181,7 +192,12 @@ def _compute(
         executor = stack.enter_context(finished.executor())
         timeout = finished.study.config.search.trial_timeout
         limit = None if timeout is None else 1.5 * timeout * work.n_limits + _START_SECONDS
+        recorded: set[str] = set()
         for ended in executor.run_tasks(work.function, missing, limit):
+            for node in executor.mixed_nodes():
+                if node.node not in recorded:
+                    recorded.add(node.node)
+                    writer.write(journal_line(node))
             number = {"kind": "piece", "number": ended.argument}
             end = {"error": ended.error} if ended.error else {"value": ended.value}
             writer.write({**number, **end, "cpu_seconds": ended.cpu_seconds})

@@ -42,6 +42,7 @@ def stability_selection(
     threshold: float | None = None,
     executor: Literal["serial", "ray"] | None = None,
     address: str | None = None,
+    allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StabilitySelection:
     r"""Select the features that a finished study's winning configuration selects on most halves of the samples.
@@ -89,6 +90,8 @@ def stability_selection(
         Where to compute; ``search.executor`` of the configuration by default. The numbers are the same.
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names them.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -115,7 +118,9 @@ def stability_selection(
     """
     _check_numbers(subsamples, threshold)
     listeners = make_listeners(progress)
-    with finished_study(path, config, overrides, executor=executor, address=address) as finished:
+    with finished_study(
+        path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
+    ) as finished:
         result = finished.result
         n_best = result.ranking(top).n_selected  # raises if there is no ranking, or no such number of features
         check_halves(finished.study.dataset.y, finished.study.dataset.groups)
@@ -237,6 +242,7 @@ def count_selections(
         errors=pieces.errors,
         n_unconverged=sum(half["converged"] is False for half in counted),
         identity=identity,
+        mixed=pieces.mixed,
     )
 
 

@@ -56,7 +56,14 @@ def test_nodes_that_come_and_go_are_told_once():
     for _ in range(2):
         cluster.refresh(now=True)
     assert nodes.said[1:] == ["node 10.0.0.2 left the cluster; its 2 running trials run again: 8 slots now"]
-    assert set(cluster.lost) == {"b"}
+    cluster.started("task 0", "a", "refit")
+    cluster.ended("c4")
+    nodes.alive.clear()
+    cluster.refresh(now=True)
+    assert nodes.said[2:] == ["node 10.0.0.1 left the cluster; its 1 running refit runs again: 0 slots now"]
+    nodes.alive.append(BIG)
+    assert set(cluster.lost) == {"a", "b"}
+    cluster.refresh(now=True)
     assert cluster.slots == 8
 
 

@@ -13,10 +13,12 @@ import pytest
 import raysel
 from raysel import permute
 from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.execution.serial import SerialExecutor
 from raysel.resampling import permuted_study
 from raysel.statistics.permutation import feature_p_values, permutation_p_value
 from raysel.tracking.journal import read_journal
 from raysel.tracking.mlflow_view import end_view
+from raysel.tracking.records import NodeRecord
 from raysel.tracking.uploader import last_end
 
 N = 6
@@ -95,6 +97,14 @@ def test_the_sentences_say_the_figure_and_its_limits(tested):
     assert "the labels of samples (80 samples" in text
     assert "6 permutations cannot give p <= 0.05; compute at least 19." in text
     assert "chosen with the true labels" in text
+
+
+def test_nodes_with_other_versions_are_named_in_the_result(path, monkeypatch, capsys):
+    node = NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]])
+    monkeypatch.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
+    assert permute.main([str(path), "--permutations", str(N + 1), "--allow-mixed-versions"]) == 0
+    assert node.sentence in " ".join(capsys.readouterr().out.split())
+    assert node.sentence in raysel.open_study(path).permutation_test.sentences()
 
 
 def test_a_study_without_a_test_has_none(digits_study):

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from raysel.errors import DirectoryError, StudyError, UnfinishedStudyError
+from raysel.execution.serial import SerialExecutor
 from raysel.resampling.finished import finished_study
 from raysel.resampling.pieces import Work, run_pieces
 from raysel.tracking.journal import read_journal
+from raysel.tracking.records import NodeRecord
 
 
 def draw(scale, study, number):
@@ -80,6 +82,19 @@ def test_an_interrupt_keeps_what_has_ended(run, journal):
     assert list(run(range(6), listeners=[listener]).values) == [0, 1, 2, 4, 5]
     assert listener.texts[0] == "2/6 draws · 0 failed"
     assert listener.texts[-1] == "6/6 draws · 1 failed"
+
+
+def test_nodes_with_other_versions_are_named_once_and_stay_with_what_they_computed(run, journal, monkeypatch):
+    node = NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]])
+    with monkeypatch.context() as patched:
+        patched.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
+        assert run(range(2)).mixed == run(range(6)).mixed == (node.sentence,)
+    assert [line["kind"] for line in read_journal(journal)].count("node") == 2  # one of each run
+    assert run(range(8)).mixed == (node.sentence,)
+    assert list(run(range(8)).values) == [0, 1, 2, 4, 5, 6, 7]
+    journal.write_text(journal.read_text().replace('["numpy","2.4.6","2.3.1"]', "[1]"))
+    with pytest.raises(DirectoryError, match="are not three texts each"):
+        run(range(8))
 
 
 def change_header(journal, change):

@@ -18,6 +18,7 @@ from raysel.cv.seeds import derived_seed
 from raysel.data.formats.writers import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.execution.serial import SerialExecutor
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.resampling.halves import draw_halves
 from raysel.resampling.pieces import Pieces
@@ -26,6 +27,7 @@ from raysel.results.result import StudyResult
 from raysel.stability import main
 from raysel.statistics.selection_bounds import simple_bound, unimodal_bound
 from raysel.tracking.journal import read_journal
+from raysel.tracking.records import NodeRecord
 
 FISHER = {"name": "fisher_score", "params": {}, "space": {}}
 
@@ -129,6 +131,15 @@ def test_it_continues_where_it_stopped_and_computes_nothing_again(filtered, tmp_
     monkeypatch.setattr("raysel.resampling.pieces._compute", None)  # nothing is left to compute
     fewer = stability_selection(tmp_path / "study", subsamples=10, top=3, threshold=0.7, progress=False)
     assert (fewer.top, fewer.q, fewer.n_pairs, fewer.threshold) == (3, 3, 5, 0.7)
+
+
+def test_nodes_with_other_versions_are_named_in_the_result(filtered, tmp_path, monkeypatch, capsys):
+    node = NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]])
+    monkeypatch.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
+    shutil.copytree(filtered[0], tmp_path / "study")
+    assert main([str(tmp_path / "study"), "--subsamples", "22", "--allow-mixed-versions"]) == 0
+    assert node.sentence in " ".join(capsys.readouterr().out.split())
+    assert f"Stability selection: {node.sentence}" in StudyResult.open(tmp_path / "study").remarks()
 
 
 @pytest.mark.slow

@@ -99,12 +99,15 @@ class NodeCheck:
         log : StudyLog
             Log of the running study.
         """
-        for address, changes in self.found.items():
-            if address not in self._recorded:
-                self._recorded.add(address)
-                record = NodeRecord(address, [list(change) for change in changes])
+        for record in self.records():
+            if record.node not in self._recorded:
+                self._recorded.add(record.node)
                 log.record(record)
                 log.message(record.sentence)
+
+    def records(self) -> list[NodeRecord]:
+        """Return the records of the nodes with other versions that were found so far."""
+        return [NodeRecord(address, [list(change) for change in changes]) for address, changes in self.found.items()]
 
     def record_late(self, log: StudyLog) -> None:
         """Compare nodes that joined after the start and write those of other versions to the journal, if allowed.

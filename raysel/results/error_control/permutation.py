@@ -72,6 +72,8 @@ class PermutationTest:
         Whether the feature scores were also compared as shares of their sum.
     errors : dict of int to str
         Error of each permutation that failed, by its number.
+    mixed : tuple of str, default=()
+        Sentence on each node of a cluster that computed with other versions, which was allowed.
     """
 
     metric: str
@@ -88,6 +90,7 @@ class PermutationTest:
     feature_names: tuple[str, ...]
     shares: bool
     errors: Mapping[int, str] = field(default_factory=dict)
+    mixed: tuple[str, ...] = ()
 
     @property
     def p_value(self) -> float:
@@ -179,7 +182,7 @@ class PermutationTest:
                 f"With the true labels the test {self.metric} {again}, and was {self.test_mean:.6f} in the study: the "
                 "study's search cannot be repeated exactly, so the p value is not exact."
             )
-        return found
+        return [*found, *self.mixed]
 
     def _table(self) -> pa.Table:
         return pa.table({"feature": list(self.feature_names), **self.features})
@@ -226,6 +229,7 @@ class PermutationTest:
             "recomputed": self.recomputed,
             "permuted": list(self.permuted),
             "errors": {str(number): error for number, error in self.errors.items()},
+            "mixed": list(self.mixed),
             "has_features": bool(self.features),
             "shares": self.shares,
         }
@@ -280,6 +284,7 @@ def read_permutation_test(result: StudyResult) -> PermutationTest | None:
             names,
             raw["shares"],
             {int(number): error for number, error in raw["errors"].items()},
+            tuple(raw.get("mixed", ())),  # of an earlier version
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DirectoryError(

@@ -91,6 +91,7 @@ def _described(found: StabilitySelection, names: Sequence[str]) -> dict[str, Any
             "not_converged": found.n_unconverged,
         },
         "identity": found.identity,
+        "mixed": list(found.mixed),
     }
 
 
@@ -139,6 +140,7 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
             {int(number): reason for number, reason in halves["failed"].items()},
             halves["not_converged"],
             found["identity"],
+            tuple(found.get("mixed", ())),  # of an earlier version
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(

@@ -50,6 +50,8 @@ class StabilitySelection:
         Number of fits that did not reach their ``tol``.
     identity : mapping
         Winner's parameters and hash of the data, by which a result that no longer holds is known.
+    mixed : tuple of str, default=()
+        Sentence on each node of a cluster that computed with other versions, which was allowed.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class StabilitySelection:
     errors: Mapping[int, str]
     n_unconverged: int
     identity: Mapping[str, Any] = field(default_factory=dict)
+    mixed: tuple[str, ...] = ()
 
     @property
     def n_pairs(self) -> int:
@@ -204,7 +207,7 @@ class StabilitySelection:
                 "Stability selection: no threshold bounds the expected number of false selections by 1, because a "
                 f"half selects {self.q} of {self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
             )
-        return found
+        return [*found, *(f"Stability selection: {sentence}" for sentence in self.mixed)]
 
     def order(self) -> IntArray:
         """Return the indices of the features, the most probable first, then by simultaneous selections and index."""
