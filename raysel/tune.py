@@ -16,9 +16,11 @@ from rich.text import Text
 from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.arguments import hide_credentials
 from raysel.cli.comparison_run import asks_for_comparison, compare
+from raysel.cli.options import add_cluster_options
 from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
+from raysel.cli.resuming import resume_with
 from raysel.cli.summary import print_summary
 from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
@@ -119,7 +121,7 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         check_resources(study, arguments.address)
         place = stored.directory.path if stored else output_directory(study, arguments.output)
         path = places.enter_context(working_folder(place, [progress], new=True))
-        places.enter_context(last_words(lambda: _resume_with(path)))
+        places.enter_context(last_words(lambda: resume_with(arguments, path, [study.config.solver.name])))
         with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
             check_directory(study, path, stored)
             for line in announce(study, path, stored, width, nodes):
@@ -127,12 +129,12 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
             where = {"address": arguments.address, "allow_mixed_versions": mixed, "progress": progress}
             result = resume_study(path, study, **where) if stored else run_study(study, output=path, **where)
     except KeyboardInterrupt:
-        console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
+        console.print(f"stopped. {_progress_kept(arguments, path)}", markup=False, highlight=False)
         raise
     except HeadLostError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
         if path:
-            console.print(_resume_with(path), markup=False, highlight=False)
+            console.print(resume_with(arguments, path, [study.config.solver.name]), markup=False, highlight=False)
         return 1
     print_summary(result, out)
     if arguments.quiet:
@@ -170,12 +172,7 @@ def _parser() -> argparse.ArgumentParser:
         "--resume", metavar="DIR", help="resume the study or comparison in this directory or at this URI"
     )
     place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
-    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
-    parser.add_argument(
-        "--allow-mixed-versions",
-        action="store_true",
-        help="use nodes of the cluster whose versions may change the last bits of numbers; it is recorded",
-    )
+    add_cluster_options(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -251,16 +248,13 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     return 0
 
 
-def _progress_kept(path: Path | None) -> str:
+def _progress_kept(arguments: argparse.Namespace, path: Path | None) -> str:
     """Return a sentence on the trials of an interrupted study and the command that resumes it."""
     if path is None or not StudyDirectory(path).journal.exists():
         return "No study was started."
-    n = StoredStudy.read(StudyDirectory(path)).n_trials
-    return f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; {_resume_with(path)}"
-
-
-def _resume_with(path: Path) -> str:
-    return f"resume with: python -m raysel.tune --resume {shlex.quote(shown_place(path))}"
+    stored = StoredStudy.read(StudyDirectory(path))
+    n, again = stored.n_trials, resume_with(arguments, path, [stored.study.config["solver"]["name"]])
+    return f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; {again}"
 
 
 if __name__ == "__main__":

@@ -204,12 +204,14 @@ class Host:
         """Run a shell script on the host and wait for its end."""
         return _run(*self._command(script), timeout=timeout, check=check, env=self.environment | environment)
 
-    def start(self, script: str, log: Path, **environment: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, script: str, log: Path, stdin: int = subprocess.DEVNULL, **environment: str
+    ) -> subprocess.Popen[bytes]:
         """Start a shell script on the host; its output goes to a file."""
         with log.open("ab") as file:
             return subprocess.Popen(
                 self._command(f"exec {script}"),
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

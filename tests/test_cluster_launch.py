@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,41 +15,14 @@ from typing import Any
 
 import pytest
 import yaml
+from cluster_studies import alone_script, ends, ranking, trials, wait_for, write_study
 from hosts import REPOSITORY, Host, Network
-from small_studies import raw_config, timeless, write_digits
 
 pytestmark = pytest.mark.slow
 
 CLUSTER = REPOSITORY / "conf" / "cluster" / "local.yaml"
 SUBMIT = REPOSITORY / "experiments" / "submit.py"
 JOBS = "http://127.0.0.1:8265"
-#: A method of the user's own, in the folder of the study. Where the file is, 15 fits begin and the others wait: of the
-#: trials that run, two at once and with 6 fits each, one or two end.
-METHOD = """
-import os, time
-from contextlib import suppress
-from raysel import SMR
-
-class Held(SMR):
-    def _updates(self, X, y, prepared):
-        with suppress(FileNotFoundError):
-            file = os.open("{hold}", os.O_WRONLY | os.O_APPEND)
-            os.write(file, b"1")
-            os.close(file)
-            while os.stat("{hold}").st_size > 15:
-                time.sleep(0.05)
-        yield from super()._updates(X, y, prepared)
-"""
-SPACE = {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]}
-#: Computes the study in this process, without MLflow.
-ALONE = """
-import sys
-from pathlib import Path
-import yaml
-sys.path.insert(0, "{tests}")
-from small_studies import run_offline
-run_offline(yaml.safe_load(Path("study.yaml").read_text()), Path("{folder}"))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespac
         head, worker, user = network.add("head"), network.add("worker"), network.add("user")
         work = user.home / "work"
         work.mkdir()
-        write_digits(work / "few.npz")
-        raw = raw_config(solver__name="held.Held", solver__params={"max_iter": 20}, solver__space=SPACE, search={})
-        (work / "study.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
-        (work / "held.py").write_text(METHOD.format(hold=network.folder / "hold"), encoding="utf-8")
+        write_study(work, network.folder / "hold")
         (work / ".gitignore").write_text("left-out\n", encoding="utf-8")
         (work / "left-out").write_text("not for the cluster", encoding="utf-8")
         (work / "local.yaml").write_text(yaml.safe_dump(_filled_in(network, head, worker)), encoding="utf-8")
@@ -121,7 +89,7 @@ class _mlflow:  # noqa: N801 - a context
 def alone(cluster: SimpleNamespace) -> Iterator[Callable[[], Path]]:
     """The study on the user's machine, in one process, with no more environment than a login has, once it has ended."""
     folder = cluster.user.home / "alone"
-    script = ALONE.format(tests=Path(__file__).parent, folder=folder)
+    script = alone_script(folder)
     log = cluster.work.parent / "alone.log"
     running = cluster.user.start(f"bash -c {shlex.quote(in_work(cluster, f'python -c {shlex.quote(script)}'))}", log)
 
@@ -133,50 +101,32 @@ def alone(cluster: SimpleNamespace) -> Iterator[Callable[[], Path]]:
     running.kill()
 
 
-def records(study: Path) -> list[dict[str, Any]]:
-    """The study's journal."""
-    return [json.loads(line) for line in (study / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def trials(study: Path) -> dict[str, dict[str, Any]]:
-    """The journal's trials without their times."""
-    found = [timeless(record) for record in records(study) if record["kind"] == "trial"]
-    assert len({record["id"] for record in found}) == len(found)
-    return {record["id"]: record for record in found}
-
-
-def ranking(study: Path) -> bytes:
-    """The study's ranking."""
-    return (study / "ranking/ranking.csv").read_bytes()
-
-
-def ends(study: Path) -> list[str]:
-    """How the study's runs ended."""
-    return [record["status"] for record in records(study) if record["kind"] == "end"]
-
-
-def wait_for(what: str, true: Any, seconds: float = 240) -> Any:
-    """Wait until something holds, and return it."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := true():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{what}: not within {seconds} s")
-
-
 def in_work(cluster: SimpleNamespace, command: str) -> str:
     """The command as the user gives it, in the folder of the study."""
     return f"cd {shlex.quote(str(cluster.work))} && RAY_UP_enable_autoscaler_v2=1 {command}"
 
 
-def test_ray_submit_starts_all_machines_and_runs_the_study(cluster, alone):
+def test_ray_submit_starts_all_machines_runs_the_study_and_ends_by_ctrl_c(cluster, alone):
+    cluster.hold.touch()
     up = f"ray submit local.yaml {SUBMIT} --start -- study.yaml --output submitted --set tracking.uri={cluster.uri}"
-    started = cluster.user.start(f"bash -c {shlex.quote(in_work(cluster, up))}", cluster.log)
-    assert started.wait(400) == 0, cluster.log.read_text()
+    terminal = f"script --quiet --command {shlex.quote(in_work(cluster, up))} /dev/null"
+    started = cluster.user.start(terminal, cluster.log, stdin=subprocess.PIPE)
     there = cluster.head.home / "raysel-work"
+    wait_for(cluster.log.read_text, lambda: trials(there / "submitted"), 400)
+    started.stdin.write(b"\x03")
+    started.stdin.flush()
+    started.wait(120)
+    assert ends(there / "submitted") == ["interrupted"]
+    assert not cluster.head.run("pgrep -f 'submit.py|raysel.tracking'", check=False).stdout
+    again = f"study.yaml --set tracking.uri={cluster.uri} --resume submitted"
+    command = f"ray submit CLUSTER.yaml experiments/submit.py -- {again}"
+    assert f"kept; resume with: {command}" in " ".join(cluster.log.read_text().split())
+
+    cluster.hold.unlink()
+    command = command.replace("CLUSTER.yaml", "local.yaml").replace("experiments/submit.py", str(SUBMIT))
+    cluster.user.run(in_work(cluster, command), timeout=400)
     assert trials(there / "submitted") == trials(alone())
-    assert ends(there / "submitted") == ["finished"]
+    assert ends(there / "submitted") == ["interrupted", "finished"]
     assert ranking(there / "submitted") == ranking(alone())
     assert not (there / "left-out").exists()
     cluster.user.run(in_work(cluster, "ray rsync-down local.yaml '~/raysel-work/submitted/' results"))
@@ -200,11 +150,11 @@ def test_a_study_goes_on_from_job_to_terminal_to_job(cluster, alone):
     assert ends(study) == ["interrupted"]
     n_first = len(trials(study))
     log = cluster.user.run(f"ray job logs --address {JOBS} one").stdout
-    assert f"resume with: python -m raysel.tune --resume {study}" in log
-
-    cluster.hold.write_bytes(b"")
     # With its configuration, because the study's method is code of the user's own.
     again = f"study.yaml --set tracking.uri={cluster.uri} --resume"
+    assert f"resume with: python -m raysel.tune {again} {study}" in log
+
+    cluster.hold.write_bytes(b"")
     resume = in_work(cluster, f"ray submit local.yaml {SUBMIT} -- {again} twice")
     connection = cluster.user.start(f"bash -c {shlex.quote(resume)}", cluster.log)
     wait_for("another trial", lambda: len(trials(study)) > n_first)

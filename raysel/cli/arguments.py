@@ -23,7 +23,7 @@ def hide_credentials() -> None:
     if pipe := os.environ.pop(_PIPE, ""):
         with os.fdopen(int(pipe), encoding="utf-8") as file:
             from_pipe(file.readline())
-    hidden = [_hidden(argument) for argument in sys.orig_argv[1:]]
+    hidden = [without_credentials_in(argument) for argument in sys.orig_argv[1:]]
     if hidden == sys.orig_argv[1:]:
         return
     read, write = os.pipe()
@@ -34,7 +34,24 @@ def hide_credentials() -> None:
     os.execv(sys.executable, [sys.executable, *hidden])  # noqa: S606 - the same command
 
 
-def _hidden(argument: str) -> str:
+def without_credentials_in(argument: str) -> str:
+    """Return an argument of a command without the credentials in it.
+
+    Parameters
+    ----------
+    argument : str
+        Word of the command, e.g. ``"tracking.uri=http://ada:secret@host"``.
+
+    Returns
+    -------
+    str
+        The word; as it is if it has none.
+
+    Examples
+    --------
+    >>> without_credentials_in("tracking.uri=http://ada:secret@host")
+    'tracking.uri="http://***@host"'
+    """
     option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
     return f"{option}{equals}{_hidden_value(value)}"
 

@@ -23,6 +23,7 @@ from raysel.cli.plan import (
     section,
 )
 from raysel.cli.preview import show_preview
+from raysel.cli.resuming import resume_with
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
 from raysel.comparison_run.course import state_of
@@ -105,7 +106,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         else:
             place = comparison_directory(comparison, arguments.output)
             path = places.enter_context(working_folder(place, [progress], new=True))
-        places.enter_context(last_words(lambda: _progress_kept(path)))
+        places.enter_context(last_words(lambda: _progress_kept(arguments, path)))
         where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
         size = f"{data.name} ({data.n_samples} x {data.n_features})"
         out.print(
@@ -117,11 +118,11 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         else:
             result = run_comparison(comparison, output=path, **where, progress=progress)
     except KeyboardInterrupt:
-        console.print(f"stopped. {_progress_kept(path)}", markup=False, highlight=False)
+        console.print(f"stopped. {_progress_kept(arguments, path)}", markup=False, highlight=False)
         raise
     except HeadLostError as error:
         console.print(f"error: {error}", markup=False, highlight=False, style="red")
-        console.print(_progress_kept(path), markup=False, highlight=False)
+        console.print(_progress_kept(arguments, path), markup=False, highlight=False)
         return 1
     _print_result(result, ComparisonDirectory(path), out)
     if arguments.quiet:
@@ -214,7 +215,7 @@ def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out:
         )
 
 
-def _progress_kept(path: Path | None) -> str:
+def _progress_kept(arguments: argparse.Namespace, path: Path | None) -> str:
     """Return a sentence on the members of an interrupted comparison and the command that resumes it."""
     if path is None or not ComparisonDirectory(path).members.exists():
         return "No comparison was started."
@@ -230,6 +231,5 @@ def _progress_kept(path: Path | None) -> str:
         n_trials += stored.n_trials if stored else 0
     return (
         f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')} "
-        f"{'is' if n_trials == 1 else 'are'} kept; resume with: "
-        f"python -m raysel.tune --resume {shlex.quote(shown_place(path))}"
+        f"{'is' if n_trials == 1 else 'are'} kept; {resume_with(arguments, path, [entry.solver for entry in entries])}"
     )

@@ -1,0 +1,51 @@
+"""The command that resumes a study is one that can be typed where the study was started."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from raysel.cli.resuming import resume_with
+from raysel.tune import _parser
+
+
+def words(*given: str, solver: str = "smr") -> list[str]:
+    """The words of the command for a study in ``my study`` that was started with these arguments."""
+    arguments: Namespace = _parser().parse_args(given)
+    told = resume_with(arguments, Path("my study"), ["smr", solver])
+    assert told.startswith("resume with: ")
+    return shlex.split(told.removeprefix("resume with: "))
+
+
+OWN = ["python", "-m", "raysel.tune"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], ["--resume", "my study"]),
+        (["study.yaml", "--set", "a=1", "--output", "my study"], ["--resume", "my study"]),
+        (["--address", "host:6379"], ["--resume", "my study", "--address", "host:6379"]),
+        (["--allow-mixed-versions"], ["--resume", "my study", "--allow-mixed-versions"]),
+    ],
+)
+def test_place_and_cluster_are_given_again(given, told):
+    assert words(*given) == [*OWN, *told]
+
+
+def test_code_of_ones_own_is_named_by_the_configuration_and_credentials_are_not_shown():
+    given = ["study.yaml", "--set", "search.space.C=[0.1, 1]", "--set", "tracking.uri=http://ada:secret@host"]
+    told = words(*given, solver="mine.Own")
+    assert told[: len(OWN) + 3] == [*OWN, *given[:3]]
+    assert "secret" not in " ".join(told)
+    assert told[7] == 'tracking.uri="http://***@host"'
+    assert told[-2:] == ["--resume", "my study"]
+    assert words("study.yaml", solver="sklearn.svm.LinearSVC") == [*OWN, "--resume", "my study"]
+
+
+def test_a_script_that_gives_the_address_is_named_instead(monkeypatch):
+    monkeypatch.setenv("RAYSEL_COMMAND", "sbatch slurm.sh")
+    assert words("--address", "host:6379") == ["sbatch", "slurm.sh", "--resume", "my study"]

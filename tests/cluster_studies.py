@@ -1,0 +1,106 @@
+"""A study for clusters: its fits wait while a file exists, so that it can be stopped between two trials."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from small_studies import raw_config, timeless, write_digits
+
+#: A method of the user's own, in the folder of the study. Where the file is, 15 fits begin and the others wait: of the
+#: trials that run, two at once and with 6 fits each, one or two end.
+_METHOD = """
+import os, time
+from contextlib import suppress
+from raysel import SMR
+
+HOLD = "{hold}"
+
+class Held(SMR):
+    def _updates(self, X, y, prepared):
+        with suppress(FileNotFoundError):
+            file = os.open(HOLD, os.O_WRONLY | os.O_APPEND)
+            os.write(file, b"1")
+            os.close(file)
+            while os.stat(HOLD).st_size > 15:
+                time.sleep(0.05)
+        yield from super()._updates(X, y, prepared)
+"""
+_SPACE = {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]}
+#: Computes the study in this process, without MLflow and without waiting.
+_ALONE = """
+import sys
+from pathlib import Path
+import yaml
+sys.path.insert(0, "{tests}")
+sys.path.insert(0, "")
+import held
+from small_studies import run_offline
+held.HOLD = "/nowhere"
+run_offline(yaml.safe_load(Path("study.yaml").read_text()), Path("{folder}"))
+"""
+
+
+def write_study(work: Path, hold: Path) -> None:
+    """Write the data, the configuration and the method of the study.
+
+    Parameters
+    ----------
+    work : Path
+        Folder of the study.
+    hold : Path
+        File that lets the fits wait.
+    """
+    write_digits(work / "few.npz")
+    raw = raw_config(solver__name="held.Held", solver__params={"max_iter": 20}, solver__space=_SPACE, search={})
+    (work / "study.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+    (work / "held.py").write_text(_METHOD.format(hold=hold), encoding="utf-8")
+
+
+def alone_script(folder: Path) -> str:
+    """Return Python code that computes the study in one process, in the folder of the study.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the result.
+    """
+    return _ALONE.format(tests=Path(__file__).parent, folder=folder)
+
+
+def records(study: Path) -> list[dict[str, Any]]:
+    """The study's journal, which may not exist yet."""
+    journal = study / "journal.jsonl"
+    text = journal.read_text(encoding="utf-8") if journal.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def trials(study: Path) -> dict[str, dict[str, Any]]:
+    """The journal's trials without their times."""
+    found = [timeless(record) for record in records(study) if record["kind"] == "trial"]
+    assert len({record["id"] for record in found}) == len(found)
+    return {record["id"]: record for record in found}
+
+
+def ranking(study: Path) -> bytes:
+    """The study's ranking."""
+    return (study / "ranking/ranking.csv").read_bytes()
+
+
+def ends(study: Path) -> list[str]:
+    """How the study's runs ended."""
+    return [record["status"] for record in records(study) if record["kind"] == "end"]
+
+
+def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240) -> Any:
+    """Wait until something holds, and return it."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := true():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what if isinstance(what, str) else what()}: not within {seconds} s")
