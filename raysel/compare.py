@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 from raysel.api import open_comparison
 from raysel.cli.comparison import print_comparison, print_joined
+from raysel.cli.failures import print_error
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
 from raysel.errors import RayselError
@@ -48,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print_joined(joined, out)
             shown = [shown_place(file) for file in written]
     except RayselError as error:
-        console = Terminal(stderr=True)
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        print_error(error)
         return 2
     out.print()
     for file in shown:

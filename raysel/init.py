@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from raysel.cli.failures import print_error
 from raysel.draft.draft import default_output, init_study
 from raysel.errors import RayselError
 from raysel.printing.terminal import Terminal
@@ -35,12 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 if the study is written, 2 if the data or the name of the study cannot be used.
     """
     arguments = _parser().parse_args(argv)
-    console = Terminal(stderr=True)
     output = arguments.output or default_output(arguments.file)
     try:
         draft = init_study(arguments.file, arguments.label, labels=arguments.labels, output=output)
     except RayselError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        print_error(error)
         return 2
     out = Terminal()
     for name, found in draft.findings.items():

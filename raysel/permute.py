@@ -7,9 +7,10 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from raysel.cli.failures import print_error
 from raysel.cli.options import add_cluster_options
 from raysel.display.progress import ProgressLine
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
+from raysel.errors import RayselError
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.launch.places import working_folder
 from raysel.printing.terminal import Terminal, print_path
@@ -61,11 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             return interrupt_status()
         except RayselError as error:
-            hint = ""
-            if isinstance(error, UnfinishedStudyError):
-                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(arguments.study))}"
-            console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
-            return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
+            return print_error(error, arguments.study)
     for sentence in found.sentences():
         out.print(sentence, markup=False)
     out.print(shown_place(path / FOLDER / "result.json"), markup=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from raysel.api import open_study
-from raysel.errors import RayselError, UnfinishedStudyError
+from raysel.cli.failures import print_error
+from raysel.errors import RayselError
 from raysel.printing.terminal import Terminal
 from raysel.results.page.assemble import write_report
 from raysel.storage.working_copy import opened_at, shown_place
@@ -36,11 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with opened_at(place, write=not arguments.output) as path:
             written = shown_place(write_report(open_study(path), arguments.output))
     except RayselError as error:
-        hint = ""
-        if isinstance(error, UnfinishedStudyError):
-            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(place))}"
-        console = Terminal(stderr=True)
-        console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
+        print_error(error, place)
         return 2
     Terminal().print(str(written), markup=False)
     return 0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from raysel.api import open_study
+from raysel.cli.failures import print_error
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import MaskedVolume
-from raysel.errors import ConfigError, RayselError, StudyError, UnfinishedStudyError
+from raysel.errors import ConfigError, RayselError, StudyError
 from raysel.files import write_result
 from raysel.printing.printable import escaped
 from raysel.printing.terminal import Terminal
@@ -60,10 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with opened_at(place, write=not (arguments.names or arguments.output)) as path:
             return _select(arguments, path, console)
     except RayselError as error:
-        hint = ""
-        if isinstance(error, UnfinishedStudyError):
-            hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(place))}"
-        console.print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
+        print_error(error, place)
         return 2
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 
 from rich.console import Console
 
+from raysel.cli.failures import print_error
 from raysel.cli.options import add_cluster_options
 from raysel.display.progress import ProgressLine
-from raysel.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
+from raysel.errors import RayselError
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.launch.places import working_folder
 from raysel.printing.terminal import Terminal, print_path
@@ -61,11 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print("stopped. The halves that had ended are kept; the same command continues.", markup=False)
             return interrupt_status()
         except RayselError as error:
-            hint = ""
-            if isinstance(error, UnfinishedStudyError):
-                hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(arguments.study))}"
-            console.print(f"error: {error}{hint}", markup=False, style="red")
-            return 2 if isinstance(error, ConfigError | DataError | DirectoryError | UnfinishedStudyError) else 1
+            return print_error(error, arguments.study)
     _print(StudyResult.open(path), found, out)
     if arguments.quiet:
         print_path(shown_place(path))

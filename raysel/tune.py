@@ -16,6 +16,7 @@ from rich.text import Text
 from raysel.api import prepare_study, resume_study, run_study
 from raysel.cli.arguments import hide_credentials
 from raysel.cli.comparison_run import asks_for_comparison, compare
+from raysel.cli.failures import print_error
 from raysel.cli.options import add_cluster_options
 from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
@@ -24,7 +25,7 @@ from raysel.cli.resuming import resume_with
 from raysel.cli.summary import print_summary
 from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
-from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError, RayselError, StudyError
+from raysel.errors import ConfigError, DirectoryError, HeadLostError, RayselError, StudyError
 from raysel.execution.runner import check_directory
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.files import result_path
@@ -90,8 +91,7 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
     except KeyboardInterrupt:
         return interrupt_status()
     except RayselError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
-        return 2 if isinstance(error, ConfigError | DataError | DirectoryError) else 1
+        return print_error(error)
 
 
 def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, out: Console) -> int:
@@ -132,7 +132,7 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         console.print(f"stopped. {_progress_kept(arguments, path)}", markup=False, highlight=False)
         raise
     except HeadLostError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        print_error(error)
         if path:
             console.print(resume_with(arguments, path, [study.config.solver.name]), markup=False, highlight=False)
         return 1

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from raysel.cli.failures import print_error
 from raysel.display.progress import counted
 from raysel.errors import RayselError
 from raysel.printing.terminal import Terminal
@@ -30,8 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         names = copy_folder(Path(arguments.directory), arguments.uri)
     except RayselError as error:
-        console = Terminal(stderr=True)
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        print_error(error)
         return 2
     out = Terminal()
     out.print(f"{counted(len(names), 'file')} copied to {shown_place(arguments.uri)}", markup=False)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_studies import make_study, raw_config, run_offline, write_digits
 
-from raysel.cli.arguments import _hidden
+from raysel.cli.arguments import without_credentials_in
 from raysel.config import config_from_dict, load_comparison, load_config
 from raysel.config.schema import DatasetConfig, TrackingConfig
 from raysel.credentials import (
@@ -292,7 +292,7 @@ def test_credentials_go_to_a_child_in_one_line(monkeypatch):
     ],
 )
 def test_arguments_can_be_given_again_without_credentials(argument):
-    hidden = _hidden(argument)
+    hidden = without_credentials_in(argument)
     assert SECRET not in hidden
     assert HIDDEN in hidden
     if argument.startswith("tracking"):
@@ -300,7 +300,7 @@ def test_arguments_can_be_given_again_without_credentials(argument):
         assert with_credentials(config.tracking.uri) == f"http://ada:{SECRET}@h"
         assert config == load_config("digits-smr", [argument])
     for plain in ("cv.outer=3", "tracking.uri=http://h", "--quiet", "few.yaml", "solver.space={alpha: [0.1]}"):
-        assert _hidden(plain) == plain
+        assert without_credentials_in(plain) == plain
 
 
 def test_variables_are_hidden_while_rays_processes_start(monkeypatch):

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from raysel.cli.comparison import print_comparison
+from raysel.cli.failures import print_error
 from raysel.cli.plan import (
     data_headline,
     data_rows,
@@ -121,7 +122,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         console.print(f"stopped. {_progress_kept(arguments, path)}", markup=False, highlight=False)
         raise
     except HeadLostError as error:
-        console.print(f"error: {error}", markup=False, highlight=False, style="red")
+        print_error(error)
         console.print(_progress_kept(arguments, path), markup=False, highlight=False)
         return 1
     _print_result(result, ComparisonDirectory(path), out)

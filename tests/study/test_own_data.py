@@ -235,9 +235,9 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
     new = prepare_comparison(raw, X=X.reshape(-1, 64), y=y)
     directory, own = ComparisonDirectory(tmp_path / "both"), new.first.own
     placed = new.with_data_at(directory.data)
-    with directory.create(placed.folders.values(), own.X.nbytes):
+    with directory.create(placed.folders.values(), own.X.nbytes) as lock:
         record = placed.record(id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
-        course._write_first_files(placed, directory, record, own)  # and then its process is killed
+        course._write_first_files(placed, directory, record, own, lock)  # and then its process is killed
     again = prepare_comparison(raw, resumed=directory)
     assert again.first.dataset.content_hash == new.first.dataset.content_hash
     assert again.first.config == prepare_comparison(None, resumed=directory).first.config == placed.first.config
