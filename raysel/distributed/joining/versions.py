@@ -244,9 +244,8 @@ def _in_words(changes: Iterable[Sequence[str]]) -> str:
 
 def _advice(changes: Iterable[Sequence[str]]) -> str:
     """How to make the versions equal, or to insist."""
-    return (
-        f"To compute the same numbers everywhere, {remedies([name for name, *_ in changes])}; or allow mixed versions."
-    )
+    mend = remedies([name for name, *_ in changes])
+    return f"To compute the same numbers everywhere, {mend}; or allow mixed versions (--allow-mixed-versions)."
 
 
 def _refusal(found: Mapping[str, Sequence[Sequence[str]]]) -> str:
