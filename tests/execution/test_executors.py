@@ -40,12 +40,14 @@ def test_a_serial_study_is_resumed_on_ray_and_the_other_way_round(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
-    whole = main(["few.yaml", "--output", "whole", "--set", "search.executor=serial"])
-    assert whole == 0
-    lines = (tmp_path / "whole/journal.jsonl").read_text().splitlines(keepends=True)
-    for first, second in (("serial", "ray"), ("ray", "serial")):
+    lines = {}
+    for first in ("serial", "ray"):
         assert main(["few.yaml", "--output", first, "--set", f"search.executor={first}"]) == 0
-        (tmp_path / first / "journal.jsonl").write_text("".join(lines[:4]))  # as killed after three trials
+        lines[first] = (tmp_path / first / "journal.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole/journal.jsonl").write_text("".join(lines["serial"]))
+    for first, second in (("serial", "ray"), ("ray", "serial")):
+        (tmp_path / first / "journal.jsonl").write_text("".join(lines[first][:4]))  # as killed after three trials
         assert main(["--resume", first, "--set", f"search.executor={second}"]) == 0
         found, expected = (
             {

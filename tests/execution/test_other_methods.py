@@ -133,7 +133,7 @@ def test_an_installed_method_is_searched_exported_and_loaded_again(site, tmp_pat
 
 
 LONG = {
-    "class_spread": {"solver__space": {"floor": {"logspace": [0.01, 10.0, 150]}}},
+    "class_spread": {"solver__space": {"floor": {"logspace": [0.01, 10.0, 80]}}},
     "sklearn.neighbors.KNeighborsClassifier": {
         "solver__space": {"n_neighbors": [1, 2, 3, 4, 5, 6, 7, 8], "p": [1.0, 1.5, 2.0, 3.0, 4.0]},
         "evaluation": NATIVE,
