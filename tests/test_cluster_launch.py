@@ -112,11 +112,12 @@ def test_a_study_goes_on_from_terminal_to_job_to_terminal_to_job(cluster, alone)
     study = cluster.head.home / "raysel-work" / "study"
     again = f"study.yaml --set tracking.uri={cluster.uri} --resume"
 
-    def ended_by(stop: Callable[[], object]) -> None:
-        """Let some more trials end, and end the study."""
+    def end_after_some_trials(start: Callable[[], Any], stop: Callable[[Any], object]) -> None:
+        """Start the study, let some more trials end, and end it."""
         n_before, n_ends = len(trials(study)), len(ends(study))
+        started = start()
         wait_for(cluster.log.read_text, lambda: len(trials(study)) > n_before, 400)
-        stop()
+        stop(started)
         wait_for(cluster.log.read_text, lambda: len(ends(study)) > n_ends)
         assert ends(study) == ["interrupted"] * (n_ends + 1)
         cluster.hold.write_bytes(b"")
@@ -124,14 +125,13 @@ def test_a_study_goes_on_from_terminal_to_job_to_terminal_to_job(cluster, alone)
     cluster.hold.touch()
     up = f"ray submit local.yaml {SUBMIT} --start -- study.yaml --output study --set tracking.uri={cluster.uri}"
     terminal = f"script --quiet --command {shlex.quote(in_work(cluster, up))} /dev/null"
-    started = cluster.user.start(terminal, cluster.log, stdin=subprocess.PIPE)
 
-    def press_ctrl_c() -> None:
+    def press_ctrl_c(started: subprocess.Popen[bytes]) -> None:
         started.stdin.write(b"\x03")
         started.stdin.flush()
         started.wait(120)
 
-    ended_by(press_ctrl_c)
+    end_after_some_trials(lambda: cluster.user.start(terminal, cluster.log, stdin=subprocess.PIPE), press_ctrl_c)
     assert not cluster.head.run("pgrep -f 'submit.py|raysel.tracking'", check=False).stdout
     # With its configuration, because the study's method is code of the user's own.
     command = f"ray submit CLUSTER.yaml experiments/submit.py -- {again} study"
@@ -145,17 +145,23 @@ def test_a_study_goes_on_from_terminal_to_job_to_terminal_to_job(cluster, alone)
     cluster.user.run(f"ssh -i {cluster.network.key} {options} -f -N -L 8265:localhost:8265 root@{cluster.head.address}")
     job = f"ray job submit --address {JOBS} --working-dir . --submission-id"
     # A relative path of a job is below the home directory, because Ray removes its copy of the working folder.
-    cluster.user.run(
-        in_work(cluster, f"{job} one --no-wait -- python -m raysel.tune {again} raysel-work/study"), timeout=400
+    one = in_work(cluster, f"{job} one --no-wait -- python -m raysel.tune {again} raysel-work/study")
+    end_after_some_trials(
+        lambda: cluster.user.run(one, timeout=400),
+        lambda _: cluster.user.run(f"ray job stop --address {JOBS} one"),
     )
-    ended_by(lambda: cluster.user.run(f"ray job stop --address {JOBS} one"))
     log = cluster.user.run(f"ray job logs --address {JOBS} one").stdout
     assert f"resume with: python -m raysel.tune {again} " in log
 
     resume = in_work(cluster, command.replace("CLUSTER", "local").replace("experiments/submit.py", str(SUBMIT)))
-    connection = cluster.user.start(f"bash -c {shlex.quote(resume)}", cluster.log)
-    ended_by(lambda: cluster.user.run("pkill -KILL -f submit.py"))  # the user's end of the connection
-    connection.wait()
+
+    def lose_the_connection(started: subprocess.Popen[bytes]) -> None:
+        cluster.user.run("pkill -KILL -f submit.py")  # the user's end of it
+        started.wait()
+
+    end_after_some_trials(
+        lambda: cluster.user.start(f"bash -c {shlex.quote(resume)}", cluster.log), lose_the_connection
+    )
     assert len(trials(study)) < len(trials(alone()))
 
     cluster.hold.unlink()
