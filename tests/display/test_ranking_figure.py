@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
+from no_warnings import no_warnings
 from PIL import Image
 
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
@@ -300,7 +301,7 @@ def test_many_bars_are_cut_and_it_says_so():
 
 @pytest.mark.parametrize("layout", [Matrix(3, 3), Tensor((9,))])
 @pytest.mark.parametrize("n_folds", [1, 2, 30])
-@pytest.mark.filterwarnings("error")
+@no_warnings
 def test_extremes_are_drawn_without_a_warning(layout, n_folds):
     everything = make(layout, 9, n_folds)
     draw(everything, layout, test_scores=[0.5] * n_folds)

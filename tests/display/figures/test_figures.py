@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
+from no_warnings import no_warnings
 from sklearn.metrics import confusion_matrix
 
 from raysel.display.figures.confusion import confusion_figure, row_shares
@@ -247,7 +248,7 @@ def test_the_profile_is_centred_at_zero_with_signs():
     assert "the best 3 of 9" in header(figure)
 
 
-@pytest.mark.filterwarnings("error")
+@no_warnings
 def test_hostile_names_stay_on_the_page_without_a_warning():
     n = len(HOSTILE)
     counts = np.eye(n, dtype=int) + 1

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
-import pytest
 from matplotlib.figure import Figure
+from no_warnings import no_warnings
 
 from raysel.display.figures.writing import write_figure, write_figures
 
@@ -38,7 +38,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     assert "study: confusion of the classes" in words
 
 
-@pytest.mark.filterwarnings("error")
+@no_warnings
 def test_letters_that_no_font_has_give_no_warning_and_valid_svg(tmp_path):
     figure = Figure(figsize=(2, 1))
     figure.text(0.1, 0.5, "特徴 \U0001f9ec <&> \ue123", parse_math=False)
