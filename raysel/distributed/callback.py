@@ -15,6 +15,7 @@ from ray.tune.experiment import Trial
 from raysel.distributed.cluster import Cluster
 from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials, node_in
+from raysel.distributed.memory import MemoryShortError
 from raysel.errors import StudyError
 from raysel.execution.executor import last_line
 from raysel.execution.recorder import Recorder
@@ -90,7 +91,11 @@ class RecorderCallback(tune.Callback):
         node = node_in(error) or self._nodes.pop(name, "")
         self._cluster.refresh(now=True)
         lost_nodes = {*self._cluster.lost, *filter(None, [node_in(error)])}
-        again = self._lost.runs_again(trial.config, node, lost_nodes)
+        short = isinstance(error, MemoryShortError)
+        if again := short and self._cluster.run_fewer(name, node):
+            self._lost.again(trial.config)
+        else:
+            again = self._lost.runs_again(trial.config, node, lost_nodes)
         if node not in lost_nodes:
             self._cluster.ended(name)
         if again:
@@ -98,7 +103,8 @@ class RecorderCallback(tune.Callback):
         self._end(trial)
         died = isinstance(error, RayActorError) and not error.actor_init_failed
         n = self._lost.n_own_ends(trial.config, lost_nodes)
-        reason = f"the worker process died {n} times (killed, or out of memory)" if died else last_line(error)
+        why = "memory ran short" if short else "killed, or out of memory"
+        reason = f"the worker process died {n} times ({why})" if died else last_line(error)
         self._report(self._recorder.lose, trial.config, reason)
 
     def _learn_nodes(self) -> None:

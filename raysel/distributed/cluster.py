@@ -78,6 +78,8 @@ class Cluster:
         self.lost: dict[str, Node] = {}
         #: What has started on each node and not ended, by the node's id: name, and whether it is a trial or a refit.
         self._running: dict[str, dict[str, str]] = {}
+        #: Largest number at once on nodes where memory ran short, by the node's id.
+        self._limits: dict[str, int] = {}
 
     @property
     def nodes(self) -> list[Node]:
@@ -88,8 +90,44 @@ class Cluster:
     @property
     def slots(self) -> int:
         """Number of trials that can run at once now; 0 if no node is left that meets their needs."""
-        fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
+        fit = sum(map(self.places, self.nodes))
         return fit if self._most is None else min(fit, self._most)
+
+    def places(self, node: Node) -> int:
+        """Return how many trials or tasks a node can run at once."""
+        fit = n_trials_at_once(node.resources, self._needs)
+        return min(fit, self._limits.get(node.id, fit))
+
+    def run_fewer(self, name: str, id_: str) -> bool:
+        """Lower the number at once on a node where memory ran short, unless only one trial or task ran there.
+
+        Parameters
+        ----------
+        name : str
+            Trial or task whose worker process Ray ended.
+        id_ : str
+            Id of its node; empty if it is not known.
+
+        Returns
+        -------
+        bool
+            Whether fewer run at once from now on.
+        """
+        node = self._nodes.get(id_)
+        running = self._running.get(id_, {})
+        n = min(len(running), self.places(node)) - 1 if node and name in running else 0
+        if node is None or n < 1:
+            return False
+        self._limits[id_] = n
+        self._say(
+            f"memory ran short on node {node.address} and Ray ended a {running[name]}, which runs again: at most {n} "
+            "at once there from now on"
+        )
+        return True
+
+    def limited(self, node: Node) -> bool:
+        """Whether memory ran short on a node, so that nothing may wait there."""
+        return node.id in self._limits
 
     def check(self) -> None:
         """Check that a node of the cluster can run a trial.
@@ -127,7 +165,7 @@ class Cluster:
         self._seen = time.monotonic()
         gone = [node for id_, node in before.items() if id_ not in self._nodes]
         self.lost |= {node.id: node for node in gone}
-        slots = sum(n_trials_at_once(node.resources, self._needs) for node in self._nodes.values())
+        slots = sum(map(self.places, self._nodes.values()))
         now_there = f"{slots} slot{'' if slots == 1 else 's'} now"
         for node in gone:
             running = self._running.pop(node.id, {})

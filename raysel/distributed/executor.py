@@ -26,6 +26,7 @@ from raysel.distributed.cluster import Cluster
 from raysel.distributed.head_watch import HeadWatch
 from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials
+from raysel.distributed.memory import memory_ends_for_tune
 from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_session
 from raysel.distributed.tasks import NodeTasks, task_options
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
@@ -193,7 +194,7 @@ class RayExecutor(Executor):
                 ),
             )
             try:
-                with mlflow_hidden_from_tune():
+                with mlflow_hidden_from_tune(), memory_ends_for_tune():
                     tuner.fit()
             except (TuneError, RayError) as error:
                 raise (
@@ -204,11 +205,8 @@ class RayExecutor(Executor):
             except RuntimeError as error:
                 if not isinstance(error.__cause__, RayError):
                     raise
-                # An error of Ray that Tune does not know, e.g. that a worker was ended because memory ran short.
-                raise StudyError(
-                    f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study, with fewer trials at once "
-                    "(search.max_concurrent) or more memory for each (search.resources) if memory ran short."
-                ) from error
+                # An error of Ray that Tune does not know.
+                raise StudyError(f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study.") from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None

@@ -52,8 +52,12 @@ class LostTrials:
         self._ends.setdefault(config["name"], Counter())[node] += 1
         if self.n_own_ends(config, lost_nodes) > MAX_RETRIES:
             return False
-        self._waiting.append(config)
+        self.again(config)
         return True
+
+    def again(self, config: Mapping[str, Any]) -> None:
+        """Keep a trial for `next` without counting that its worker ended."""
+        self._waiting.append(config)
 
     def n_own_ends(self, config: Mapping[str, Any], lost_nodes: Collection[str]) -> int:
         """Return how often a trial's worker has ended, less one for each lost node that it ran on.

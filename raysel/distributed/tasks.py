@@ -23,16 +23,16 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 
-from raysel.config.resources import n_trials_at_once
 from raysel.distributed.cluster import Cluster
 from raysel.distributed.lost_trials import LostTrials
+from raysel.distributed.memory import MemoryShortError
 
 #: Errors of a task whose worker or node ended, rather than of what it computed.
 _ENDS = (
     LocalRayletDiedError,
+    MemoryShortError,
     NodeDiedError,
     ObjectLostError,
-    OutOfMemoryError,
     TaskUnschedulableError,
     WorkerCrashedError,
 )
@@ -120,19 +120,20 @@ class NodeTasks:
                 time.sleep(0.5)  # no node is left: wait for one
                 continue
             for task in ray.wait(list(self._running), timeout=1.0, fetch_local=False)[0]:
-                number, node = self._forget(task)
-                try:
-                    value = ray.get(task)
-                except _ENDS as error:
-                    self._cluster.refresh(now=True)
-                    if self._lost.runs_again({"name": _name(number)}, node, self._cluster.lost):
-                        waiting.appendleft(number)
-                    else:
-                        yield number, None, error
-                except RayError as error:
-                    yield number, None, error
+                value, error = _get(task)
+                again = isinstance(error, _ENDS) and self._runs_again(task, error)
+                number, _ = self._forget(task)
+                if again:
+                    waiting.appendleft(number)
                 else:
-                    yield number, value, None
+                    yield number, value, error
+
+    def _runs_again(self, task: Any, error: RayError) -> bool:
+        number, node = self._running[task]
+        self._cluster.refresh(now=True)
+        if isinstance(error, MemoryShortError) and self._cluster.run_fewer(_name(number), node):
+            return True
+        return self._lost.runs_again({"name": _name(number)}, node, self._cluster.lost)
 
     def _forget(self, task: Any) -> tuple[int, str]:
         """Remove a task that has ended, or whose node is lost, and return its number and node."""
@@ -145,11 +146,24 @@ class NodeTasks:
         """Return the node with the smallest share of its places taken; None if all are taken."""
         if self._most is not None and len(self._running) >= self._most:
             return None
-        ahead = 2 if self._most is None else 1
         taken = [node for _, node in self._running.values()]
-        places = {node.id: n_trials_at_once(node.resources, self._needs) for node in self._cluster.nodes}
-        shares = {id_: taken.count(id_) / n for id_, n in places.items() if taken.count(id_) < ahead * n}
+        shares = {}
+        for node in self._cluster.nodes:
+            n, places = taken.count(node.id), self._cluster.places(node)
+            ahead = 2 if self._most is None and not self._cluster.limited(node) else 1
+            if n < ahead * places:
+                shares[node.id] = n / places
         return min(shares, key=lambda id_: shares[id_], default=None)
+
+
+def _get(task: Any) -> tuple[Any, RayError | None]:
+    """Return what a task returned and None, or None and its error."""
+    try:
+        return ray.get(task), None
+    except OutOfMemoryError:
+        return None, MemoryShortError()
+    except RayError as error:
+        return None, error
 
 
 def _name(number: int) -> str:

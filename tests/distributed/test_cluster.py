@@ -73,3 +73,31 @@ def test_a_need_that_no_node_meets_is_refused_with_what_the_nodes_have():
     ):
         Nodes(BIG, SMALL).cluster({"CPU": 1.0, "GPU": 4.0}).check()
     Nodes(BIG, SMALL).cluster({"CPU": 1.0, "GPU": 2.0}).check()
+
+
+def test_fewer_run_at_once_on_a_node_where_memory_ran_short_until_it_is_one():
+    nodes = Nodes(BIG, SMALL)
+    cluster = nodes.cluster({"CPU": 1.0})
+    for name in ("c1", "c2", "c3"):
+        cluster.started(name, "b")
+    cluster.started("c4", "a")
+    assert not cluster.run_fewer("c5", "")  # ended before it was known where it ran
+    assert not cluster.run_fewer("c4", "a")  # alone there: its own memory is too much
+    assert cluster.slots == 11
+    assert cluster.run_fewer("c1", "b")
+    cluster.ended("c1")
+    assert cluster.slots == 10
+    assert cluster.run_fewer("c2", "b")
+    cluster.ended("c2")
+    assert not cluster.run_fewer("c3", "b")
+    assert (cluster.places(SMALL), cluster.limited(SMALL), cluster.limited(BIG)) == (1, True, False)
+    short = "memory ran short on node 10.0.0.2 and Ray ended a trial, which runs again: "
+    assert nodes.said == [f"{short}at most {n} at once there from now on" for n in (2, 1)]
+
+
+def test_tasks_that_wait_at_a_node_count_as_running_no_more_than_fit():
+    cluster = Nodes(SMALL).cluster({"CPU": 1.0})
+    for number in range(6):  # three of them wait there
+        cluster.started(f"task {number}", "b", "refit")
+    assert cluster.run_fewer("task 0", "b")
+    assert cluster.slots == 2

@@ -1,0 +1,118 @@
+"""Workers that Ray ends for want of memory: fewer trials at once, and no other number."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from hosts import REPOSITORY
+from small_studies import raw_config, run_offline, write_digits
+
+pytestmark = pytest.mark.slow
+
+#: A method whose fits with C = 2 once, and with C = 3 always, wait until memory has run short.
+HUNGRY = """
+import os, sys, time
+from pathlib import Path
+from sklearn.svm import LinearSVC
+class Hungry(LinearSVC):
+    def fit(self, X, y):
+        asked = Path(os.environ.get("ASKED", ""))
+        if "default_worker" in sys.argv[0] and (self.C == 3 or self.C == 2 and not (asked / "once").exists()):
+            (asked / ("always" if self.C == 3 else "once")).touch()
+            (asked / f"{os.getpid()}.pid").touch()
+            time.sleep(120)
+        return super().fit(X, y)
+"""
+#: Ray reads how much memory is left from this file, here one that the test writes.
+READ = Path("/proc/meminfo")
+
+
+def need_own_file() -> None:
+    """Skip the test, and say what is missing, where a file cannot be put in place of another for one process."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs root and unshare, to give Ray a file of its own in place of /proc/meminfo")
+    if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("needs permission to make a mount namespace, to give Ray its own /proc/meminfo")
+
+
+def write_memory(path: Path, available: str) -> None:
+    """Write the machine's memory, of which so much is left."""
+    lines = READ.read_text(encoding="ascii").splitlines()
+    kept = [f"MemAvailable: {available}" if line.startswith("MemAvailable") else line for line in lines]
+    path.write_text("\n".join(kept) + "\n", encoding="ascii")  # in place: the file is mounted
+
+
+def serve_memory(path: Path, asked: Path, process: subprocess.Popen[str]) -> None:
+    """Let memory run short whenever a fit has asked for it, until Ray has ended the fit's process."""
+    while process.poll() is None:
+        waiting = [file for file in asked.glob("*.pid") if Path("/proc", file.stem).exists()]
+        write_memory(path, "50000 kB" if waiting else "20000000 kB")
+        time.sleep(0.1)
+
+
+def records(folder: Path) -> tuple[dict, dict]:
+    """Trials by their C and refits by their fold, without times and the trials' numbers."""
+    lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+    free = ("id", "name", "trial", "started", "ended", "cpu_seconds")
+    trials = {line["params"]["C"]: line for line in lines if line["kind"] == "trial"}
+    refits = {line["fold"]: line for line in lines if line["kind"] == "refit"}
+    return tuple(
+        {key: {k: v for k, v in line.items() if k not in free} for key, line in found.items()}
+        for found in (trials, refits)
+    )
+
+
+def test_trials_for_which_memory_ran_short_run_again_with_fewer_at_once(tmp_path):
+    need_own_file()
+    write_digits(tmp_path / "few.npz")
+    (tmp_path / "hungry_code.py").write_text(HUNGRY, encoding="utf-8")
+    raw = raw_config(
+        tmp_path / "few.npz",
+        solver={"name": "hungry_code.Hungry", "space": {"C": [1.0, 2.0, 3.0, 4.0]}},
+        evaluation={"classifier": "native"},
+        search={"executor": "ray", "max_concurrent": 2},
+    )
+    (tmp_path / "few.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
+    memory, asked = tmp_path / "meminfo", tmp_path / "asked"
+    asked.mkdir()
+    write_memory(memory, "20000000 kB")
+    tune = [sys.executable, "-m", "raysel.tune", "few.yaml", "--output", "study"]
+    with (tmp_path / "terminal.txt").open("w", encoding="utf-8") as terminal:
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", f'mount --bind "{memory}" {READ} && exec "$@"', "sh", *tune],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": f"{REPOSITORY}:{tmp_path}", "ASKED": str(asked)},
+            stdout=terminal,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            serve_memory(memory, asked, process)
+        finally:
+            with suppress(ProcessLookupError):
+                process.terminate()
+    seen = (tmp_path / "terminal.txt").read_text(encoding="utf-8")
+    assert process.wait() == 0, seen
+    assert "and Ray ended a trial, which runs again: at most 1 at once there from now on" in seen
+    assert "1 failed" in seen
+    assert len(list(asked.glob("*.pid"))) >= 4  # once, and three times
+
+    raw["solver"]["space"]["C"].remove(3.0)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        run_offline({**raw, "search": {"executor": "serial"}}, tmp_path / "calm")
+    finally:
+        sys.path.remove(str(tmp_path))
+    trials, refits = records(tmp_path / "study")
+    failed = trials.pop(3.0)
+    assert (failed["status"], failed["error"]) == ("failed", "the worker process died 3 times (memory ran short)")
+    assert (trials, refits) == records(tmp_path / "calm")
