@@ -131,12 +131,14 @@ class _Checker:
                     if line := child.stdout.readline():
                         answer: dict[str, Any] = json.loads(line)
                         return answer
-                self._child = None
+                self._forget()
                 if status := child.wait():
                     raise ValueError(f"the process that read it by PyArrow ended early, with status {status}")
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is None or self._pid != os.getpid():  # a fork shares the pipes
+        if self._pid != os.getpid():  # a fork shares the pipes
+            self._forget()
+        if self._child is None:
             # -P: the script's own folder is not searched for modules.
             # Other pools of memory reserve address space, which counts as used.
             self._child = subprocess.Popen(
@@ -149,6 +151,14 @@ class _Checker:
             )
             self._pid = os.getpid()
         return self._child
+
+    def _forget(self) -> None:
+        """Close this process's ends of the pipes."""
+        if self._child is not None:
+            for pipe in (self._child.stdin, self._child.stdout):
+                assert pipe is not None  # noqa: S101 - both are pipes
+                pipe.close()
+        self._child = None
 
     def _end(self) -> None:
         """End the process when this one ends, unless it was started before a fork."""
