@@ -12,10 +12,10 @@ from ray import tune
 from ray.exceptions import RayActorError, RayError
 from ray.tune.experiment import Trial
 
-from raysel.distributed.cluster import Cluster
 from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials, node_in
-from raysel.distributed.memory import MemoryShortError
+from raysel.distributed.nodes.cluster import Cluster
+from raysel.distributed.nodes.memory import MemoryShortError
 from raysel.errors import StudyError
 from raysel.execution.executor import last_line
 from raysel.execution.recorder import Recorder
@@ -55,9 +55,10 @@ class RecorderCallback(tune.Callback):
         return {}
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
-        """Look at the nodes, also when no trial is to be proposed."""
+        """Look at the nodes, also when no trial is to be proposed, and request those that are missing."""
         self._learn_nodes()
         self._cluster.refresh()
+        self._cluster.want(self._plan.n_left)
 
     def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         """Count a trial that has started, and ask for its node."""

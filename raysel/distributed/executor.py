@@ -22,11 +22,12 @@ from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.distributed.callback import RecorderCallback
-from raysel.distributed.cluster import Cluster
-from raysel.distributed.head_watch import HeadWatch
 from raysel.distributed.joining.versions import other_versions
 from raysel.distributed.lost_trials import LostTrials
-from raysel.distributed.memory import memory_ends_for_tune
+from raysel.distributed.nodes.cluster import Cluster
+from raysel.distributed.nodes.demand import Demand
+from raysel.distributed.nodes.head_watch import HeadWatch
+from raysel.distributed.nodes.memory import memory_ends_for_tune
 from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_session
 from raysel.distributed.tasks import NodeTasks, task_options
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
@@ -65,6 +66,7 @@ class RayExecutor(Executor):
         self._session = ExitStack()
         #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
         self._tasks: list[Any] = []
+        self._demand = Demand(study.config.search.needs) if address else None
         self._watch: HeadWatch | None = None
         self._plan: TrialPlan | None = None
         self._log: StudyLog | None = None
@@ -75,6 +77,8 @@ class RayExecutor(Executor):
             with self._session:
                 if kind is not None and not head_lost:
                     self._cancel_tasks()
+                if self._demand and not head_lost:
+                    self._demand.withdraw()
                 if kind is not None:
                     gc.collect()  # ends the actors of an interrupted search, which reference each other
                 self._tasks.clear()
@@ -109,7 +113,7 @@ class RayExecutor(Executor):
         """View of the nodes, with whose changes the log is kept up to date."""
         _ = self._study_ref  # connects to Ray
         search = self._study.config.search
-        return Cluster(search.needs, search.max_concurrent, self._say)
+        return Cluster(search.needs, search.max_concurrent, self._say, self._demand)
 
     def _say(self, text: str) -> None:
         if self._log is not None:

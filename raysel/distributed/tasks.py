@@ -23,9 +23,9 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 
-from raysel.distributed.cluster import Cluster
 from raysel.distributed.lost_trials import LostTrials
-from raysel.distributed.memory import MemoryShortError
+from raysel.distributed.nodes.cluster import Cluster
+from raysel.distributed.nodes.memory import MemoryShortError
 
 #: Errors of a task whose worker or node ended, rather than of what it computed.
 _ENDS = (
@@ -109,6 +109,7 @@ class NodeTasks:
         waiting = deque(range(n))
         while waiting or self._running:
             self._cluster.refresh()
+            self._cluster.want(len(waiting) + len(self._running))
             for task in [task for task, (_, node) in self._running.items() if node in self._cluster.lost]:
                 waiting.appendleft(self._forget(task)[0])
             while waiting and (node := self._free_node()):

@@ -9,8 +9,8 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from raysel.distributed.cluster import Cluster
 from raysel.distributed.lost_trials import LostTrials
+from raysel.distributed.nodes.cluster import Cluster
 from raysel.execution.limits import SearchLimits
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Rung

@@ -10,6 +10,7 @@ from typing import Any
 import ray
 
 from raysel.config.resources import n_trials_at_once
+from raysel.distributed.nodes.demand import Demand
 from raysel.errors import ConfigError
 
 #: Seconds between two looks at the nodes.
@@ -56,6 +57,8 @@ class Cluster:
         Largest number of trials at once, ``search.max_concurrent``; None for as many as fit.
     say : callable
         Takes a sentence on each node that joined or left.
+    demand : Demand, optional
+        Requests nodes that an autoscaler may start; by default none are requested.
     alive : callable, optional
         Returns the nodes that are alive; those that Ray knows by default.
 
@@ -70,9 +73,11 @@ class Cluster:
         needs: Mapping[str, float],
         most: int | None,
         say: Callable[[str], None],
+        demand: Demand | None = None,
         alive: Callable[[], Iterable[Node]] | None = None,
     ) -> None:
-        self._needs, self._most, self._say, self._alive = needs, most, say, alive or _alive_nodes
+        self._needs, self._most, self._say, self._demand = needs, most, say, demand
+        self._alive = alive or _alive_nodes
         self._nodes = {node.id: node for node in self._alive()}
         self._seen = time.monotonic()
         self.lost: dict[str, Node] = {}
@@ -129,6 +134,13 @@ class Cluster:
         """Whether memory ran short on a node, so that nothing may wait there."""
         return node.id in self._limits
 
+    def want(self, n: int) -> None:
+        """Request places for trials or tasks, those that run included, as far as they are more than there are."""
+        if self._demand:
+            taken = sum(map(len, self._running.values()))
+            missing = (n if self._most is None else min(n, self._most)) - self.slots
+            self._demand.ask(missing, all_taken=taken >= self.slots)
+
     def check(self) -> None:
         """Check that a node of the cluster can run a trial.
 
@@ -143,7 +155,7 @@ class Cluster:
         there = "; ".join(map(str, self._nodes.values())) or "no node"
         raise ConfigError(
             f"search.cpus_per_trial and search.resources: a trial needs {needed}, which no node of the cluster has "
-            f"({there}); ask for less, or add a node that has it."
+            f"({there}); ask for less, or add a node that has it (min_workers, where an autoscaler starts them)."
         )
 
     def started(self, name: str, node: str, what: str = "trial") -> None:

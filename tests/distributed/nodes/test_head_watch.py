@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from raysel.distributed.head_watch import HeadWatch
+from raysel.distributed.nodes.head_watch import HeadWatch
 from raysel.errors import HeadLostError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raysel.config.resources import n_trials_at_once
-from raysel.distributed.cluster import Cluster, Node
+from raysel.distributed.nodes.cluster import Cluster, Node
 from raysel.errors import ConfigError
 
 BIG = Node("a", "10.0.0.1", {"CPU": 8.0, "GPU": 2.0, "memory": 2.0**33, "node:10.0.0.1": 1.0})
@@ -19,7 +19,7 @@ class Nodes:
         self.alive, self.said = list(alive), []
 
     def cluster(self, needs, most=None):
-        return Cluster(needs, most, self.said.append, lambda: self.alive)
+        return Cluster(needs, most, self.said.append, alive=lambda: self.alive)
 
 
 @pytest.mark.parametrize(
