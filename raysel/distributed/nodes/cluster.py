@@ -137,9 +137,10 @@ class Cluster:
     def want(self, n: int) -> None:
         """Request places for trials or tasks, those that run included, as far as they are more than there are."""
         if self._demand:
+            # Without the limits where memory ran short: a request would be met by a place that is left free there.
+            fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
             taken = sum(map(len, self._running.values()))
-            missing = (n if self._most is None else min(n, self._most)) - self.slots
-            self._demand.ask(missing, all_taken=taken >= self.slots)
+            self._demand.ask((n if self._most is None else min(n, self._most)) - fit, all_taken=taken >= fit)
 
     def check(self) -> None:
         """Check that a node of the cluster can run a trial.

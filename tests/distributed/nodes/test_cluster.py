@@ -18,8 +18,18 @@ class Nodes:
     def __init__(self, *alive):
         self.alive, self.said = list(alive), []
 
-    def cluster(self, needs, most=None):
-        return Cluster(needs, most, self.said.append, alive=lambda: self.alive)
+    def cluster(self, needs, most=None, demand=None):
+        return Cluster(needs, most, self.said.append, demand, alive=lambda: self.alive)
+
+
+class Asked:
+    """Takes the requests of a cluster for places."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, n, *, all_taken):
+        self.asked.append((n, all_taken))
 
 
 @pytest.mark.parametrize(
@@ -101,3 +111,19 @@ def test_tasks_that_wait_at_a_node_count_as_running_no_more_than_fit():
         cluster.started(f"task {number}", "b", "refit")
     assert cluster.run_fewer("task 0", "b")
     assert cluster.slots == 2
+
+
+@pytest.mark.parametrize(("most", "missing"), [(None, 4), (5, 2), (2, -1)])
+def test_places_are_requested_for_what_is_left_once_all_places_are_taken(most, missing):
+    demand = Asked()
+    cluster = Nodes(SMALL).cluster({"CPU": 1.0}, most, demand)
+    for name in ("c1", "c2"):
+        cluster.started(name, "b")
+    cluster.want(7)
+    cluster.started("c3", "b")
+    cluster.want(7)
+    assert demand.asked == [(missing, False), (missing, True)]
+    cluster.run_fewer("c3", "b")
+    cluster.ended("c3")
+    cluster.want(7)
+    assert demand.asked[2:] == [(missing, False)]  # the place that stays free would meet the request
