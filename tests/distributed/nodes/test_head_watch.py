@@ -38,7 +38,7 @@ def test_a_head_that_answers_is_left_alone():
 #: A study whose main thread waits in a call that no signal interrupts.
 STUCK = """
 import signal, sys, time
-from raysel.distributed import head_watch
+from raysel.distributed.nodes import head_watch
 from raysel.printing.last_words import last_words
 head_watch._GRACE = 0.1
 signal.signal(signal.SIGINT, signal.SIG_IGN)
