@@ -44,8 +44,10 @@ def takes(file):
 def runs(file):
     return not file.exists() or Path("/proc", file.read_text()).exists()
 """
-#: Ray reads how much memory is left from this file, here one that the test writes.
+#: Ray reads how much memory is left from this file, here one that the test writes; of a container with a limit of its
+#: own it reads these.
 READ = Path("/proc/meminfo")
+LIMITS = [Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory/memory.limit_in_bytes")]
 
 
 def need_own_file() -> None:
@@ -54,6 +56,10 @@ def need_own_file() -> None:
         pytest.skip("needs root and unshare, to give Ray a file of its own in place of /proc/meminfo")
     if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
         pytest.skip("needs permission to make a mount namespace, to give Ray its own /proc/meminfo")
+    total = int(READ.read_text(encoding="ascii").split()[1]) * 1024
+    for limit in filter(Path.exists, LIMITS):
+        if (number := limit.read_text(encoding="ascii").strip()).isdecimal() and int(number) < total:
+            pytest.skip(f"needs a machine without a limit of memory in {limit}, which Ray would read instead")
 
 
 def memory_text(available: int) -> bytes:
