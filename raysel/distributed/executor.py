@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any
 
@@ -78,7 +78,8 @@ class RayExecutor(Executor):
                 if kind is not None and not head_lost:
                     self._cancel_tasks()
                 if self._demand and not head_lost:
-                    self._demand.withdraw()
+                    with suppress(RayError):  # the study's own error, e.g. that Ray has failed, must not be hidden
+                        self._demand.withdraw()
                 if kind is not None:
                     gc.collect()  # ends the actors of an interrupted search, which reference each other
                 self._tasks.clear()
