@@ -26,7 +26,7 @@ from raysel.results import words
 from raysel.results.error_control.summary import error_control_figures
 from raysel.results.pictures.drawing import KINDS, write_pictures
 from raysel.results.result import StudyResult
-from raysel.results.scores import modality_scores, score_figures
+from raysel.results.scores import score_figures
 from raysel.results.trust import choose_top, trust_figures
 from raysel.tracking.directory import StudyDirectory
 
@@ -259,7 +259,7 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         "test": result.test_scores,
         "inner": result.inner_scores,
     }
-    scores |= score_figures(result)
+    scores |= _score_figures(result)
     if result.task_scores:
         scores["tasks"] = result.task_scores
     if result.report:
@@ -292,7 +292,7 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
     }
     described |= trust_figures(result, top, by)
     described |= error_control_figures(result)
-    if modalities := modality_scores(result):
+    if modalities := result.modality_scores:
         described["modality_scores"] = modalities
     if result.fold_redundancy:
         described["redundancy"] = {
@@ -348,7 +348,7 @@ def figures(result: StudyResult) -> dict[str, Any]:
         "test_by_task": {name: float(np.mean(own)) for name, own in result.task_scores.items()},
         "inner_mean": float(np.mean(result.inner_scores)),
         "cut": result.cut,
-        **score_figures(result),
+        **_score_figures(result),
     }
     if result.ranks_features:
         stability = result.stability().value
@@ -366,6 +366,12 @@ def figures(result: StudyResult) -> dict[str, Any]:
     if convergence.n_fits:
         found["winners_converged"] = convergence.n_converged / convergence.n_fits
     return found
+
+
+def _score_figures(result: StudyResult) -> dict[str, Any]:
+    """Return how the numbers of features were chosen, by fold, and the figures beside the test scores."""
+    chosen = {"choose_n": result.stored.study.choose_n if result.n_features else None, "n_features": result.n_features}
+    return chosen | score_figures(result.outer, result.score_curves())
 
 
 def _is_listed(result: StudyResult) -> bool:

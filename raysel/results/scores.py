@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raysel.cv.records import RefitRecord
-from raysel.data.layouts import Modalities
 from raysel.statistics.intervals import MeanInterval, corrected_interval
 from raysel.statistics.paired import PairedComparison, paired_comparison
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from raysel.results.result import StudyResult
 
 
 @dataclass(frozen=True)
@@ -182,31 +179,30 @@ def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int]) -> pd.
     return pd.DataFrame(table)
 
 
-def score_figures(result: StudyResult) -> dict[str, Any]:
+def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame) -> dict[str, Any]:
     """Return the figures that stand beside a study's test scores, for its manifest and its last record.
 
     Parameters
     ----------
-    result : StudyResult
-        Result of a finished study.
+    outer : sequence of RefitRecord
+        Refits of the outer folds.
+    curves : DataFrame
+        Scores for each number of features, as `score_curves` returns them.
 
     Returns
     -------
     dict of str to object
-        ``choose_n``, ``n_features`` (by fold), ``interval``, ``references`` (each with the difference of the method to
-        it), ``optimism`` and ``curve`` (by the name of the column); None where a figure is undefined.
+        ``interval``, ``references`` (each with the difference of the method to it), ``optimism`` and ``curve`` (by the
+        name of the column); None where a figure is undefined.
     """
-    found = result.interval
+    found = score_interval(outer)
     interval: dict[str, Any] = {"lower": found.lower, "upper": found.upper, "confidence": found.confidence}
     interval |= {"test_train_ratio": _finite(found.ratio), "undefined_because": found.reason or None}
-    columns = result.score_curves().to_dict("list")
     return {
-        "choose_n": result.stored.study.choose_n if result.n_features else None,
-        "n_features": result.n_features,
         "interval": interval,
-        "references": {name: _described(reference) for name, reference in result.references.items()},
-        "optimism": result.optimism,
-        "curve": {name: [_finite(value) for value in values] for name, values in columns.items()},
+        "references": {name: _described(reference) for name, reference in references(outer).items()},
+        "optimism": optimism(outer),
+        "curve": {name: [_finite(value) for value in values] for name, values in curves.to_dict("list").items()},
     }
 
 
@@ -226,30 +222,6 @@ def _described(reference: Reference) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def modality_scores(result: StudyResult) -> dict[str, dict[str, Any]]:
-    """Return the scores or kernel weights of the modalities in the winner of each fold.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    dict
-        By fold, then by modality: a number, or a list with one for each class or label in their order. Empty if the
-        method weighs no modalities or the data have none.
-    """
-    layout = result.layout
-    if not isinstance(layout, Modalities):
-        return {}
-    return {
-        refit.fold: dict(zip(layout.modalities, refit.modality_scores, strict=True))
-        for refit in result.refits
-        if refit.modality_scores is not None and len(refit.modality_scores) == len(layout.modalities)
-    }
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
 from raysel.errors import ConfigError
 from raysel.ranking.agreement import TOP_SHARE, borda_scores, consensus_sentence, curve_sizes
 from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.results.numbers import StudyNumbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raysel.results.result import StudyResult
 
 #: Source of a ranking that is the mean rank over the outer folds; others are names of folds.
 CONSENSUS = "consensus"
@@ -42,12 +43,12 @@ class Top(NamedTuple):
         return f"top {self.n} ({self.chosen_by})"
 
 
-def choose_top(result: StudyResult, top: int | None = None, by: str = FINAL) -> Top:
+def choose_top(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> Top:
     """Return the number of features that count as selected, and who chose it.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
     top : int, optional
         The number if it is given.
@@ -75,17 +76,21 @@ def _fold_in_words(fold: str) -> str:
     return "the final model" if fold == FINAL else fold
 
 
-def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL) -> FeatureRanking:
+def source_ranking(
+    result: StudyNumbers, top: int | None = None, by: str = FINAL, added: Mapping[str, FloatArray] | None = None
+) -> FeatureRanking:
     """Return the ranking of the final model, of the consensus of the outer folds, or of one of them.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study whose method ranks features.
     top : int, optional
         Number of features that count as selected; that of `choose_top` by default.
     by : str, default="final"
         ``"final"``, ``"consensus"`` or the name of an outer fold.
+    added : mapping of str to ndarray of shape (n_features,), optional
+        Further columns of its table.
 
     Returns
     -------
@@ -118,16 +123,16 @@ def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL)
         constant=result.constant,
         source="the consensus" if by == CONSENSUS else _fold_in_words(by),
         chosen_by=chosen_by,
-        added=result.added_columns,
+        added=added or {},
     )
 
 
-def stability_curve(result: StudyResult) -> pd.DataFrame:
+def stability_curve(result: StudyNumbers) -> pd.DataFrame:
     """Return the stability of the best N features over the outer folds for a range of N.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study whose method ranks features.
 
     Returns
@@ -146,12 +151,12 @@ def stability_curve(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def stability_in_words(result: StudyResult, top: int | None = None, by: str = FINAL) -> str:
+def stability_in_words(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> str:
     """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study whose method ranks features.
     top : int, optional
         Number of features that count as selected; that of `choose_top` by default.
@@ -170,12 +175,12 @@ def stability_in_words(result: StudyResult, top: int | None = None, by: str = FI
     return f"{value}{told}; {overlap}"
 
 
-def stability_value(result: StudyResult, top: int | None = None, by: str = FINAL) -> tuple[str, str]:
+def stability_value(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> tuple[str, str]:
     """Return stability and rank-biased overlap of the outer folds, with what they are of and over.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study whose method ranks features.
     top : int, optional
         Number of features that count as selected; that of `choose_top` by default.
@@ -194,12 +199,12 @@ def stability_value(result: StudyResult, top: int | None = None, by: str = FINAL
     return f"of the top {chosen.n} over {over}: {result.stability(chosen.n)}", overlap
 
 
-def stability_notes(result: StudyResult, top: int | None = None, by: str = FINAL) -> list[str]:
+def stability_notes(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> list[str]:
     """Return what has to be known about the stability of `stability_value`.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study whose method ranks features.
     top : int, optional
         Number of features that count as selected; that of `choose_top` by default.
@@ -228,12 +233,12 @@ def _signed(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"  # no "-0.00"
 
 
-def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) -> Mapping[str, Any]:
+def trust_figures(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> Mapping[str, Any]:
     """Return the entries of the manifest on the agreement of the outer folds.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
     top : int, optional
         Number of features that count as selected; that of `choose_top` by default.
@@ -269,7 +274,7 @@ def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) 
                 "folds that share samples often exceed it even on noise",
             },
         },
-        "stability_curve": result.stability_curve().drop(columns="undefined_because").to_dict("list"),
+        "stability_curve": stability_curve(result).drop(columns="undefined_because").to_dict("list"),
         "rank_biased_overlap": {
             "mean": overlap.mean,
             "lowest": overlap.lowest,
@@ -281,9 +286,9 @@ def trust_figures(result: StudyResult, top: int | None = None, by: str = FINAL) 
             "undefined_because": overlap.reason or None,
         },
     }
-    return entries | ({"consensus": result.consensus_sentence(chosen.n)} if result.is_ranked else {})
+    return entries | ({"consensus": consensus_words(result, chosen.n)} if result.is_ranked else {})
 
 
-def consensus_words(result: StudyResult, top: int | None = None) -> str:
+def consensus_words(result: StudyNumbers, top: int | None = None) -> str:
     """Return the sentence of `consensus_sentence`; empty if there is no ranking by a final model."""
     return consensus_sentence(source_ranking(result, top)) if result.is_ranked else ""

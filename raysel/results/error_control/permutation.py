@@ -18,12 +18,12 @@ from raysel.errors import DirectoryError
 from raysel.files import read_json, write_result
 from raysel.ranking.export import csv_content
 from raysel.results.error_control.small_tables import read_numbers
+from raysel.results.numbers import StudyNumbers
 from raysel.statistics.permutation import PermutationPValue
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raysel.results.result import StudyResult
 
 #: Folder of the test in a study's directory.
 FOLDER = "permutation"
@@ -241,12 +241,12 @@ class PermutationTest:
         return {name: self.features[name] for name in ("p_value", "p_value_fwer") if self.features}
 
 
-def read_permutation_test(result: StudyResult) -> PermutationTest | None:
+def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
     """Read the test of a study that `PermutationTest.write` wrote.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of the study.
 
     Returns
@@ -293,12 +293,12 @@ def read_permutation_test(result: StudyResult) -> PermutationTest | None:
         ) from error
 
 
-def identity(result: StudyResult) -> dict[str, Any]:
+def identity(result: StudyNumbers) -> dict[str, Any]:
     """Return plain data that change whenever a figure that the test is of changes.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns

@@ -11,19 +11,19 @@ from sklearn.base import BaseEstimator
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import Tasks
-from raysel.results import words
+from raysel.results import trust, words
+from raysel.results.numbers import StudyNumbers
 
 if TYPE_CHECKING:
     from raysel.display.figures.tried import TriedConfiguration
-    from raysel.results.result import StudyResult
 
 
-def score_curves(result: StudyResult) -> dict[str, Any]:
+def score_curves(result: StudyNumbers) -> dict[str, Any]:
     """Return the arguments of `plot_score_curve`: scores of each outer fold for each number of features.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -50,12 +50,12 @@ def score_curves(result: StudyResult) -> dict[str, Any]:
     }
 
 
-def stability_curve(result: StudyResult) -> dict[str, Any]:
+def stability_curve(result: StudyNumbers) -> dict[str, Any]:
     """Return the arguments of `plot_stability`: the stability of the outer folds' best features by their number.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study whose method ranks features.
 
     Returns
@@ -63,7 +63,8 @@ def stability_curve(result: StudyResult) -> dict[str, Any]:
     dict
         ``n_features``, ``stability``, ``lower``, ``upper``, ``chosen``, and ``chance``, the range of random selections.
     """
-    table = result.stability_curve()
+    result.check_ranks()
+    table = trust.stability_curve(result)
     return {
         "n_features": table["n_features"].tolist(),
         **{name: table[name].to_numpy() for name in ("stability", "lower", "upper")},
@@ -72,12 +73,12 @@ def stability_curve(result: StudyResult) -> dict[str, Any]:
     }
 
 
-def tried_configurations(result: StudyResult) -> list[TriedConfiguration]:
+def tried_configurations(result: StudyNumbers) -> list[TriedConfiguration]:
     """Return the configurations of the search with their mean validation scores over the outer folds.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -111,12 +112,12 @@ def tried_configurations(result: StudyResult) -> list[TriedConfiguration]:
     return found
 
 
-def confusion(result: StudyResult) -> dict[str, Any] | None:
+def confusion(result: StudyNumbers) -> dict[str, Any] | None:
     """Return the arguments of `confusion_figure`: counts of the outer folds' test samples.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -138,12 +139,12 @@ def confusion(result: StudyResult) -> dict[str, Any] | None:
     }
 
 
-def profile(result: StudyResult, top: int | None = None) -> dict[str, Any] | None:
+def profile(result: StudyNumbers, top: int | None = None) -> dict[str, Any] | None:
     """Return the arguments of `plot_profile`: coefficients of the final model's best features by class.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study with a ranking.
     top : int, optional
         Number of features; `StudyResult.default_top` by default.
@@ -160,7 +161,8 @@ def profile(result: StudyResult, top: int | None = None) -> dict[str, Any] | Non
     if found is None:
         return None
     values, own = found
-    shown = result.ranking(top).top()
+    result.check_ranks(top)
+    shown = trust.source_ranking(result, top).top()
     classes = result.classes
     known = classes if classes and len(classes) in (len(own), len(values)) else own
     return {

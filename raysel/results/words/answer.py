@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from raysel.cv.feature_count import ChooseN
+from raysel.results.numbers import StudyNumbers
 from raysel.results.words.figures import listed, mean_and_sd, values_in_words
-
-if TYPE_CHECKING:
-    from raysel.results.result import StudyResult
 
 _RULES = {
     "one_se": "the smallest of {} within one standard error of the best inner mean",
@@ -17,12 +15,12 @@ _RULES = {
 }
 
 
-def headline(result: StudyResult) -> str:
+def headline(result: StudyNumbers) -> str:
     """Return the honest score of a finished study as one line: of what, over what, with how many features.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -34,12 +32,12 @@ def headline(result: StudyResult) -> str:
     return f"test {result.metric.replace('_', ' ')} {score_in_words(result)} {n_features_in_words(result)}"
 
 
-def score_in_words(result: StudyResult) -> str:
+def score_in_words(result: StudyNumbers) -> str:
     """Return the mean test score with SD, number of outer folds and corrected interval, or why there is none.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -55,12 +53,12 @@ def score_in_words(result: StudyResult) -> str:
     return f"{mean_and_sd(found.mean, found.sd)} (SD over {len(result.outer)} outer folds; {interval})"
 
 
-def n_features_in_words(result: StudyResult) -> str:
+def n_features_in_words(result: StudyNumbers) -> str:
     """Return the numbers of features that the score is of.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -81,12 +79,12 @@ def n_features_in_words(result: StudyResult) -> str:
     return f"with the {min(found)} to {max(found)} best of {d} features, chosen on each outer fold by its inner scores"
 
 
-def shows_n_features(result: StudyResult) -> bool:
+def shows_n_features(result: StudyNumbers) -> bool:
     """Return whether each outer fold has a number of features that its score is of.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -97,12 +95,12 @@ def shows_n_features(result: StudyResult) -> bool:
     return result.stored.study.choose_n != "mean" and all(refit.n_features is not None for refit in result.outer)
 
 
-def rule_sentence(result: StudyResult) -> str:
+def rule_sentence(result: StudyNumbers) -> str:
     """Return how the number of features is chosen, and which classifier gives the score.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a study.
 
     Returns
@@ -161,12 +159,12 @@ def classifier_in_words(evaluation: Mapping[str, Any]) -> str:
     return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
 
 
-def interval_footnote(result: StudyResult) -> str:
+def interval_footnote(result: StudyNumbers) -> str:
     """Return what the corrected interval means, as one footnote.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -184,12 +182,12 @@ def interval_footnote(result: StudyResult) -> str:
     )
 
 
-def tasks_in_words(result: StudyResult) -> str:
+def tasks_in_words(result: StudyNumbers) -> str:
     """Return each task's mean test score with its standard deviation as one line.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -200,12 +198,12 @@ def tasks_in_words(result: StudyResult) -> str:
     return ", ".join(f"{name} {values_in_words(own)}" for name, own in result.task_scores.items())
 
 
-def report_in_words(result: StudyResult) -> str:
+def report_in_words(result: StudyNumbers) -> str:
     """Return the mean and the standard deviation over the outer folds of each metric of ``evaluation.report``.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from raysel.results.scores import modality_scores
-
-if TYPE_CHECKING:
-    from raysel.results.result import StudyResult
+from raysel.results.numbers import StudyNumbers
 
 
-def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:
+def redundancy_in_words(result: StudyNumbers, top: int | None = None) -> str:
     """Return the redundancy of the best features as one line, with what it is of and over what.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
     top : int, optional
         Number of features that count as selected; `StudyResult.default_top` by default.
@@ -37,12 +32,12 @@ def redundancy_in_words(result: StudyResult, top: int | None = None) -> str:
     return f"of the top {top or result.default_top} over all {n} samples, mean of {folds} outer folds: {value}"
 
 
-def modalities_in_words(result: StudyResult) -> str:
+def modalities_in_words(result: StudyNumbers) -> str:
     """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -51,7 +46,7 @@ def modalities_in_words(result: StudyResult) -> str:
         E.g. ``"HOG 0.412, LBP 0.588"``; if there is a number for each class or label, their mean. Empty if the method
         weighs no modalities or the data have none.
     """
-    found = modality_scores(result)
+    found = result.modality_scores
     outer = [found[refit.fold] for refit in result.outer if refit.fold in found]
     names = outer[0] if outer else ()
     return ", ".join(f"{name} {np.mean([np.mean(own[name]) for own in outer]):.3g}" for name in names)

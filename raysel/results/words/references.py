@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from raysel.results.numbers import StudyNumbers
 from raysel.results.words.answer import classifier_in_words
 from raysel.results.words.figures import difference_in_words, mean_and_sd
-
-if TYPE_CHECKING:
-    from raysel.results.result import StudyResult
 
 #: References that a method has to beat, with their names within a sentence.
 _RIVALS = {"f_test": "the F-test with the same numbers of features", "all features": "all features", "chance": "chance"}
 
 
-def reference_in_words(result: StudyResult, name: str) -> str:
+def reference_in_words(result: StudyNumbers, name: str) -> str:
     """Return the name of a reference, with the classifier where it is not that of the method.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
     name : str
         Name of the reference.
@@ -39,12 +35,12 @@ def reference_in_words(result: StudyResult, name: str) -> str:
     return known.get(name, name)
 
 
-def short_reference(result: StudyResult, name: str) -> str:
+def short_reference(result: StudyNumbers, name: str) -> str:
     """Return the name of a reference for the head of a narrow column.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
     name : str
         Name of the reference.
@@ -57,12 +53,12 @@ def short_reference(result: StudyResult, name: str) -> str:
     return {"all features": f"all {len(result.feature_names)}", "f_test": "F-test"}.get(name, name)
 
 
-def reference_sentences(result: StudyResult) -> list[str]:
+def reference_sentences(result: StudyNumbers) -> list[str]:
     """Return each reference's score and the method's difference to it, one sentence a reference.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -77,12 +73,12 @@ def reference_sentences(result: StudyResult) -> list[str]:
     ]
 
 
-def references_line(result: StudyResult) -> str:
+def references_line(result: StudyNumbers) -> str:
     """Return the mean scores of the references as one short line.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -97,12 +93,12 @@ def references_line(result: StudyResult) -> str:
     return f"for comparison: {shown}" if shown else ""
 
 
-def verdict_sentences(result: StudyResult) -> list[str]:
+def verdict_sentences(result: StudyNumbers) -> list[str]:
     """Return where the method does not beat the F-test, all features or chance, by the corrected interval.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -122,12 +118,12 @@ def verdict_sentences(result: StudyResult) -> list[str]:
     ]
 
 
-def missing_references_sentence(result: StudyResult) -> str:
+def missing_references_sentence(result: StudyNumbers) -> str:
     """Return which references have no score, and why.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns

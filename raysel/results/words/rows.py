@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from raysel.results.numbers import StudyNumbers
 from raysel.results.words.figures import bracketed_difference, mean_and_sd
 from raysel.results.words.references import reference_in_words
-
-if TYPE_CHECKING:
-    from raysel.results.result import StudyResult
 
 
 class ScoreRow(NamedTuple):
@@ -32,12 +30,12 @@ class ScoreRow(NamedTuple):
     difference: str
 
 
-def score_rows(result: StudyResult) -> list[ScoreRow]:
+def score_rows(result: StudyNumbers) -> list[ScoreRow]:
     """Return the method and its references as rows of a table.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -56,12 +54,12 @@ def score_rows(result: StudyResult) -> list[ScoreRow]:
     return rows
 
 
-def curve_rows(result: StudyResult) -> tuple[list[str], list[list[str]]]:
+def curve_rows(result: StudyNumbers) -> tuple[list[str], list[list[str]]]:
     """Return inner and test score and the references' means for each number of features as a table.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -80,12 +78,12 @@ def curve_rows(result: StudyResult) -> tuple[list[str], list[list[str]]]:
     return ["features", "inner", "test", *(reference_in_words(result, name) for name in names)], rows
 
 
-def optimism_rows(result: StudyResult) -> list[tuple[str, str, str]]:
+def optimism_rows(result: StudyNumbers) -> list[tuple[str, str, str]]:
     """Return resubstitution, best inner and honest score as rows of a table.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -101,12 +99,12 @@ def optimism_rows(result: StudyResult) -> list[tuple[str, str, str]]:
     return [(told[key][0], f"{value:.3f}", told[key][1]) for key, value in result.optimism.items()]
 
 
-def optimism_sentence(result: StudyResult) -> str:
+def optimism_sentence(result: StudyNumbers) -> str:
     """Return resubstitution, best inner and honest score as one sentence.
 
     Parameters
     ----------
-    result : StudyResult
+    result : StudyNumbers
         Result of a finished study.
 
     Returns
@@ -118,7 +116,7 @@ def optimism_sentence(result: StudyResult) -> str:
     return f"Optimism: {parts} (mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds)."
 
 
-def _numbers(result: StudyResult) -> str:
+def _numbers(result: StudyNumbers) -> str:
     """Number of features of the score, short: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
     if result.config["evaluation"]["classifier"] == "native":
         return ""

@@ -1,0 +1,516 @@
+"""Scores, trials and winners of a study, finished or not, computed from the records of its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.base.models import load_model
+from raysel.cv.convergence import Convergence
+from raysel.cv.plan import FINAL
+from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
+from raysel.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
+from raysel.metrics.ranks import selection_ranks
+from raysel.metrics.stability import Stability
+from raysel.ranking.agreement import FoldRanks, RankOverlap
+from raysel.ranking.feature_ranking import default_n_selected
+from raysel.results import scores, tables
+from raysel.results.scores import Reference
+from raysel.statistics.intervals import MeanInterval
+from raysel.study.stored import StoredStudy
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.uploader import tracking_status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyNumbers:
+    """Scores, trials, ranks and models of a study; `StudyResult` adds rankings, remarks and plots.
+
+    Parameters
+    ----------
+    stored : StoredStudy
+        The study as restored from its journal.
+    """
+
+    stored: StoredStudy
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Read a study from its directory.
+
+        Parameters
+        ----------
+        path : str or Path
+            Directory of the study.
+
+        Returns
+        -------
+        StudyNumbers
+            Of the class that is called: the study as far as it has run.
+
+        Raises
+        ------
+        DirectoryError
+            If the directory holds no study, or its journal is damaged.
+        """
+        return cls(StoredStudy.read(StudyDirectory(Path(path))))
+
+    # --- definition --------------------------------------------------------------------------
+
+    @property
+    def directory(self) -> StudyDirectory:
+        """Directory of the study with the paths of its files."""
+        return self.stored.directory
+
+    @property
+    def path(self) -> Path:
+        """Path of the study's directory."""
+        return self.stored.directory.path
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self.stored.study.name
+
+    @property
+    def status(self) -> str:
+        """State of the study: ``finished``, ``failed``, ``interrupted``, or ``killed`` if no end was recorded."""
+        return self.stored.status
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Configuration of the study as plain data."""
+        return self.stored.study.config
+
+    @property
+    def metric(self) -> str:
+        """Name of the score."""
+        return self.stored.study.metric
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Names of the features, in the order of the columns."""
+        return self.stored.study.feature_names
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Arrangement of the data's columns."""
+        return layout_from_json(self.stored.study.layout)
+
+    @cached_property
+    def constant(self) -> BoolArray:
+        """Mask of the features that have the same value in all samples, shape (n_features,)."""
+        found = np.zeros(len(self.feature_names), dtype=bool)
+        found[list(self.stored.study.constant)] = True
+        return found
+
+    @property
+    def tracking(self) -> Mapping[str, Any]:
+        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``, ``study_run_id``."""
+        return tracking_status(self.directory)
+
+    # --- scores ------------------------------------------------------------------------------
+
+    @cached_property
+    def refits(self) -> list[RefitRecord]:
+        """Refits of the winners in the order of the outer folds, the final one last if there is one.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        """
+        study, refits = self.stored.study, self.stored.refits
+        if self.status != "finished" or set(refits) != set(study.folds):
+            raise UnfinishedStudyError(self.path, self.stored.n_trials, study.n_trials)
+        return [refits[fold] for fold in study.folds]
+
+    @property
+    def outer(self) -> list[RefitRecord]:
+        """Refits of the outer folds' winners, each with its test score."""
+        return [refit for refit in self.refits if refit.fold != FINAL]
+
+    @property
+    def has_final(self) -> bool:
+        """Whether there is a final fold, and so a model; ``cv.final: false`` leaves it out."""
+        return FINAL in self.stored.study.folds
+
+    @property
+    def final(self) -> RefitRecord:
+        """Refit of the final fold's winner on all data: the model.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study has no final fold.
+        """
+        refits = self.refits
+        if not self.has_final:
+            raise StudyError(
+                f"the study {self.name} has no final model, because cv.final is false; for a model and its ranking "
+                "run a study with cv.final: true."
+            )
+        return next(refit for refit in refits if refit.fold == FINAL)
+
+    @property
+    def test_scores(self) -> list[float]:
+        """Test score of each outer fold's winner, at the number of features that its inner scores choose.
+
+        The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the tasks.
+        """
+        return [score for refit in self.outer if (score := refit.test_score) is not None]
+
+    @property
+    def inner_scores(self) -> list[float]:
+        """Inner score of each outer fold's winner."""
+        return [refit.inner_score for refit in self.outer]
+
+    @property
+    def test_mean(self) -> float:
+        """Mean of the test scores over the outer folds, which estimates the score on new samples."""
+        return float(np.mean(self.test_scores))
+
+    @property
+    def test_sd(self) -> float:
+        """Sample standard deviation of the test scores over the outer folds."""
+        return float(np.std(self.test_scores, ddof=1))
+
+    @cached_property
+    def interval(self) -> MeanInterval:
+        """Mean and SD of the test scores with the corrected 95 % interval, or the ``reason`` why there is none."""
+        return scores.score_interval(self.outer)
+
+    @cached_property
+    def references(self) -> dict[str, Reference]:
+        """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
+
+        They are ``all features``, ``variance``, ``f_test`` and ``chance``; those that have no score on an outer fold
+        are left out.
+        """
+        return scores.references(self.outer)
+
+    @cached_property
+    def optimism(self) -> dict[str, float]:
+        """Mean scores of the outer folds' winners: ``training``, ``inner`` and ``test``."""
+        return scores.optimism(self.outer)
+
+    def score_curves(self) -> pd.DataFrame:
+        """Return inner and test scores for each number of features as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
+            folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
+        """
+        listed = self.config["evaluation"].get("n_features") or ()
+        return scores.score_curves(self.outer, () if self.config["evaluation"]["classifier"] == "native" else listed)
+
+    @cached_property
+    def report(self) -> dict[str, list[float | None]]:
+        """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None where undefined."""
+        names = self.config["evaluation"].get("report", ())
+        return {name: [refit.reported(name) for refit in self.outer] for name in names}
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Names of the classes, those of all tasks, or of the labels; empty if an earlier version ran the study."""
+        return self.stored.study.classes
+
+    @cached_property
+    def confusion(self) -> IntArray | None:
+        """Test samples of all outer folds by true and predicted class, at each fold's number of features.
+
+        Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels a sample one row
+        ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that tests it. None if an earlier
+        version of raysel ran the study.
+        """
+        counts = [refit.confusion for refit in self.outer]
+        return np.sum(counts, axis=0) if counts and all(counts) else None
+
+    @cached_property
+    def task_scores(self) -> dict[str, list[float]]:
+        """Test scores of each task on each outer fold; empty if the data are one task."""
+        if not isinstance(self.layout, Tasks):
+            return {}
+        by_task = zip(*(refit.test_scores for refit in self.outer), strict=True)
+        return {name: list(scores) for name, scores in zip(self.layout.tasks, by_task, strict=True)}
+
+    @property
+    def modality_scores(self) -> dict[str, dict[str, Any]]:
+        """Scores or kernel weights of the modalities in the winner of each fold.
+
+        By fold, then by modality: a number, or a list with one for each class or label in their order. Empty if the
+        method weighs no modalities or the data have none.
+        """
+        layout = self.layout
+        if not isinstance(layout, Modalities):
+            return {}
+        return {
+            refit.fold: dict(zip(layout.modalities, refit.modality_scores, strict=True))
+            for refit in self.refits
+            if refit.modality_scores is not None and len(refit.modality_scores) == len(layout.modalities)
+        }
+
+    # --- trials ------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> list[TrialRecord]:
+        """Records of the trials, in the order in which they ended."""
+        return self.stored.trials
+
+    @property
+    def n_trials(self) -> dict[str, int]:
+        """Number of trials in each state."""
+        statuses = [record.status for record in self.records]
+        return {status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")}
+
+    @property
+    def cut(self) -> bool:
+        """Whether ``search.time_budget`` ended the search before all trials were made."""
+        return self.stored.search is not None and self.stored.search.cut
+
+    @cached_property
+    def winner_convergence(self) -> Convergence:
+        """Counts of the winners' refits, including the final one, and of those that met their ``tol``."""
+        return Convergence.of(self.refits)
+
+    def summary(self) -> pd.DataFrame:
+        """Return the winners of the outer folds as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features`` (the chosen number
+            of best features), ``training_<metric>``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each
+            metric of ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features,
+            over all samples) and ``converged``.
+        """
+        return tables.summary_table(self.stored, self.default_top)
+
+    def trials(self) -> pd.DataFrame:
+        """Return the trials that have ended as a table, the best validation score first.
+
+        Returns
+        -------
+        DataFrame
+            One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
+            ``val_<metric>`` (mean over the outer folds, for display only), one ``val_<metric>/<fold>`` an outer fold,
+            ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds`` and ``error``.
+        """
+        return tables.trial_frame(self.stored)
+
+    def traces(self) -> pd.DataFrame:
+        """Return objective and scores of every inner fit by iteration.
+
+        Returns
+        -------
+        DataFrame
+            One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective``
+            and one ``score`` column for each number of features.
+        """
+        return tables.trace_frame(self.stored)
+
+    # --- ranks -------------------------------------------------------------------------------
+
+    @cached_property
+    def unranked_folds(self) -> list[str]:
+        """Names of the folds whose winner gives no feature scores; all folds if the method does not rank features."""
+        return [refit.fold for refit in self.refits if refit.feature_scores is None]
+
+    @property
+    def ranks_features(self) -> bool:
+        """Whether every winner gives feature scores."""
+        return not self.unranked_folds
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether there is a ranking: every winner gives feature scores, and one is the final model."""
+        return self.ranks_features and self.has_final
+
+    @cached_property
+    def n_scored(self) -> dict[str, int]:
+        """Number of features with a score above 0 in each fold's winner, by fold, including the final fold."""
+        if not self.ranks_features:
+            return {}
+        return {refit.fold: int((self._usable(refit) > 0).sum()) for refit in self.refits}
+
+    def _usable(self, refit: RefitRecord) -> FloatArray:
+        """Feature scores of a winner, 0 for features that are constant in the data."""
+        return np.where(self.constant, 0.0, np.array(refit.feature_scores))
+
+    @cached_property
+    def default_top(self) -> int:
+        """Number of features that count as selected by default.
+
+        That of the final model, or the median of the outer folds' where there is none yet; the middle value of
+        ``evaluation.n_features``, else a tenth of all features, where none was chosen.
+        """
+        refits = self.stored.refits
+        chosen = {fold: refit.n_features for fold, refit in refits.items() if refit.n_features is not None}
+        if FINAL in chosen:
+            return chosen[FINAL]
+        if chosen:
+            return int(np.quantile(list(chosen.values()), 0.5, method="lower"))
+        return default_n_selected(self.config["evaluation"].get("n_features") or (), len(self.feature_names))
+
+    @property
+    def n_features(self) -> dict[str, int]:
+        """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
+        return {refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None}
+
+    def stability(self, top: int | None = None) -> Stability:
+        """Return the stability of the features that the outer folds' winners select; it needs no final model.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of features that count as selected; `default_top` by default.
+
+        Returns
+        -------
+        Stability
+            Nogueira's stability; its interval assumes independent folds, and is NaN for two.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study's method does not rank features.
+        """
+        self.check_ranks(top)
+        return self.fold_ranks.stability(top or self.default_top)
+
+    @cached_property
+    def fold_ranks(self) -> FoldRanks:
+        """Ranks of the features in the outer folds' winners; an error as of `stability` if there are none."""
+        self.check_ranks()
+        ranks = np.array([selection_ranks(self._usable(refit)) for refit in self.outer])
+        names = tuple(refit.fold for refit in self.outer)
+        n_scored = np.array([self.n_scored[name] for name in names])
+        return FoldRanks(ranks, n_scored, names, int((~self.constant).sum()))
+
+    @cached_property
+    def rank_overlap(self) -> RankOverlap:
+        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the `default_top` features."""
+        return self.fold_ranks.overlap(self.default_top)
+
+    @cached_property
+    def fold_redundancy(self) -> dict[int, list[float | None]]:
+        """Redundancy of each outer fold's best features, by their number; None where there is no pair of features.
+
+        It is the mean absolute correlation of pairs over all samples of the data set. Empty if the method does not rank
+        features, the data are several tasks, or an earlier version of raysel ran the study.
+        """
+        sizes = self.config["evaluation"].get("n_features") or (self.default_top,)
+        if not all(len(refit.redundancy) == len(sizes) for refit in self.outer):
+            return {}
+        return {n: [refit.redundancy[i] for refit in self.outer] for i, n in enumerate(sizes)}
+
+    @property
+    def redundancy(self) -> dict[int, float]:
+        """Mean of `fold_redundancy` over the outer folds that have one, by the number of features; NaN if none has."""
+        known = {n: [value for value in own if value is not None] for n, own in self.fold_redundancy.items()}
+        return {n: float(np.mean(own)) if own else float("nan") for n, own in known.items()}
+
+    def check_ranks(self, top: int | None = None) -> None:
+        """Check that all winners rank the features, and the number of features that count as selected.
+
+        Parameters
+        ----------
+        top : int, optional
+            The number; not checked by default.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study's method does not rank features.
+        """
+        if not self.ranks_features:
+            raise StudyError(
+                f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
+            )
+        if top is not None and (not isinstance(top, Integral) or not 1 <= top <= len(self.feature_names)):
+            raise ConfigError(
+                f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
+            )
+
+    # --- models ------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Any:
+        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops`` without unpickling.
+
+        It is the pipeline that was scored on the outer folds, fitted to all samples: see `FeaturePipeline`. In studies
+        of raysel 0.1 and 0.2 it is another: the scaler and the method with all features.
+
+        The file holds training samples where the classifier needs them to predict: the selected features of all samples
+        for ``knn``, all features for kernel and nearest-neighbour methods with ``native``.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study has no final fold.
+        DataError
+            If the file is missing or damaged, or names a class that is not trusted.
+        """
+        return self.fold_model(self.final.fold)
+
+    def fold_model(self, fold: str) -> Any:
+        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops`` without unpickling.
+
+        Parameters
+        ----------
+        fold : str
+            Name of the fold, e.g. ``"outer0"``; ``"final"`` for `model`.
+
+        Returns
+        -------
+        FeaturePipeline
+            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test samples is the
+            recorded one.
+
+        Raises
+        ------
+        ConfigError
+            If the study has no such fold.
+        UnfinishedStudyError
+            If the study has not finished.
+        DataError
+            If the file is missing or damaged, or names a class that is not trusted.
+        """
+        known = [refit.fold for refit in self.refits]
+        if fold not in known:
+            raise ConfigError(f"fold={fold!r} is no fold of the study {self.name}: give one of {', '.join(known)}.")
+        path = self.directory.fold_model(fold)
+        if not path.exists():
+            untrusted = self.stored.study.untrusted
+            reason = (
+                f"a model file must not name {', '.join(untrusted)}"
+                if untrusted
+                else "an earlier version of raysel ran the study, or the file was removed; resume the study to write it"
+            )
+            raise DataError(f"the study {self.name} has no model of {fold}: {reason}.")
+        return load_model(path)
