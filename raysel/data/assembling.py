@@ -1,17 +1,15 @@
-"""Data sets made from the raw content of a file or from arrays: arrangement of the columns, choice of samples."""
+"""Arrangement of the columns and choice of the samples of a file's raw content, before it becomes a `Dataset`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
-from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
@@ -19,7 +17,7 @@ from raysel.errors import DataError
 from raysel.printing.listing import listed, suggestion
 
 
-def assemble(
+def arrange(
     raw: RawData,
     source: str,
     *,
@@ -30,27 +28,27 @@ def assemble(
     classes: Collection[str | int] | None = None,
     exclude_classes: Collection[str | int] = (),
     exclude_labels: Collection[str] = (),
-) -> Dataset:
-    """Make a data set from the raw content of a file.
+) -> RawData:
+    """Arrange the columns of a file's raw content, and choose samples and labels.
 
     Parameters
     ----------
     raw : RawData
         Content of the file; its arrays may be modified.
     source : str
-        Path or name of the source, for error messages and, without its folder and suffix, as the data set's name.
+        Path or name of the source, for error messages.
     shape, order, modalities, only, classes, exclude_classes, exclude_labels
         As for `load_dataset`.
 
     Returns
     -------
-    Dataset
-        The validated data set.
+    RawData
+        The content with X of two dimensions and with its layout; `Dataset` validates the values.
 
     Raises
     ------
     DataError
-        If the arrangement does not fit the columns, a name is unknown, or values are invalid.
+        If the arrangement does not fit the columns, or a name is unknown.
     """
     if order not in ("C", "F"):
         raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
@@ -84,20 +82,7 @@ def assemble(
     if not isinstance(X, TaskBlocks):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
     y, label_names = _exclude(raw.y, raw.label_names, exclude_labels, source)
-    try:
-        return Dataset(
-            X=X,
-            y=y,
-            layout=layout,
-            name=raw.name or Path(source).stem,
-            groups=raw.groups,
-            feature_names=names,
-            label_names=label_names,
-            label=raw.label,
-            notes=raw.notes,
-        )
-    except MemoryError as error:
-        raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
+    return replace(raw, X=X, y=y, layout=layout, feature_names=names, label_names=label_names)
 
 
 def _taken(names: tuple[str, ...], columns: IntArray) -> tuple[str, ...]:

@@ -7,15 +7,19 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from raysel.arrays import BoolArray, IntArray, LabelArray
+from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
-from raysel.data.layouts import Layout
+from raysel.data.formats.files import RawData
+from raysel.data.layouts import Layout, Tensor
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.errors import DataError
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -136,11 +140,9 @@ class Dataset:
         >>> data.feature_names, data.classes.tolist()
         (('age', 'weight'), ['ad', 'cn'])
         """
-        # Both modules make data sets.
-        from raysel.data.assembling import assemble  # noqa: PLC0415
-        from raysel.data.formats.tables.frames import SOURCE, frame_data  # noqa: PLC0415
+        from raysel.data.formats.tables.frames import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
 
-        return assemble(
+        return cls.from_raw(
             frame_data(frame, label, y, groups, drop, name),
             SOURCE,
             shape=shape,
@@ -151,6 +153,47 @@ class Dataset:
             exclude_classes=exclude_classes,
             exclude_labels=exclude_labels,
         )
+
+    @classmethod
+    def from_raw(cls, raw: RawData, source: str, **arrangement: Any) -> Dataset:
+        """Make a data set of the raw content of a file, as a reader returns it.
+
+        Parameters
+        ----------
+        raw : RawData
+            Content of the file; its arrays may be modified.
+        source : str
+            Path or name of the source, for error messages and, without its folder and suffix, as the data set's name
+            if the content has none.
+        **arrangement
+            ``shape``, ``order``, ``modalities``, ``only``, ``classes``, ``exclude_classes`` and ``exclude_labels`` as
+            for `load_dataset`.
+
+        Returns
+        -------
+        Dataset
+            The validated data set.
+
+        Raises
+        ------
+        DataError
+            If the arrangement does not fit the columns, a name is unknown, or values are invalid.
+        """
+        found = arrange(raw, source, **arrangement)
+        try:
+            return cls(
+                X=found.X,
+                y=found.y,
+                layout=found.layout or Tensor(found.X.shape[1:]),
+                name=found.name or Path(source).stem,
+                groups=found.groups,
+                feature_names=found.feature_names,
+                label_names=found.label_names,
+                label=found.label,
+                notes=found.notes,
+            )
+        except MemoryError as error:
+            raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
 
     def __repr__(self) -> str:
         kind = "labels" if self.is_multilabel else "classes"

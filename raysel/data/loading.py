@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from raysel.data.assembling import assemble
 from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES
@@ -151,7 +150,7 @@ def load_dataset(
         else:
             arranged = shape is not None or order == "F" or modalities is not None
             source, raw = _read_file(place, options, labels, mask, arranged)
-        return assemble(
+        return Dataset.from_raw(
             raw,
             source,
             shape=shape,

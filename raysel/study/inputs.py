@@ -8,7 +8,6 @@ from typing import Any
 
 from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
 from raysel.cv.plan import NestedPlan
-from raysel.data.assembling import assemble
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
@@ -39,7 +38,7 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
     """
     source, groups = config.dataset, config.cv.groups
     if own is not None:
-        return own if source.only is None else assemble(raw_data(own), own.name, only=source.only)
+        return own if source.only is None else Dataset.from_raw(raw_data(own), own.name, only=source.only)
     if source.tasks is None:
         return load_dataset(
             source.path or source.source or "",

@@ -13,7 +13,6 @@ from raysel.arrays import LabelArray
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison
 from raysel.config.overrides import OWN_DATA
 from raysel.config.schema import DatasetConfig
-from raysel.data.assembling import assemble
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData, as_labels
 from raysel.errors import ConfigError, DataError
@@ -133,7 +132,7 @@ class OwnData:
             label = self.label if self.y is not None else self.label or config.label
             kept_whole = groups if self.groups is None else self.groups
             return Dataset.from_frame(self.X, label, y=self.y, groups=kept_whole, drop=config.drop, **arrangement)
-        return assemble(self._without_columns(config, groups), "X", **arrangement)
+        return Dataset.from_raw(self._without_columns(config, groups), "X", **arrangement)
 
     def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
         named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}
@@ -165,7 +164,7 @@ def raw_data(dataset: Dataset) -> RawData:
     Returns
     -------
     RawData
-        Its content, from which `assemble` makes a data set again.
+        Its content, from which `Dataset.from_raw` makes a data set again.
     """
     names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
     return RawData(**{name: getattr(dataset, name) for name in names})
