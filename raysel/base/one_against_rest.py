@@ -18,6 +18,7 @@ from raysel.base.capabilities import Capabilities
 from raysel.base.estimator import Estimator
 from raysel.base.selector import LinearSelector
 from raysel.errors import DataError
+from raysel.linalg.classes import distinct_classes
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,7 @@ def signed_target(y: ArrayLike) -> SignedTarget:
     if multilabel:
         positive, classes = _positive_labels(y), np.arange(y.shape[1])
     else:
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise DataError(f"y holds one class only ({classes[0]!s}): at least two classes are needed.")
+        classes, codes = distinct_classes(y)
         columns = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
         positive = codes.reshape(-1, 1) == columns
     return SignedTarget(np.ascontiguousarray(np.where(positive.T, 1.0, -1.0)), classes, multilabel)

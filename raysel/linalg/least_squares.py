@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.errors import DataError
+from raysel.linalg.classes import distinct_classes
 from raysel.linalg.reweighting import Penalty, l2p_weights, weighted_ridge
 
 
@@ -162,9 +162,7 @@ def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:
     DataError
         If there is one class only.
     """
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise DataError(f"y holds one class only, {classes[0]!r}: there must be at least two classes to tell apart.")
+    classes, codes = distinct_classes(y)
     targets: FloatArray = np.eye(len(classes))[codes]
     return classes, targets
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.one_shot import OneShotEstimator
 from raysel.base.selector import Selector
-from raysel.errors import DataError
+from raysel.linalg.classes import distinct_classes
 
 
 class Filter(OneShotEstimator, Selector):
@@ -78,7 +78,5 @@ def class_codes(y: LabelArray) -> tuple[IntArray, IntArray]:
     >>> class_codes(np.array(["b", "a", "b"]))
     (array([1, 0, 1]), array([1, 2]))
     """
-    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if len(classes) < 2:
-        raise DataError(f"y holds one class only, {classes[0]!r}: there must be at least two classes to tell apart.")
-    return codes, counts
+    _, codes = distinct_classes(y)
+    return codes, np.bincount(codes)
