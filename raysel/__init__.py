@@ -75,7 +75,16 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'raysel' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    try:
+        return getattr(import_module(_HOME[name]), name)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] == "raysel":
+            raise
+        raise ModuleNotFoundError(
+            f"raysel.{name} needs the module {error.name}, which is not installed; install raysel with its "
+            "dependencies: pip install raysel.",
+            name=error.name,
+        ) from error
 
 
 def __dir__() -> list[str]:

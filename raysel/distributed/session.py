@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import tempfile
@@ -188,7 +187,7 @@ def mlflow_hidden_from_tune() -> Iterator[None]:
     try:
         sys.modules["mlflow"] = None  # type: ignore[assignment]
         try:
-            importlib.import_module(name)
+            from ray.air.integrations import mlflow as _  # noqa: F401, PLC0415
         finally:
             del sys.modules["mlflow"]
         yield
