@@ -4,94 +4,15 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kernel_references import draw, kernels_of, signs_of
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
-from raysel.baselines.classifiers import margin_programs
 from raysel.baselines.classifiers.lp_boost import C_GRID, LPBoost
-from raysel.baselines.classifiers.margin_programs import shared_weights, solve_program
+from raysel.baselines.classifiers.margin_programs import solve_program
 from raysel.errors import DataError
-
-
-def random_scores(seed, n_classifiers=4, n_classes=3, n=30):
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(0, n_classes, n)
-    codes[:n_classes] = np.arange(n_classes)
-    signs = np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
-    return signs + rng.standard_normal((n_classifiers, n_classes, n)), codes
-
-
-def soft_margin(scores, codes, nu, weights):
-    """Mean of the worst nu n margins; weights of shape (n_classifiers, n_classes)."""
-    total = (weights[:, :, None] * scores).sum(axis=0)
-    margins = [min(total[y, i] - total[j, i] for j in range(len(total)) if j != y) for i, y in enumerate(codes)]
-    left, size, found = max(nu * len(codes), 1.0), max(nu * len(codes), 1.0), 0.0
-    for margin in sorted(margins):
-        found += min(left, 1.0) * margin / size
-        left -= min(left, 1.0)
-    return found
-
-
-def conic(scores, codes, nu, shared):
-    K, c, n = scores.shape
-    B = cp.Variable((K, 1 if shared else c), nonneg=True)
-    total = [[cp.sum(cp.multiply(B[:, 0 if shared else j], scores[:, j, i])) for j in range(c)] for i in range(n)]
-    rho, xi = cp.Variable(), cp.Variable(n, nonneg=True)
-    constraints = [total[i][codes[i]] - total[i][j] + xi[i] >= rho for i in range(n) for j in range(c) if j != codes[i]]
-    problem = cp.Problem(cp.Minimize(-rho + cp.sum(xi) / (nu * n)), [*constraints, cp.sum(B, axis=0) == 1])
-    return problem.solve("CLARABEL")
-
-
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([0.01, 0.1, 0.33, 0.5, 0.95, 1.0]), st.integers(2, 4))
-def test_cutting_planes_find_the_optimum_of_the_whole_program(seed, nu, n_classes):
-    scores, codes = random_scores(seed, n_classes=n_classes)
-    weights, margin = shared_weights(scores, codes, nu)
-    whole, value = solve_program(scores, codes, nu, shared=True)
-    np.testing.assert_allclose(margin, -value, atol=1e-6)
-    np.testing.assert_allclose(soft_margin(scores, codes, nu, weights[:, None]), margin, atol=1e-9)
-    np.testing.assert_allclose(soft_margin(scores, codes, nu, whole), -value, atol=1e-6)
-    assert weights.min() >= 0
-    np.testing.assert_allclose(weights.sum(), 1)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_whole_program_has_the_optimum_of_a_conic_solver(shared):
-    scores, codes = random_scores(1, n=15)
-    weights, value = solve_program(scores, codes, 0.3, shared=shared)
-    np.testing.assert_allclose(value, conic(scores, codes, 0.3, shared), atol=1e-6)
-    np.testing.assert_allclose(soft_margin(scores, codes, 0.3, weights), -value, atol=1e-6)
-    np.testing.assert_allclose(weights.sum(axis=0), 1)
-
-
-def test_the_weights_are_those_of_the_whole_program_where_they_are_unique():
-    scores, codes = random_scores(2, n=300)
-    for nu in (0.1, 0.5, 0.95):
-        whole, _ = solve_program(scores, codes, nu, shared=True)
-        np.testing.assert_allclose(shared_weights(scores, codes, nu)[0], whole[:, 0], atol=1e-5)
-
-
-def test_too_many_cutting_planes_give_way_to_the_whole_program(monkeypatch):
-    scores, codes = random_scores(3)
-    expected, margin = shared_weights(scores, codes, 0.3)
-    monkeypatch.setattr(margin_programs, "_MOST_CUTS", 1)
-    found, whole = shared_weights(scores, codes, 0.3)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    np.testing.assert_allclose(whole, margin, atol=1e-6)
-
-
-def test_below_one_sample_the_smallest_margin_is_maximised():
-    scores, codes = random_scores(4, n_classifiers=2)
-    _, margin = shared_weights(scores, codes, 0.001)
-    grid = [soft_margin(scores, codes, 1 / 30, np.array([[t], [1 - t]])) for t in np.linspace(0, 1, 2001)]
-    np.testing.assert_allclose(margin, max(grid), atol=2e-3)
-    np.testing.assert_allclose(margin, shared_weights(scores, codes, 1 / 30)[1], atol=1e-9)
 
 
 def test_one_kernel_has_weight_one():

@@ -11,16 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 from sklearn.decomposition import PCA
+from task_sets import make_task
 
 from raysel.baselines.projections.aggregate import Aggregate
 from raysel.baselines.projections.lda import LDA
+from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
 from raysel.errors import ConfigError
-
-
-def make_task(seed, n=60, D=10, c=4):
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % c
-    return rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ rng.standard_normal((D, D)) / 2, y
 
 
 def pooled(tasks, dim):
@@ -177,3 +173,27 @@ def test_real_faces_of_two_data_sets(real_data):
     accuracy = [(model.predict_task(i, X) == y).mean() for i, (X, y) in enumerate(tests)]
     assert accuracy[0] > 0.7
     assert accuracy[1] > 0.4
+
+
+def test_aggregate_is_one_trace_ratio_lda_of_the_padded_samples():
+    tasks = [make_task(6), make_task(7, n=40, D=7, c=3)]
+    padded = np.zeros((100, 10))
+    for (X, _), rows in zip(tasks, (slice(0, 60), slice(60, 100)), strict=True):
+        centred = X - X.mean(axis=0)
+        padded[rows, : X.shape[1]] = centred / np.sqrt((centred**2).sum() / len(X))
+    classes = np.concatenate([tasks[0][1], tasks[1][1] + 4])
+    expected = TraceRatioLDA(n_components=5).fit(padded, classes)
+    ours = Aggregate().fit_tasks(tasks)
+    assert ours.objective_path_[-1] == pytest.approx(expected.objective_path_[-1], abs=1e-10)
+    Z = expected.transform(padded)
+    for i, rows in enumerate((slice(0, 60), slice(60, 100))):
+        own = ours.transform_task(i, tasks[i][0])
+        np.testing.assert_allclose(own @ own.T, Z[rows] @ Z[rows].T, atol=1e-8)
+        np.testing.assert_allclose(own, ours.embeddings_[i], atol=1e-10)
+
+
+def test_aggregate_warns_of_directions_that_pooling_loses():
+    tasks = [make_task(14, D=4), make_task(15, n=40, D=3, c=3)]
+    lost = [(X * [1.0, 1.0, 1e-17, 1.0][: X.shape[1]], y) for X, y in tasks]
+    with pytest.warns(LinAlgWarning, match="the pooled data: rank 3 of 4 directions that vary"):
+        assert Aggregate().fit_tasks(lost).ranks_.tolist() == [3]

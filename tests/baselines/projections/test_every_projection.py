@@ -1,4 +1,4 @@
-"""PCA, LDA by ratio trace and by trace ratio, and Aggregate, against scikit-learn and dense eigenproblems."""
+"""What all projections have in common: tasks, messages, and features of very different scales."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.linalg
-import sklearn.decomposition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning
 from sklearn.datasets import load_breast_cancer
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
-from task_sets import concatenate, small_but_telling
+from task_sets import concatenate, dense_scatters, make_task, small_but_telling
 
 from raysel.baselines.projections.aggregate import Aggregate
 from raysel.baselines.projections.lda import LDA
@@ -24,82 +22,6 @@ from raysel.data.scaling import UnitScaler
 from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
-
-
-def make_task(seed, n=60, D=10, c=4):
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % c
-    return rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ rng.standard_normal((D, D)) / 2, y
-
-
-def scatters(X, y):
-    centred = X - X.mean(axis=0)
-    B = sum((y == c).mean() * np.outer(m, m) for c, m in ((c, centred[y == c].mean(axis=0)) for c in set(y)))
-    return B, centred.T @ centred / len(X)
-
-
-@pytest.mark.parametrize("D", [10, 90])
-def test_pca_is_scikit_learns(D):
-    X, y = make_task(0, D=D)
-    ours, theirs = PCA(n_components=3).fit(X, y), sklearn.decomposition.PCA(n_components=3).fit(X)
-    np.testing.assert_allclose(np.abs(ours.projections_[0].T @ theirs.components_.T), np.eye(3), atol=1e-8)
-    assert ours.objective_path_[0] == pytest.approx(theirs.explained_variance_ratio_.sum())
-    expected = np.sqrt(((theirs.components_.T * theirs.explained_variance_ratio_) ** 2).sum(axis=1))
-    np.testing.assert_allclose(ours.scores_, expected, atol=1e-8)
-
-
-def test_lda_without_shrinkage_is_scikit_learns():
-    X, y = make_task(1)
-    ours = LDA(shrinkage=0.0).fit(X, y).transform(X)
-    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)
-    theirs = theirs - theirs.mean(axis=0)
-    np.testing.assert_allclose(ours * np.sign((ours * theirs).sum(axis=0)), theirs, atol=1e-8)
-
-
-@pytest.mark.parametrize("shrinkage", [0.01, 0.5, 1.0])
-def test_lda_solves_the_generalised_eigenproblem(shrinkage):
-    X, y = make_task(2)
-    B, T = scatters(X, y)
-    W = (1 - shrinkage) * (T - B) + shrinkage * np.trace(T - B) / len(B) * np.eye(len(B))
-    values, vectors = scipy.linalg.eigh(B, W)
-    lda = LDA(shrinkage=shrinkage).fit(X, y)
-    U = lda.projections_[0]
-    np.testing.assert_allclose(U.T @ W @ U, np.eye(3), atol=1e-8)
-    np.testing.assert_allclose(U @ U.T, vectors[:, -3:] @ vectors[:, -3:].T, atol=1e-8)
-    assert lda.objective_path_[0] == pytest.approx((values[-3:] / (1 + values[-3:])).sum())
-
-
-def test_lda_with_more_features_than_samples_separates_the_classes():
-    X, y = make_task(3, n=20, D=50)
-    Z = LDA(shrinkage=0.0).fit(X, y).transform(X)
-    means = np.stack([Z[y == c].mean(axis=0) for c in range(4)])
-    assert np.abs(Z - means[y]).max() < 1e-4 * np.abs(means).max()
-
-
-def test_trace_ratio_lda_is_mtda_of_one_task():
-    tasks = [make_task(4), make_task(5, n=40, D=7, c=3)]
-    alone = TraceRatioLDA().fit_tasks(tasks)
-    for task, ratio, U in zip(tasks, alone.ratios_, alone.projections_, strict=True):
-        single = MTDA().fit(*task)
-        assert ratio == pytest.approx(single.objective_path_[-1], abs=1e-12)
-        np.testing.assert_allclose(U @ U.T, single.projections_[0] @ single.projections_[0].T, atol=1e-8)
-
-
-def test_aggregate_is_one_trace_ratio_lda_of_the_padded_samples():
-    tasks = [make_task(6), make_task(7, n=40, D=7, c=3)]
-    padded = np.zeros((100, 10))
-    for (X, _), rows in zip(tasks, (slice(0, 60), slice(60, 100)), strict=True):
-        centred = X - X.mean(axis=0)
-        padded[rows, : X.shape[1]] = centred / np.sqrt((centred**2).sum() / len(X))
-    classes = np.concatenate([tasks[0][1], tasks[1][1] + 4])
-    expected = TraceRatioLDA(n_components=5).fit(padded, classes)
-    ours = Aggregate().fit_tasks(tasks)
-    assert ours.objective_path_[-1] == pytest.approx(expected.objective_path_[-1], abs=1e-10)
-    Z = expected.transform(padded)
-    for i, rows in enumerate((slice(0, 60), slice(60, 100))):
-        own = ours.transform_task(i, tasks[i][0])
-        np.testing.assert_allclose(own @ own.T, Z[rows] @ Z[rows].T, atol=1e-8)
-        np.testing.assert_allclose(own, ours.embeddings_[i], atol=1e-10)
 
 
 @pytest.mark.parametrize("method", [PCA, LDA, TraceRatioLDA])
@@ -151,7 +73,7 @@ def test_the_scales_of_the_features_do_not_move_the_best_ratio(seed, c, powers):
     """One direction: the ratio is that of the generalised eigenproblem, which has no scale."""
     D = len(powers)
     X, y = make_task(seed, n=60, D=D, c=c)
-    expected = scipy.linalg.eigh(*scatters(X, y), eigvals_only=True)[-1]
+    expected = scipy.linalg.eigh(*dense_scatters(X, y), eigvals_only=True)[-1]
     scaled = X * 10.0 ** np.array(powers)
     for model in (TraceRatioLDA(n_components=1), LDA(n_components=1, shrinkage=0.0)):
         fitted = model.fit(scaled, y)
@@ -164,7 +86,7 @@ def test_every_direction_of_breast_cancer_is_used():
     X = UnitScaler().fit_transform(X)
     for model in (PCA(), LDA(shrinkage=0.0), TraceRatioLDA(), Aggregate(), MTDA()):
         assert model.fit(X, y).ranks_.tolist() == [30]
-    expected = scipy.linalg.eigh(*scatters(X / X.std(axis=0), y), eigvals_only=True)[-1]
+    expected = scipy.linalg.eigh(*dense_scatters(X / X.std(axis=0), y), eigvals_only=True)[-1]
     assert TraceRatioLDA().fit(X, y).ratios_[0] == pytest.approx(expected, abs=1e-7)
 
 
@@ -178,10 +100,3 @@ def test_a_warning_names_the_rank_only_where_a_direction_that_varies_is_left_out
     lost = np.concatenate([dependent, 1e-16 * np.random.default_rng(0).standard_normal((60, 1))], axis=1)
     with pytest.warns(LinAlgWarning, match="task 'task0': rank 5 of 6 directions that vary: the others"):
         assert model.fit_tasks([(lost, y), other]).ranks_.tolist() == [5, 19]
-
-
-def test_aggregate_warns_of_directions_that_pooling_loses():
-    tasks = [make_task(14, D=4), make_task(15, n=40, D=3, c=3)]
-    lost = [(X * [1.0, 1.0, 1e-17, 1.0][: X.shape[1]], y) for X, y in tasks]
-    with pytest.warns(LinAlgWarning, match="the pooled data: rank 3 of 4 directions that vary"):
-        assert Aggregate().fit_tasks(lost).ranks_.tolist() == [3]
