@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from raysel.base.capabilities import RECONSTRUCTED
 from raysel.base.registry import solver_capabilities, solver_class, solver_names
 from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
@@ -44,7 +45,11 @@ def print_solver_reference(out: Console) -> None:
     _print_entries(
         "solver.name", "abilities, description and parameters", [_solver_entry(name) for name in solver_names()], out
     )
-    text = "\nAny classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
+    text = (
+        "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors of a sample; tasks, "
+        "several data sets with features of their own; volume, the voxels of a mask.\n"
+        "Any classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
+    )
     out.print(text, markup=False)
 
 
@@ -90,13 +95,15 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "predicts" if can.predicts else "",
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",
+        "predictions depend on the samples given together" if can.transductive else "",
         "search.method path" if can.path else "",
-        f"data: {', '.join(sorted(can.layouts))}",
+        RECONSTRUCTED if can.reconstructed else "",
+        f"data: {', '.join(sorted(can.layouts))}{f' of at most {can.max_axes} axes' if can.max_axes else ''}",
     ]
     supplied = {"random_state", *getattr(cls, "layout_parameters", ())}
     parameters = [p for p in signature(cls).parameters.values() if p.name not in supplied]
     settable = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
-    summary = (cls.__doc__ or "").strip().partition("\n")[0]
+    summary = (cls.__doc__ or "").strip().partition("\n")[0].replace("``", "")
     return name, "; ".join(ability for ability in abilities if ability), f"{summary}\n{settable}"
 
 
