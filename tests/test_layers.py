@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import graphlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -53,8 +55,16 @@ ONLY_IN = {
     "jinja2": "raysel.display",
     "pytest": "raysel.testing",
 }
+#: Functions that import a module by its name.
+IMPORTERS = {"import_module", "__import__", "run_module", "resolve_name"}
+#: Modules that import by names which are no literals, and the parts of raysel that these name.
+BY_NAME = {
+    "raysel": set(LAYERS) - {"raysel"},  # the public names, loaded when first used
+    "raysel.base.registry": {"solvers", "baselines"},  # methods, and classes that the user names
+    "raysel.study.machine": set(),  # versions of the numerical libraries
+}
 #: Parts whose every module has a test file of its own name.
-TESTED = ["linalg", "solvers", "search"]
+TESTED = ["linalg", "solvers", "baselines", "search"]
 #: The most modules that one folder holds.
 MOST_MODULES = 12
 
@@ -82,6 +92,16 @@ def imports_of_file(path: Path, package: str = "") -> Iterator[tuple[int, str]]:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             source = ".".join([*above, *([node.module] if node.module else [])])
             yield from ((node.lineno, f"{source}.{alias.name}") for alias in node.names)
+        elif isinstance(named := imported_by_name(node), ast.Constant):
+            yield node.lineno, str(named.value)
+
+
+def imported_by_name(node: ast.AST) -> ast.expr | None:
+    """Argument that names the module, if the node calls a function that imports by name."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+    return node.args[0] if called in IMPORTERS else None
 
 
 def part(name: str) -> str:
@@ -89,6 +109,13 @@ def part(name: str) -> str:
     pieces = name.split(".")
     inside = len(pieces) > 1 and (f"raysel.{pieces[1]}" in MODULES)
     return pieces[1] if inside else "raysel"
+
+
+def module_of(target: str) -> str:
+    """Module of raysel that an imported name lies in, or is."""
+    while target not in MODULES:
+        target = target.rpartition(".")[0]
+    return target
 
 
 def internal(name: str) -> Iterator[tuple[int, str]]:
@@ -99,6 +126,24 @@ def test_every_part_has_a_layer():
     assert {part(name) for name in MODULES} == set(LAYERS)
 
 
+def test_the_table_in_the_contributing_guide_is_that_of_the_layers():
+    """Each line holds parts of one layer, lower ones above; the libraries that a line marks are imported only there."""
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    lines = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `")]
+    rooms = [re.findall(r"`(\w+)`", names) for names, _ in lines]
+    assert sorted(sum(rooms, [])) == sorted(LAYERS)
+    layers = [{LAYERS[name] for name in names} for names in rooms]
+    assert all(len(own) == 1 for own in layers)
+    assert [min(own) for own in layers] == sorted(LAYERS[names[0]] for names in rooms)
+    for (names, holds), own in zip(lines, rooms, strict=True):
+        files = {name for name in own if MODULES[f"raysel.{name}" if name != "raysel" else name].name != "__init__.py"}
+        assert ("module" in names) == bool(files), names
+        marked = {*re.findall(r"`(\w+)`", "".join(re.findall(r"\([^)]* only [^)]*\)", holds)))} & set(ONLY_IN)
+        assert marked == {library for library, home in ONLY_IN.items() if home.split(".")[1] in own}, names
+    for folder in re.findall(r"`(\w+/\w+)`", "".join(holds for _, holds in lines)):
+        assert (PACKAGE / folder).is_dir()
+
+
 def test_imports_run_down_only():
     wrong = [
         f"{MODULES[name].relative_to(ROOT)}:{line} imports {target}"
@@ -107,6 +152,45 @@ def test_imports_run_down_only():
         if (own := part(name)) != (other := part(target)) and LAYERS[other] >= LAYERS[own]
     ]
     assert not wrong
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    # Also not by imports inside functions or for types: graphlib names the modules of a circle.
+    graph = {name: {module_of(target) for _, target in internal(name)} - {name} for name in MODULES}
+    assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
+
+
+def test_imports_by_name_are_known():
+    found = {
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (named := imported_by_name(node)) and not isinstance(named, ast.Constant)
+    }
+    assert found == set(BY_NAME)
+    for name, parts in BY_NAME.items():
+        strings = (
+            node.value for node in ast.walk(ast.parse(MODULES[name].read_text())) if isinstance(node, ast.Constant)
+        )
+        named = {str(value).partition(":")[0] for value in strings}
+        assert {part(target) for target in named & set(MODULES)} - {part(name)} <= parts
+    # What the registry imports by name lies below whatever uses the registry.
+    users = {name for name in MODULES for _, target in internal(name) if module_of(target) == "raysel.base.registry"}
+    highest = max(LAYERS[target] for target in BY_NAME["raysel.base.registry"])
+    assert {name for name in users if LAYERS[part(name)] <= highest} == {"raysel.base.models"}
+
+
+def test_a_test_of_imports_sees_what_there_is(tmp_path):
+    source = """
+def late():
+    from ray import tune
+    import importlib, mlflow.sklearn
+    importlib.import_module("raysel.cli")
+    __import__("yaml")
+"""
+    (tmp_path / "module.py").write_text(source)
+    found = {target for _, target in imports_of_file(tmp_path / "module.py")}
+    assert found == {"ray.tune", "importlib", "mlflow.sklearn", "raysel.cli", "yaml"}
 
 
 def test_a_heavy_library_has_one_home():
