@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,11 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(name: str) -> Iterator[tuple[int, str]]:
     """Line and full name of everything that a module imports, anywhere in it, types only or not."""
     path = MODULES[name]
@@ -85,7 +91,7 @@ def imports(name: str) -> Iterator[tuple[int, str]]:
 
 def imports_of_file(path: Path, package: str = "") -> Iterator[tuple[int, str]]:
     """Line and full name of everything that a file imports; relative imports are those of its package."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -131,7 +137,7 @@ def test_the_table_in_the_contributing_guide_is_that_of_the_layers():
     text = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
     lines = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `")]
     rooms = [re.findall(r"`(\w+)`", names) for names, _ in lines]
-    assert sorted(sum(rooms, [])) == sorted(LAYERS)
+    assert sorted(name for names in rooms for name in names) == sorted(LAYERS)
     layers = [{LAYERS[name] for name in names} for names in rooms]
     assert all(len(own) == 1 for own in layers)
     assert [min(own) for own in layers] == sorted(LAYERS[names[0]] for names in rooms)
@@ -164,15 +170,12 @@ def test_imports_by_name_are_known():
     found = {
         name
         for name, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if (named := imported_by_name(node)) and not isinstance(named, ast.Constant)
     }
     assert found == set(BY_NAME)
     for name, parts in BY_NAME.items():
-        strings = (
-            node.value for node in ast.walk(ast.parse(MODULES[name].read_text())) if isinstance(node, ast.Constant)
-        )
-        named = {str(value).partition(":")[0] for value in strings}
+        named = {str(node.value).partition(":")[0] for node in nodes(MODULES[name]) if isinstance(node, ast.Constant)}
         assert {part(target) for target in named & set(MODULES)} - {part(name)} <= parts
     # What the registry imports by name lies below whatever uses the registry.
     users = {name for name in MODULES for _, target in internal(name) if module_of(target) == "raysel.base.registry"}

@@ -46,8 +46,8 @@ def print_solver_reference(out: Console) -> None:
         "solver.name", "abilities, description and parameters", [_solver_entry(name) for name in solver_names()], out
     )
     text = (
-        "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors of a sample; tasks, "
-        "several data sets with features of their own; volume, the voxels of a mask.\n"
+        "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors of a sample; "
+        "tasks, several data sets with features of their own; volume, the voxels of a mask.\n"
         "Any classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
     )
     out.print(text, markup=False)
