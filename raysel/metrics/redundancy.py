@@ -56,11 +56,14 @@ def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> Flo
     if min(n_features) < 1:
         raise ConfigError(f"n_features={list(n_features)} must be numbers of features, 1 or more.")
     sizes = np.minimum(n_features, len(order))
-    chosen = np.take(X, order[: sizes.max()], axis=1)
-    constant = (chosen == chosen[0]).all(axis=0)
-    chosen = chosen - chosen.mean(axis=0)
-    norms = np.where(constant, 1.0, np.linalg.norm(chosen, axis=0))
-    chosen = np.where(constant, 0.0, chosen / np.where(norms > 0, norms, 1.0))
+    # Less a sample and of size 1: neither a large offset nor squares of a small or large unit cost digits.
+    chosen = np.take(X, order[: sizes.max()], axis=1).astype(np.float64)
+    chosen -= chosen[0].copy()
+    largest = np.abs(chosen).max(axis=0)
+    chosen /= np.where(largest > 0, largest, 1.0)
+    chosen -= chosen.mean(axis=0)
+    norms = np.linalg.norm(chosen, axis=0)
+    chosen /= np.where(norms > 0, norms, 1.0)
     with_better = np.zeros(chosen.shape[1])  # sum over the better features j of |r_ij|
     for start in range(0, chosen.shape[1], _BLOCK):
         stop = min(start + _BLOCK, chosen.shape[1])

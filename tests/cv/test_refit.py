@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -11,6 +13,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from small_studies import run_serially
 
+from raysel.baselines.filters.fisher_score import FisherScore
+from raysel.baselines.filters.information_gain import InformationGain
+from raysel.baselines.filters.mrmr import MRMR
+from raysel.baselines.filters.relieff import ReliefF
+from raysel.baselines.filters.t_test import TTest
 from raysel.config import config_from_dict
 from raysel.cv.model.selector import RankedSelector
 from raysel.cv.plan import NestedPlan
@@ -39,11 +46,11 @@ def solver() -> SMR:
     return SMR(shape=(8, 8), rank=2, alpha=0.1, max_iter=6, init="random", random_state=5)
 
 
-def refitted(X, y, fold, evaluation=KNN, scaling="unit"):
+def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None):
     traces = {fold.name: FoldTrace(inner=[InnerTrace([1.0], [[0.25, 0.5]])])}
     winner = TrialRecord("id", "rank=2", {"rank": 2}, "finished", traces)
     return refit_winner(
-        X, y, fold, winner, solver(), scaler=make_scaler(scaling), evaluation=evaluation, random_state=0
+        X, y, fold, winner, method or solver(), scaler=make_scaler(scaling), evaluation=evaluation, random_state=0
     )
 
 
@@ -72,14 +79,15 @@ def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_se
     assert native.test_scores == [pytest.approx(accuracy_score(y[fold.test], expected.predict(X[fold.test])))]
 
 
-def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, plan):
+@pytest.mark.parametrize("make", [solver, InformationGain, ReliefF, MRMR, TTest, partial(FisherScore, "set")])
+def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, plan, make):
     X, y = digits
     generator = np.random.default_rng(0)
     for fold in plan.outer:
         X_other, y_other = X.copy(), y.copy()
         X_other[fold.test] = 1e4 * generator.standard_normal((len(fold.test), X.shape[1]))
         y_other[fold.test] = (y[fold.test] + 1) % 3
-        (here, model), (there, other) = refitted(X, y, fold), refitted(X_other, y_other, fold)
+        (here, model), (there, other) = (refitted(*data, fold, method=make()) for data in ((X, y), (X_other, y_other)))
         assert here.test_scores != there.test_scores
         kept = ("fold", "trial", "name", "params", "inner_score", "feature_scores", "objective")
         assert [getattr(here, name) for name in kept] == [getattr(there, name) for name in kept]

@@ -46,6 +46,14 @@ def test_scaling_shifting_and_the_order_of_the_chosen_do_not_matter():
     assert redundancy(np.repeat(X[:, :1], 3, axis=1), np.arange(3), [2, 3]) == pytest.approx([1, 1])
 
 
+@pytest.mark.filterwarnings("error")
+def test_large_offsets_and_small_or_large_units_cost_no_digits():
+    X = np.random.default_rng(2).integers(0, 9, (20, 5)).astype(float)
+    here = redundancy(X, np.arange(5), [3, 5])
+    for other in (1e8 + 2.0**-26 * X, X * [1e-300, 1e-170, 1.0, 1e170, 1e300], X.astype(np.uint8)):
+        np.testing.assert_allclose(redundancy(other, np.arange(5), [3, 5]), here, rtol=1e-12)
+
+
 def test_fewer_features_than_asked_for_are_all_used_and_less_than_two_form_no_pair():
     X = np.random.default_rng(1).standard_normal((9, 5))
     found = redundancy(X, np.array([3, 0, 2]), [2, 3, 50])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.feature_selection import f_classif
 
-from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.baselines.filters.filter import Filter, class_codes, constant_columns
+from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.base.capabilities import Capabilities
+from raysel.baselines.filters.class_moments import class_moments, power_units
+from raysel.baselines.filters.filter import Filter, class_codes
 from raysel.baselines.filters.greedy import first_largest, order_scores
 from raysel.linalg.scatter import centre
 from raysel.validation import Interval, StrOptions
@@ -20,25 +21,22 @@ _EXPLAINED = 1e-10
 
 
 @dataclass(frozen=True)
-class PreparedFisher:
-    """Scatter of a training set, which both criteria and every gamma share.
+class PreparedScatter:
+    """Scatter of a training set, which the sets of every gamma share.
 
     Attributes
     ----------
+    units : ndarray of shape (n_features,)
+        Power of two that each feature is multiplied by, so that squares neither overflow nor vanish.
     centred : ndarray of shape (n_samples, n_features)
-        The samples less their mean, H: the total scatter is H'H.
+        The samples less their mean, in these units, H: the total scatter is H'H.
     between : ndarray of shape (n_classes, n_features)
         Class means less the mean, times the square root of the class's size, M: the between-class scatter is M'M.
-    codes : ndarray of int64, shape (n_samples,)
-        Class of each sample.
-    pure : ndarray of bool, shape (n_features,)
-        Whether each feature is constant within every class.
     """
 
+    units: FloatArray
     centred: FloatArray
     between: FloatArray
-    codes: IntArray
-    pure: BoolArray
 
 
 class FisherScore(Filter):
@@ -49,10 +47,11 @@ class FisherScore(Filter):
         ratio:  score_j = (S_b)_jj / (S_w)_jj
         set:    J(S) = tr( S_b[S, S] (S_t[S, S] + gamma I)^-1 ),   S grown by the feature that raises J(S) most
 
-    "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself; it is scikit-learn's ``f_classif``
-    times (c - 1)/(l - c) for l samples of c classes. "set" is equation (2) of the SMR paper, which takes into account
-    that features repeat one another; the paper maximises it over single features only, the greedy search is ours. J(S)
-    is at most c - 1. ``gamma`` is in squared units of the features times l: the grid is for features in [0, 1].
+    "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself, whatever its offset and unit; it is
+    scikit-learn's ``f_classif`` times (c - 1)/(l - c) for l samples of c classes. "set" is equation (2) of the SMR
+    paper, which takes into account that features repeat one another; the paper maximises it over single features only,
+    the greedy search is ours. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the grid is
+    for features in [0, 1].
 
     Parameters
     ----------
@@ -84,6 +83,8 @@ class FisherScore(Filter):
     array([1, 2])
     """
 
+    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, prepare_parameters=frozenset({"criterion"}))
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"ratio", "set"})],
         "gamma": [Interval(Real, 0, None, closed="left")],
@@ -113,8 +114,8 @@ class FisherScore(Filter):
         """
         return (float(self.criterion == "set"), -float(self.gamma))
 
-    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedFisher:
-        """Centre the samples and find the class means.
+    def prepare(self, X: FloatArray, y: LabelArray) -> FloatArray | PreparedScatter:
+        """Compute the ratios, or for "set" the scatters that the sets of every gamma share.
 
         Parameters
         ----------
@@ -125,63 +126,65 @@ class FisherScore(Filter):
 
         Returns
         -------
-        PreparedFisher
-            Scatter between classes and in total.
+        ndarray of shape (n_features,) or PreparedScatter
+            Ratio of each feature, or scatter between classes and in total.
         """
         codes, counts = class_codes(y)
-        centred = centre(X)[1]
+        if self.criterion == "ratio":
+            return scatter_ratios(*class_moments(X, codes, counts), counts)
+        centred = centre(X - X[0])[1]  # of values far larger than their differences the mean is too coarse
+        units = power_units(centred)
+        centred *= units
         between = np.stack([centred[codes == r].sum(axis=0) for r in range(len(counts))])
         between /= np.sqrt(counts)[:, None]
-        pure = np.all([constant_columns(X[codes == r]) for r in range(len(counts))], axis=0)
-        return PreparedFisher(centred, between, codes, pure)
+        return PreparedScatter(units, centred, between)
 
-    def _rate(self, X: FloatArray, prepared: PreparedFisher) -> tuple[FloatArray, float]:
+    def _rate(self, X: FloatArray, prepared: Any) -> tuple[FloatArray, float]:
         if self.criterion == "ratio":
-            ratios = scatter_ratios(prepared)
-            return ratios, ratios.mean()
-        order, gains = greedy_set(prepared.centred, prepared.between, self.gamma, self.n_ranked)
-        return order_scores(order, _single(prepared.centred, prepared.between, self.gamma)), gains.sum()
+            return prepared, prepared.mean()
+        order, gains = greedy_set(prepared, self.gamma, self.n_ranked)
+        return order_scores(order, _single(prepared, _ridge(prepared, self.gamma))), gains.sum()
 
 
-def scatter_ratios(prepared: PreparedFisher) -> FloatArray:
+def scatter_ratios(means: FloatArray, scatters: FloatArray, counts: IntArray) -> FloatArray:
     """Scatter between classes over that within them, for each feature.
 
     Parameters
     ----------
-    prepared : PreparedFisher
-        Scatter of the training set.
+    means, scatters : ndarray of shape (n_classes, n_features)
+        Mean of each class and sum of the squared deviations from it.
+    counts : ndarray of int64, shape (n_classes,)
+        Number of samples of each class.
 
     Returns
     -------
     ndarray of shape (n_features,)
         Ratios; 0 for constant features, twice the largest other ratio (at least 1) for features that vary between
         classes only.
+
+    Examples
+    --------
+    >>> scatter_ratios(np.array([[1.0, 0.0], [11.0, 3.0]]), np.array([[2.0, 0.0], [2.0, 0.0]]), np.array([2, 2]))
+    array([25., 50.])
     """
-    n_classes, d = prepared.between.shape
-    ratios, varies = np.zeros(d), prepared.centred.any(axis=0)
-    rated = varies & ~prepared.pure
-    if rated.any():
-        found = f_classif(prepared.centred[:, rated], prepared.codes)[0] * (n_classes - 1)
-        found /= len(prepared.codes) - n_classes
-        # The scatter within classes is a difference, 0 or negative where it is below the rounding of the total.
-        ratios[rated] = np.where(found >= 0, found, np.inf)
-    largest = np.isinf(ratios) | (varies & prepared.pure)
+    between = counts @ (means - counts @ means / counts.sum()) ** 2
+    within = scatters.sum(axis=0)
+    ratios = np.divide(between, within, out=np.where(between > 0, np.inf, 0.0), where=within > 0)
+    largest = np.isinf(ratios)
     ratios[largest] = 2.0 * ratios[~largest].max(initial=0.5)
     return ratios
 
 
-def greedy_set(centred: FloatArray, between: FloatArray, gamma: float, n_ranked: int) -> tuple[IntArray, FloatArray]:
+def greedy_set(prepared: PreparedScatter, gamma: float, n_ranked: int) -> tuple[IntArray, FloatArray]:
     """Add features to a set S, each time the one that raises ``J(S) = tr(S_b[S,S] (S_t[S,S] + gamma I)^-1)`` most.
 
     A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more than the rows of the
-    selected features are computed.
+    selected features are computed. Units of the features do not matter to J, if gamma I is in their squares.
 
     Parameters
     ----------
-    centred : ndarray of shape (n_samples, n_features)
-        H, with S_t = H'H.
-    between : ndarray of shape (n_classes, n_features)
-        M, with S_b = M'M.
+    prepared : PreparedScatter
+        H and M, with S_t = H'H and S_b = M'M, in the units of the features.
     gamma : float
         Regularisation, at least 0.
     n_ranked : int
@@ -194,9 +197,10 @@ def greedy_set(centred: FloatArray, between: FloatArray, gamma: float, n_ranked:
     gains : ndarray of shape (n_added,)
         Rise of J by each.
     """
+    centred, ridge = prepared.centred, _ridge(prepared, gamma)
     d = centred.shape[1]
-    n_ranked, single = min(n_ranked, d), _single(centred, between, gamma)
-    left, remaining = between.copy(), _energies(centred) + gamma
+    n_ranked, single = min(n_ranked, d), _single(prepared, ridge)
+    left, remaining = prepared.between.copy(), _energies(centred) + ridge
     open_, least = centred.any(axis=0), _EXPLAINED * remaining
     rows, order, gains = np.empty((n_ranked, d)), np.empty(n_ranked, dtype=np.int64), np.empty(n_ranked)
     for k in range(n_ranked):
@@ -206,7 +210,7 @@ def greedy_set(centred: FloatArray, between: FloatArray, gamma: float, n_ranked:
         if not rise[best] > 0.0:
             return order[:k], gains[:k]
         row = centred[:, best] @ centred - rows[:k, best] @ rows[:k]
-        row[best] += gamma
+        row[best] += ridge[best]
         row /= np.sqrt(remaining[best])
         order[k], gains[k], rows[k] = best, rise[best], row
         left -= np.outer(left[:, best] / row[best], row)
@@ -215,10 +219,17 @@ def greedy_set(centred: FloatArray, between: FloatArray, gamma: float, n_ranked:
     return order, gains
 
 
-def _single(centred: FloatArray, between: FloatArray, gamma: float) -> FloatArray:
+def _ridge(prepared: PreparedScatter, gamma: float) -> FloatArray:
+    """Gamma in the squared unit of each feature; inf where a feature's scatter is nothing beside gamma."""
+    with np.errstate(over="ignore"):
+        ridge: FloatArray = gamma * prepared.units * prepared.units
+    return ridge
+
+
+def _single(prepared: PreparedScatter, ridge: FloatArray) -> FloatArray:
     """J of each feature by itself; 0 for constant features."""
-    total = _energies(centred) + gamma
-    return np.divide(_energies(between), total, out=np.zeros(len(total)), where=centred.any(axis=0))
+    total = _energies(prepared.centred) + ridge
+    return np.divide(_energies(prepared.between), total, out=np.zeros(len(total)), where=total > 0)
 
 
 def _energies(A: FloatArray) -> FloatArray:

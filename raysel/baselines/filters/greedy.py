@@ -32,7 +32,7 @@ def first_largest(values: FloatArray, sizes: FloatArray | float = 1.0) -> int:
     1
     """
     best = int(values.argmax())
-    size = max(float(np.broadcast_to(sizes, values.shape)[best]), abs(float(values[best])))
+    size = max(float(sizes[best]) if isinstance(sizes, np.ndarray) else sizes, abs(float(values[best])))
     return int(np.argmax(values >= values[best] - _TIED * size))
 
 

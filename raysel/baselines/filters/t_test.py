@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import dataclass
+from itertools import accumulate
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.stats
 
-from raysel.arrays import FloatArray, LabelArray
-from raysel.baselines.filters.filter import Filter, class_codes, constant_columns
+from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.baselines.filters.class_moments import class_moments
+from raysel.baselines.filters.filter import Filter, class_codes
 from raysel.errors import DataError
 from raysel.validation import Interval, StrOptions
 
 
 class TTest(Filter):
-    """Ranking by Welch's t statistic of each class against the rest, by ``scipy.stats.ttest_ind``.
+    """Ranking by Welch's t statistic of each class against the rest.
 
         t_jr = |m_1 - m_2| / sqrt(s_1^2 / n_1 + s_2^2 / n_2),   1: the samples of class r, 2: all others
 
-    with means m and variances s^2 (divided by n - 1) of feature j. For two classes this is Welch's test. For more there
-    is no standard: the score is the largest or the mean t over the classes. A class of one sample has no variance: it
-    is left out, and its sample counts among the others.
+    (Welch, Biometrika 1947) with means m and variances s^2 (divided by n - 1) of feature j: the absolute statistic of
+    ``scipy.stats.ttest_ind`` with ``equal_var=False``. For two classes this is Welch's test. For more there is no
+    standard: the score is the largest or the mean t over the classes. A class of one sample has no variance: it is left
+    out, and its sample counts among the others. An offset or another unit of a feature does not change its t.
 
     Parameters
     ----------
@@ -83,23 +85,91 @@ class TTest(Filter):
             )
         if len(counts) == 2:
             compared = compared[:1]  # the other is the same test
-        return finite_t(np.stack([_welch(X[codes == r], X[codes != r]) for r in compared]))
+        return finite_t(welch_t(*class_moments(X, codes, counts), counts, compared))
 
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:
         scores = prepared.max(axis=0) if self.aggregate == "max" else prepared.mean(axis=0)
         return scores, scores.mean()
 
 
-def _welch(own: FloatArray, rest: FloatArray) -> FloatArray:
-    """Absolute t of each feature; inf where both groups are constant and differ, 0 where they are equal."""
-    t = np.full(own.shape[1], np.inf)
-    # Exactly: the variance of a constant column may be a rounding error instead of 0.
-    constant = constant_columns(own) & constant_columns(rest)
-    t[constant & (own[0] == rest[0])] = 0.0
-    with warnings.catch_warnings():
-        # That columns of little variance lose digits does not matter to their order.
-        warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
-        t[~constant] = np.abs(scipy.stats.ttest_ind(own[:, ~constant], rest[:, ~constant], equal_var=False).statistic)
+@dataclass(frozen=True)
+class Moments:
+    """Moments of a group of samples.
+
+    Attributes
+    ----------
+    n : int
+        Number of samples.
+    mean : ndarray of shape (n_features,)
+        Mean of each feature.
+    scatter : ndarray of shape (n_features,)
+        Sum of the squared deviations from the mean.
+    """
+
+    n: int
+    mean: FloatArray
+    scatter: FloatArray
+
+    def joined(self, other: Moments) -> Moments:
+        """Moments of two groups together, without a difference of squares (Chan, Golub and LeVeque, 1983).
+
+        Parameters
+        ----------
+        other : Moments
+            Moments of the other group.
+
+        Returns
+        -------
+        Moments
+            Moments of all samples.
+        """
+        n, apart = self.n + other.n, other.mean - self.mean
+        scatter = self.scatter + other.scatter + apart**2 * (self.n * other.n / n)
+        return Moments(n, self.mean + apart * (other.n / n), scatter)
+
+    def error(self) -> FloatArray:
+        """Squared standard error of the mean, s^2 / n.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The squared errors.
+        """
+        return self.scatter / ((self.n - 1) * self.n)
+
+
+def welch_t(means: FloatArray, scatters: FloatArray, counts: IntArray, compared: IntArray) -> FloatArray:
+    """Compute Welch's t of classes, each against all others.
+
+    Parameters
+    ----------
+    means, scatters : ndarray of shape (n_classes, n_features)
+        Mean of each class and sum of the squared deviations from it.
+    counts : ndarray of int64, shape (n_classes,)
+        Number of samples of each class.
+    compared : ndarray of int64, shape (n_compared,)
+        Classes of two samples or more, outside which there are as many.
+
+    Returns
+    -------
+    ndarray of shape (n_compared, n_features)
+        Absolute t; inf where both groups are constant and differ, 0 where they are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> welch_t(np.array([[2.0], [7.0]]), np.array([[2.0], [2.0]]), np.array([2, 2]), np.array([0])) ** 2
+    array([[12.5]])
+    """
+    classes = [Moments(int(n), mean, scatter) for n, mean, scatter in zip(counts, means, scatters, strict=True)]
+    up_to = list(accumulate(classes, Moments.joined))
+    from_ = list(accumulate(classes[::-1], Moments.joined))[::-1]
+    rests = [from_[1], *map(Moments.joined, up_to[:-2], from_[2:]), up_to[-2]]
+    t = np.empty((len(compared), means.shape[1]))
+    for k, r in enumerate(compared):
+        apart = np.abs(classes[r].mean - rests[r].mean)
+        error = np.sqrt(classes[r].error() + rests[r].error())
+        t[k] = np.divide(apart, error, out=np.where(apart > 0, np.inf, 0.0), where=error > 0)
     return t
 
 

@@ -28,8 +28,7 @@ def trace(scatter, chosen, gamma):
 
 
 def added(X, y, gamma, n_ranked=500):
-    prepared = FisherScore().prepare(X, y)
-    return greedy_set(prepared.centred, prepared.between, gamma, n_ranked)
+    return greedy_set(FisherScore("set").prepare(X, y), gamma, n_ranked)
 
 
 @settings(max_examples=20, deadline=None)

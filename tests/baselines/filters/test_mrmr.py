@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from labelled_samples import labelled_samples
 from sklearn.metrics import mutual_info_score
 
+from raysel.baselines.filters import mrmr as module
 from raysel.baselines.filters.bins import bin_range
-from raysel.baselines.filters.mrmr import MRMR, select_features
+from raysel.baselines.filters.mrmr import MRMR, PairInformation, select_features
 
 
 def selected(X, y, criterion="MID", bins=5, n_ranked=500):
@@ -36,6 +37,16 @@ def test_every_step_selects_the_largest_value(samples, bins, criterion):
             found[j] = relevance if k == 0 else relevance - mean if criterion == "MID" else relevance / (mean + 0.01)
         assert values[k] == pytest.approx(found[feature], abs=1e-9)
         assert found[feature] >= max(found.values()) - 1e-8
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 130])
+def test_words_and_blocks_of_features_do_not_show(n, monkeypatch):
+    monkeypatch.setattr(module, "_CACHED", 30)
+    rng = np.random.default_rng(n)
+    binned = rng.integers(0, 4, (n, 7), dtype=np.uint8)
+    binned[:, 1], binned[:, 2] = binned[:, 0], 3
+    found = PairInformation(binned, 4).with_feature(0)
+    np.testing.assert_allclose(found, [bits(binned[:, 0], column) for column in binned.T], atol=1e-12)
 
 
 class OneOverSelected:

@@ -12,7 +12,7 @@ from raysel.baselines.filters.relieff import ReliefF
 
 
 def literal_weights(X, y, k):
-    """The sum as printed, over every sample."""
+    """The sum as printed, over every sample; distances that differ by rounding are equal."""
     n, d = X.shape
     ranges = X.max(axis=0) - X.min(axis=0)
     classes, counts = np.unique(y, return_counts=True)
@@ -25,7 +25,7 @@ def literal_weights(X, y, k):
     for i in range(n):
         for r in classes:
             others = [h for h in range(n) if h != i and y[h] == r]
-            nearest = sorted(others, key=lambda h, i=i: sum(diff(i, h)))[:k]
+            nearest = sorted(others, key=lambda h, i=i: round(sum(diff(i, h)), 9))[:k]
             if nearest:
                 mean = sum(diff(i, h) for h in nearest) / len(nearest)
                 weights += -mean if r == y[i] else shares[r] / (1 - shares[y[i]]) * mean
@@ -43,14 +43,35 @@ def test_it_is_the_published_sum(samples, k):
     assert (found.weights_[-1], found.scores_[-1]) == (0, 0)  # the constant
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 2**16), st.integers(1, 3))
-def test_of_equal_distances_the_first_samples_count(seed, k):
+def whole_numbers(seed):
+    """Samples with many equal distances, which rounding makes different: ranges are no powers of two."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1, 2], 5))
-    X = rng.integers(0, 5, (15, 3)).astype(float)
-    X[0], X[1] = 0, 4  # ranges of 4: every distance is exact
+    return rng.integers(0, rng.integers(3, 12), (15, 5)).astype(float), y
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**16), st.integers(1, 3))
+def test_of_equal_distances_the_first_samples_count(seed, k):
+    X, y = whole_numbers(seed)
     np.testing.assert_allclose(ReliefF(k).fit(X, y).weights_, literal_weights(X, y, k), atol=1e-14)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**16), st.integers(1, 3))
+def test_features_in_another_order_and_other_units_have_the_same_weights(seed, k):
+    X, y = whole_numbers(seed)
+    rng = np.random.default_rng(seed)
+    order, units = rng.permutation(5), 10.0 ** rng.integers(-300, 300, 5)
+    here = ReliefF(k).fit(X, y).weights_
+    np.testing.assert_allclose(ReliefF(k).fit(X[:, order], y).weights_, here[order], atol=1e-14)
+    np.testing.assert_allclose(ReliefF(k).fit(X * units, y).weights_, here, atol=1e-14)
+
+
+def test_a_large_offset_does_not_cost_the_differences():
+    X, y = whole_numbers(0)
+    unit = 2.0**-26  # the spacing of numbers at 1e8
+    np.testing.assert_allclose(ReliefF().fit(1e8 + unit * X, y).weights_, ReliefF().fit(X, y).weights_, atol=1e-14)
 
 
 def test_classes_of_one_and_more_neighbours_than_samples():
