@@ -371,7 +371,7 @@ def test_components_that_a_training_set_has_no_room_for_are_refused_unseen(metho
 def test_components_above_a_tasks_rank_are_refused_with_the_largest(method, tasks):
     copied = [tasks[0], (np.repeat(tasks[1][0][:, :4], 2, axis=1), tasks[1][1])]  # 8 features, rank 4
     largest = 2 if method is LDA else 4  # LDA has no direction beyond c - 1
-    message = rf"task 'task1', whose data have rank 4 and 3 classes: give at most {largest}"
+    message = rf"task 'task1' of rank 4 and 3 classes: give at most {largest}"
     with pytest.raises(ConfigError, match=message):
         method(n_components=largest + 1 if method is not LDA else 3).fit_tasks(copied)
     assert method(n_components=[3, largest]).fit_tasks(copied).projections_[1].shape == (8, largest)

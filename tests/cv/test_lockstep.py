@@ -14,6 +14,10 @@ from sklearn.svm import LinearSVC
 
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import Selector
+from raysel.baselines.classifiers.kernel_svm import KernelSVM
+from raysel.baselines.embedded.glspfs import GLSPFS
+from raysel.baselines.filters.information_gain import InformationGain
+from raysel.baselines.filters.relieff import ReliefF
 from raysel.cv.lockstep import run_in_lockstep
 from raysel.cv.plan import NestedPlan
 from raysel.cv.prepared import make_fold_data
@@ -42,11 +46,11 @@ def smr(**params) -> SMR:
     return SMR(**{"shape": (8, 8), "rank": 2, "alpha": 0.05, "max_iter": 12, "tol": 1e-2, **params})
 
 
-def traced(X, y, fold, evaluation, **params) -> tuple[FoldTrace, list[int]]:
-    data = [make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()) for i in fold.inner]
+def traced(X, y, fold, evaluation, make=smr, **params) -> tuple[FoldTrace, list[int]]:
+    data = [make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=make()) for i in fold.inner]
     trace = FoldTrace()
     states = [fold.random_state(1, i) for i in range(len(data))]
-    solvers = [smr(random_state=state, **params) for state in states]
+    solvers = [make(random_state=state, **params) if make is smr else make(**params) for state in states]
     return trace, list(run_in_lockstep(solvers, data, evaluation, states, trace))
 
 
@@ -118,15 +122,26 @@ def test_a_linear_svm_is_fitted_at_the_last_iteration_only(digits, plan):
         assert len(found.objective) == fitted.n_iter_
 
 
-def test_scrambled_test_samples_leave_the_inner_scores_as_they_are(digits, plan):
+@pytest.mark.parametrize(
+    ("make", "kinds"),
+    [
+        (smr, ("knn", "native")),
+        (GLSPFS, ("knn", "native")),  # a graph of the samples
+        (InformationGain, ("knn",)),  # bins
+        (ReliefF, ("knn",)),  # ranges
+        (KernelSVM, ("native",)),  # width of the kernel
+    ],
+)
+def test_scrambled_test_samples_leave_the_inner_scores_as_they_are(digits, plan, make, kinds):
     X, y = digits
     generator = np.random.default_rng(3)
     for fold in plan.outer:
         X_other, y_other = X.copy(), y.copy()
         X_other[fold.test] = 1e3 * generator.standard_normal((len(fold.test), X.shape[1]))
         y_other[fold.test] = generator.permutation(y[fold.test])
-        for evaluation in (Evaluation("knn", N_FEATURES), Evaluation("native")):
-            here, there = (traced(*samples, fold, evaluation)[0] for samples in ((X, y), (X_other, y_other)))
+        for kind in kinds:
+            evaluation = Evaluation(kind, N_FEATURES) if kind == "knn" else Evaluation(kind)
+            here, there = (traced(*samples, fold, evaluation, make)[0] for samples in ((X, y), (X_other, y_other)))
             assert here == there
 
 

@@ -237,7 +237,7 @@ class TaskProjector(FittedProjection):
             return [min(len(t.classes) - 1, s.rank) for t, s in zip(samples, ranges, strict=True)]
         limits = [
             (
-                f"{t}, whose data have rank {s.rank} and {len(t.classes)} classes",
+                f"{t} of rank {s.rank} and {len(t.classes)} classes",
                 self._most_components(s.rank, len(t.classes)),
             )
             for t, s in zip(samples, ranges, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -75,7 +76,8 @@ class DFS(IterativeEstimator, Selector):
     ----------
     gamma : float, default=0.1
         Strength of the penalty, above 0, for the features as given: for s X it is s^p gamma. Where there are no more
-        samples than features it must be at least 0.001, see Raises.
+        samples than features it must be at least 0.001, see Raises; that is meant for features that deviate from
+        their means by up to about 1.
     p : float, default=1.0
         Exponent of the norms of the rows, 0 < p <= 2; the smaller, the sparser.
     max_iter : int, default=100
@@ -105,6 +107,9 @@ class DFS(IterativeEstimator, Selector):
     LinAlgWarning
         If there are no more samples than features and some features have so much smaller a scale than others that their
         scores are inaccurate.
+    UserWarning
+        If there are no more samples than features and gamma is below ``0.001 s^p`` where half of the features deviate
+        from their means by s or more: the ranking hardly depends on gamma.
 
     Raises
     ------
@@ -193,6 +198,20 @@ class DFS(IterativeEstimator, Selector):
                 f"{LEAST_GAMMA:g}, or use more samples than features."
             )
 
+    def _warn_of_small_gamma(self, n_samples: int, prepared: PreparedDFS) -> None:
+        if n_samples > prepared.X.shape[1]:
+            return
+        deviation = prepared.scale * float(np.median(np.abs(prepared.X).max(axis=0)))
+        least = LEAST_GAMMA * deviation**self.p
+        if self.gamma < least:
+            warnings.warn(
+                f"gamma={self.gamma:g} is small beside features half of which deviate from their means by"
+                f" {deviation:.3g} or more: the ranking hardly depends on gamma. Set it to at least {least:.3g}, or"
+                " scale the features.",
+                UserWarning,
+                stacklevel=2,
+            )
+
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which a stronger penalty precedes a weaker one.
 
@@ -238,6 +257,7 @@ class DFS(IterativeEstimator, Selector):
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedDFS) -> Iterator[float]:
         self._check_gamma(*X.shape)
+        self._warn_of_small_gamma(len(X), prepared)
         gamma = self.gamma / prepared.scale**self.p
         weights = np.ones(prepared.X.shape[1])
         step = _dual_step if len(X) <= prepared.X.shape[1] else _primal_step

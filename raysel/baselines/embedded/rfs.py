@@ -68,7 +68,8 @@ class RFS(IterativeEstimator, LinearSelector):
         changes no ranking. It is ``max_j ||sum_i x_ij r_i / ||r_i|| ||`` with the residuals ``r_i = b0 - t_i`` of
         W = 0, where b0 is the spatial median of the targets (their mean if all classes are equally large). Where b0
         is the target of a class itself, because it has about half of the samples or more, alpha_max is an upper
-        bound, exact for two classes of equal size. "absolute": alpha is used as given.
+        bound, exact for two classes of equal size; where the solution is zero below it, the smoothing leaves
+        tiny coefficients in place of zeros. "absolute": alpha is used as given.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-5

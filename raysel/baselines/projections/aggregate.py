@@ -18,7 +18,7 @@ from raysel.base.projections.components import component_numbers, warn_of_lost_d
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.errors import ConfigError, DataError
-from raysel.linalg.scatter import ScatterRange, centre, fisher_directions, scatter_range
+from raysel.linalg.scatter import SMALLEST_WITHIN, ScatterRange, centre, fisher_directions, scatter_range
 from raysel.linalg.trace_ratio import maximize_trace_ratio, shrunken
 from raysel.validation import Interval, StrOptions
 
@@ -94,10 +94,11 @@ class Aggregate(IterativeEstimator, TaskProjector):
     Warns
     -----
     LinAlgWarning
-        If ``criterion`` is "ratio_trace", ``shrinkage`` is 0 and S_w is singular: the pooled samples have too few
-        degrees of freedom within classes, so that the classes of the training set are separated without error, which
-        says nothing of other samples; or ``intermediate_dim`` and the number of columns exceed n_i - 1 in every task of
-        n_i samples, so that the tasks are not reduced and S_w is singular in ``intermediate_dim`` dimensions.
+        If ``criterion`` is "ratio_trace", ``shrinkage`` is 0 and S_w is singular: the pooled samples, or those of the
+        tasks that alone have some of the columns, have too few degrees of freedom within classes, so that classes of
+        the training set are separated without error, which says nothing of other samples; or ``intermediate_dim`` and
+        the number of columns exceed n_i - 1 in every task of n_i samples, so that the tasks are not reduced and S_w is
+        singular in ``intermediate_dim`` dimensions.
 
     References
     ----------
@@ -270,16 +271,16 @@ class Aggregate(IterativeEstimator, TaskProjector):
     ) -> Iterator[tuple[float, FloatArray, FloatArray]]:
         """Yield the objective, the common directions within the range and the discriminant values of each."""
         if self.criterion == "ratio_trace":
-            if self.shrinkage == 0:
-                self._warn_if_singular(samples, scatter)
             V, ratios = fisher_directions(scatter, size, self.shrinkage)
+            if self.shrinkage == 0:
+                self._warn_if_singular(samples, scatter, float(ratios[0]))
             yield float(ratios.sum()), V, ratios
             return
         problem = shrunken(scatter.between, scatter.total, self.shrinkage)
         for ratio, (V,) in maximize_trace_ratio([problem], [size], np.ones(1)):
             yield ratio, V, problem.column_ratios(V)
 
-    def _warn_if_singular(self, samples: Sequence[TaskSamples], scatter: ScatterRange) -> None:
+    def _warn_if_singular(self, samples: Sequence[TaskSamples], scatter: ScatterRange, largest_ratio: float) -> None:
         dim = self.intermediate_dim
         freedom = sum(len(task.y) - len(task.classes) for task in samples)
         if freedom < scatter.rank:
@@ -291,10 +292,17 @@ class Aggregate(IterativeEstimator, TaskProjector):
                 f"intermediate_dim={dim} exceeds the number of samples minus 1 of every task, so that no task is"
                 f" reduced and the pooled data have rank {scatter.rank}"
             )
+        elif largest_ratio > 1 - SMALLEST_WITHIN:
+            where = ""
+            reason = (
+                "the samples of a task have too few degrees of freedom within classes for the columns that the other"
+                " tasks do not have or do not vary in, in which its classes are separated without error"
+            )
         else:
             return
         warnings.warn(
-            f"the within-class scatter is singular{where}: {reason}. Reduce intermediate_dim or increase shrinkage.",
+            f"the within-class scatter is singular{where}: {reason}. Give a smaller intermediate_dim or a larger"
+            " shrinkage.",
             LinAlgWarning,
             stacklevel=2,
         )

@@ -53,7 +53,8 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
         R: first l eigenvectors of S_w(L)^-1 S_b(L),     S_w(L) = sum_i D_i' L L' D_i,  S_b(L) = sum_r n_r E_r' L L' E_r
 
     with the deviations D_i of the samples from their class means and E_r of the means of the c classes from the mean;
-    S_w is shrunk to (1 - s) S_w + s tr(S_w)/a I, with b in place of a for R. The columns of L and R have unit norm,
+    S_w is shrunk to (1 - s) S_w + s tr(S_w)/a I, with b in place of a for R, and with the number of directions in which
+    the n samples vary where that is less (`ranks_`). The columns of L and R have unit norm,
     which the paper leaves open. Samples that are vectors are matrices of one column, for which the method is linear
     discriminant analysis.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -85,9 +87,10 @@ def test_the_objective_never_rises_and_the_constraint_holds(seed, n, d, classes,
     assert value == pytest.approx(path[-1], rel=1e-6)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-def test_without_penalty_it_is_discriminant_analysis(classes):
-    X, y = samples(1, 60, 10, classes)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**16), classes=st.integers(2, 4))
+def test_without_penalty_it_is_discriminant_analysis(seed, classes):
+    X, y = samples(seed, 60, 10, classes)
     dfs = DFS(gamma=1e-6).fit(X, y)
     lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
     angles = subspace_angles(dfs.components_.T, lda.scalings_[:, : classes - 1])
@@ -98,8 +101,12 @@ def test_a_class_of_one_sample_and_two_equal_features():
     X, y = samples(2, 21, 30)
     y[0] = 3
     X[:, 1] = X[:, 0]
-    dfs = DFS().fit(X, y)
-    assert np.isfinite(dfs.scores_).all()
+    X = (X - X.mean(axis=0)) / np.abs(X - X.mean(axis=0)).max() * 0.9
+    dfs = DFS(max_iter=6, tol=0.0)
+    path = list(dfs.iterate(X, y))
+    scores, J = literal(X, y, 0.1, 1.0, 6)[-1]
+    assert path[-1] == pytest.approx(J, rel=1e-8)
+    np.testing.assert_allclose(dfs.scores_, scores, atol=1e-6 * scores.max())
     assert dfs.components_.shape == (3, 30)
     assert dfs.scores_[1] == pytest.approx(dfs.scores_[0], rel=1e-6)
 
@@ -149,6 +156,22 @@ def test_too_small_a_gamma_is_refused():
     DFS(gamma=1e-3).fit(X, y)
 
 
+def test_a_gamma_that_is_small_beside_the_features_is_warned_of():
+    X, y = samples(6, 20, 30)
+    X = (X - X.mean(axis=0)) / np.abs(X - X.mean(axis=0)).max() * 200.0
+    with pytest.warns(UserWarning, match=r"gamma=0.1 is small .* by 1\d\d or more: .* at least 0.1\d*, or scale"):
+        small = DFS(0.1).fit(X, y)
+    # What the warning says: a hundredth of gamma gives the same best features.
+    smaller = DFS(1e-3)
+    with pytest.warns(UserWarning, match="gamma=0.001 is small"):
+        assert set(smaller.fit(X, y).ranking_.argsort()[:10]) == set(small.ranking_.argsort()[:10])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DFS(0.2).fit(X, y)
+        DFS(1e-3).fit(X / 200.0, y)
+        DFS(0.1).fit(X[:, :10], y)  # more samples than features
+
+
 @pytest.mark.parametrize("data", ["orl", "usps"])
 def test_real_images(request, data):
     X, y, _ = request.getfixturevalue(data)
@@ -162,11 +185,13 @@ def test_real_images(request, data):
     np.testing.assert_allclose(W.T @ total @ W, np.eye(W.shape[1]), atol=1e-8)
     varying = X.std(axis=0) > 0
     ours, theirs = DFS(max_iter=5, tol=0.0), literal(X[:, varying], y, 0.1, 1.0, 5)
-    scale = ours.prepare(X, y).scale
-    values = list(ours.iterate(X, y))
-    if scale == 1.0:  # the same start
-        np.testing.assert_allclose(values, [J for _, J in theirs], rtol=1e-6)
-        np.testing.assert_allclose(ours.scores_[varying], theirs[-1][0], atol=1e-5 * theirs[-1][0].max())
+    assert ours.prepare(X, y).scale == 1.0  # the same start
+    np.testing.assert_allclose(list(ours.iterate(X, y)), [J for _, J in theirs], rtol=1e-6)
+    np.testing.assert_allclose(ours.scores_[varying], theirs[-1][0], atol=1e-5 * theirs[-1][0].max())
+    if len(X) > X.shape[1]:
+        lda = LinearDiscriminantAnalysis(solver="eigen").fit(X[:, varying], y)
+        angles = subspace_angles(DFS(gamma=1e-6).fit(X, y).components_.T[varying], lda.scalings_[:, : len(W.T)])
+        assert np.rad2deg(angles.max()) < 1e-2
 
 
 def test_bad_input_is_named():

@@ -39,21 +39,42 @@ def literal(X, y, shape, alpha, n_iter):
     return np.array(coefs), np.sum(paths, axis=0)
 
 
-@pytest.mark.parametrize("n", [12, 40])
-def test_it_is_the_published_alternation(n):
-    X, y = samples(0, n, (5, 4))
-    ours = BilinearRegression((5, 4), alpha=0.3, max_iter=12, tol=0.0)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**16), n=st.sampled_from([12, 40]), alpha=st.sampled_from([0.01, 0.3, 5.0]))
+def test_it_is_the_published_alternation(seed, n, alpha):
+    X, y = samples(seed, n, (5, 4))
+    ours = BilinearRegression((5, 4), alpha=alpha, max_iter=12, tol=0.0)
     path = list(ours.iterate(X, y))
-    coefs, values = literal(X, y, (5, 4), 0.3, 12)
+    coefs, values = literal(X, y, (5, 4), alpha, 12)
     np.testing.assert_allclose(path, values, rtol=1e-8)
     np.testing.assert_allclose(ours.coef_, coefs, atol=1e-6)
     np.testing.assert_allclose(ours.scores_, np.linalg.norm(coefs, axis=0), atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [(30, 8), (10, 25)])
-@pytest.mark.parametrize("shape", [None, "row"])
-def test_matrices_of_one_column_or_row_are_ridge_regression(size, shape):
-    X, y = samples(1, size[0], (size[1], 1))
+@pytest.mark.parametrize("flat", [0, 3])
+def test_the_start_sees_all_columns(flat):
+    X, y = samples(4, 40, (5, 4))
+    images = X.reshape(-1, 5, 4).copy()
+    images[:, :, flat] = 2.0
+    without = np.delete(images, flat, axis=2).reshape(-1, 15)
+    ours = BilinearRegression((5, 4), max_iter=3, tol=0.0)
+    others = BilinearRegression((5, 3), max_iter=3, tol=0.0)
+    np.testing.assert_allclose(
+        list(ours.iterate(images.reshape(-1, 20), y)), list(others.iterate(without, y)), rtol=1e-9
+    )
+    scores = ours.scores_.reshape(5, 4)
+    assert not scores[:, flat].any()
+    np.testing.assert_allclose(np.delete(scores, flat, axis=1).ravel(), others.scores_, rtol=1e-6)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    size=st.sampled_from([(30, 8), (10, 25), (12, 12)]),
+    shape=st.sampled_from([None, "row"]),
+)
+def test_matrices_of_one_column_or_row_are_ridge_regression(seed, size, shape):
+    X, y = samples(seed, size[0], (size[1], 1))
     ours = BilinearRegression(None if shape is None else (1, size[1]), alpha=0.7, tol=1e-12).fit(X, y)
     ridge = Ridge(alpha=0.7).fit(X, np.eye(3)[y])
     np.testing.assert_allclose(ours.coef_, ridge.coef_, atol=1e-9)
@@ -104,6 +125,8 @@ def test_real_images(request, data, accuracy):
     three = BilinearRegression(shape, max_iter=3, tol=0.0)
     path = list(three.iterate(X, y))
     np.testing.assert_allclose(path, literal(X, y, shape, 0.01, 3)[1], rtol=1e-6)
+    ridge = Ridge(alpha=0.01).fit(X, np.eye(y.max() + 1)[y])
+    np.testing.assert_allclose(BilinearRegression().fit(X, y).coef_, ridge.coef_, atol=1e-6 * np.abs(ridge.coef_).max())
 
 
 def test_bad_input_is_named():

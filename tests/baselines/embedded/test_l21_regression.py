@@ -64,9 +64,11 @@ def test_both_systems_give_the_same_iterations():
         assert not padded.W[8:].any()
 
 
-def test_without_an_intercept_it_is_scikit_features_program():
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**16), size=st.sampled_from([(20, 30), (24, 15)]))
+def test_without_an_intercept_it_is_scikit_features_program(seed, size):
     # Samples with their mirror images have the intercept 0, and twice the loss.
-    X, T, y = problem(2, 20, 30)
+    X, T, y = problem(seed, *size)
     theirs = scikit_feature(X, y, mode="raw", gamma=1.0)
     signs = 2.0 * T - 1.0
     ours = [step.W for step in islice(l21_steps(np.vstack([X, -X]), np.vstack([signs, -signs]), 2.0), 500)]

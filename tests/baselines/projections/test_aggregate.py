@@ -25,7 +25,7 @@ def pooled(tasks, dim):
     for X, y in tasks:
         Z = X - X.mean(axis=0)
         if dim is not None:
-            pca = PCA(min(dim, *X.shape, len(X) - 1)).fit(X)
+            pca = PCA(min(dim, *X.shape, len(X) - 1), svd_solver="full").fit(X)
             V = pca.components_.T
             Z = Z @ (V * np.sign(V[np.abs(V).argmax(axis=0), np.arange(V.shape[1])]))
         rows.append(Z / np.sqrt((Z**2).sum() / len(Z)))
@@ -130,6 +130,19 @@ def test_a_singular_within_class_scatter_is_warned_of():
         Aggregate(intermediate_dim=300, criterion="ratio_trace").fit_tasks([make_task(9), make_task(10, n=40, D=7)])
 
 
+def test_a_scatter_that_is_singular_in_the_columns_of_one_task_is_warned_of():
+    # 96 degrees of freedom for 30 directions, but 12 samples of 4 classes for the 20 columns that one task has alone.
+    tasks = [make_task(14, n=12, D=30), make_task(15, n=92, D=10)]
+    X, y = pooled(tasks, None)
+    B, W = scatters(X, y)
+    assert len(y) - len(set(y)) > np.linalg.matrix_rank(B + W) > np.linalg.matrix_rank(W)
+    with pytest.warns(LinAlgWarning, match="a task have too few degrees of freedom within classes for the columns"):
+        Aggregate(criterion="ratio_trace").fit_tasks(tasks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Aggregate(criterion="ratio_trace", intermediate_dim=8).fit_tasks(tasks)
+
+
 def test_the_singular_scatter_separates_the_training_set_without_error():
     """Two samples a class, as in the published experiment whose accuracy of .99 is that of its training set."""
     tasks = [make_task(11, n=8, D=30), make_task(12, n=40, D=40, c=20)]
@@ -163,7 +176,7 @@ def test_real_faces_of_two_data_sets(real_data):
     tasks, tests = [], []
     for name in ("ORL.npz", "USPS.npz"):
         with np.load(real_data(name)) as file:
-            X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
+            X, y = file["X"].reshape(len(file["y"]), -1).astype(float) / 255.0, file["y"]
         train = np.concatenate([np.flatnonzero(y == c)[:5] for c in np.unique(y)])
         tasks.append((X[train], y[train]))
         rest = np.setdiff1d(np.arange(len(y)), train)[:400]
@@ -173,6 +186,22 @@ def test_real_faces_of_two_data_sets(real_data):
     accuracy = [(model.predict_task(i, X) == y).mean() for i, (X, y) in enumerate(tests)]
     assert accuracy[0] > 0.7
     assert accuracy[1] > 0.4
+    pooled_X, codes = pooled(tasks, 60)
+    B, W = scatters(pooled_X, codes)
+    W = 0.9 * W + 0.1 * np.trace(W) / len(W) * np.eye(len(W))
+    values, vectors = scipy.linalg.eigh(B, W)
+    assert model.objective_path_[0] == pytest.approx((values[-48:] / (1 + values[-48:])).sum(), rel=1e-8)
+    require_same_directions(model.set_params(n_components=8).fit_tasks(tasks), pooled_X @ vectors[:, :-9:-1])
+
+
+@pytest.mark.parametrize("criterion", ["ratio_trace", "trace_ratio"])
+def test_permuted_labels_teach_nothing(criterion):
+    X, y = make_task(16, n=300)
+    shuffled = np.random.default_rng(0).permutation(y[:150])
+    model = Aggregate(criterion=criterion, intermediate_dim=6)
+    accuracy = [model.fit(X[:150], labels).score(X[150:], y[150:]) for labels in (y[:150], shuffled)]
+    assert accuracy[0] > 0.5
+    assert accuracy[1] < 0.38  # chance .25, standard deviation .035
 
 
 def test_aggregate_is_one_trace_ratio_lda_of_the_padded_samples():
