@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities, solver_class, solver_names
 from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
@@ -91,6 +92,8 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",
         "search.method path" if can.path else "",
+        RECONSTRUCTED if can.reconstructed else "",
+        TRANSDUCTIVE if can.transductive else "",
         f"data: {', '.join(sorted(can.layouts))}",
     ]
     supplied = {"random_state", *getattr(cls, "layout_parameters", ())}
