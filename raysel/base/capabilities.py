@@ -8,6 +8,8 @@ from dataclasses import dataclass
 TENSOR, MODALITIES, TASKS, VOLUME = "tensor", "modalities", "tasks", "volume"
 #: What is said of a method with ``Capabilities.reconstructed``.
 RECONSTRUCTED = "reconstructed, the authors' code was not found"
+#: What is said of a method with ``Capabilities.transductive``.
+TRANSDUCTIVE = "sees the features of the test samples, not their labels"
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
         on = "" if d == first.dataset.n_features else f" on {d} features"
         about = "at most about" if cost.at_most else "about"
         fits = f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, {about} {duration(cost.seconds / places.n)}"
-        members.append((label, f"{method_in_words(study)}{on}: {fits}"))
+        members.append((label, f"{method_in_words(study, on)}: {fits}"))
         members += [("", f"{term}: {text}") for term, text in _own_settings(study, first)]
         n_fits, at_most = n_fits + cost.n_fits, at_most or cost.at_most
         seconds, fixed = seconds + cost.seconds / places.n, max(fixed, cost.fixed_seconds)  # one Ray, one upload

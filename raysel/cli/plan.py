@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
-from raysel.base.capabilities import RECONSTRUCTED
+from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities
 from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.data.formats.files import find_data_file
@@ -178,25 +178,28 @@ def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
     yield from section("checks", headline, (("note", note) for note in found), width)
 
 
-def method_in_words(study: Study) -> str:
+def method_in_words(study: Study, on: str = "") -> str:
     """Return the solver of a study, the number of configurations that are tried, and how.
 
     Parameters
     ----------
     study : Study
         Study to describe.
+    on : str, default=""
+        What is said of the data, after the number of configurations.
 
     Returns
     -------
     str
-        One phrase, which also says that a method is reconstructed from its paper.
+        One phrase, which also says that a method is reconstructed from its paper, or sees the test samples' features.
     """
     config = study.config
     each = " on each outer fold" if config.search.adaptive else ""
     stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
     number = counted(study.n_configurations, "configuration")
-    origin = f"; {RECONSTRUCTED}" if solver_capabilities(config.solver.name).reconstructed else ""
-    return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){origin}"
+    can = solver_capabilities(config.solver.name)
+    said = f"; {RECONSTRUCTED}" * can.reconstructed + f"; {TRANSDUCTIVE}" * can.transductive
+    return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){on}{said}"
 
 
 def memory_in_words(shared: int, fit: int | None) -> str:

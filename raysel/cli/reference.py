@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.base.capabilities import RECONSTRUCTED
+from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities, solver_class, solver_names
 from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
@@ -95,7 +95,7 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "predicts" if can.predicts else "",
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",
-        "predictions depend on the samples given together" if can.transductive else "",
+        TRANSDUCTIVE if can.transductive else "",
         "search.method path" if can.path else "",
         RECONSTRUCTED if can.reconstructed else "",
         f"data: {', '.join(sorted(can.layouts))}{f' of at most {can.max_axes} axes' if can.max_axes else ''}",

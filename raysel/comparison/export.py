@@ -139,6 +139,7 @@ def manifest(comparison: StoredComparison) -> dict[str, Any]:
             "folder": member.path.name,
             "solver": member.solver,
             "reconstructed": member.reconstructed,
+            "transductive": member.transductive,
             "failure": member.failure or None,
         }
         if member.result is not None:

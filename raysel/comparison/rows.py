@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raysel.arrays import FloatArray
-from raysel.base.capabilities import RECONSTRUCTED
+from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.comparison.stored import Member, StoredComparison
 from raysel.metrics.stability import Stability
 from raysel.ranking.feature_ranking import default_n_selected
@@ -134,7 +134,7 @@ def _n_tried(study: StudyResult) -> tuple[int, int]:
 
 def _notes(member: Member, study: StudyResult, n_features: tuple[int, ...]) -> dict[str, list[str]]:
     return {
-        "member": [RECONSTRUCTED] if member.reconstructed else [],
+        "member": [*([RECONSTRUCTED] * member.reconstructed), *([TRANSDUCTIVE] * member.transductive)],
         "test": list(_winner_notes(study, n_features)),
         "tried": [remark.removesuffix(".") for remark in search_remarks(study.records, study.stored.search)],
     }

@@ -28,6 +28,8 @@ class Member:
         Name of the solver.
     reconstructed : bool
         Whether the method was reconstructed from its paper, because the authors' code was not found.
+    transductive : bool
+        Whether the method saw the features of the test samples.
     result : StudyResult or None
         Result of the study; None if it has none that can be compared.
     failure : str, default=""
@@ -38,6 +40,7 @@ class Member:
     path: Path
     solver: str
     reconstructed: bool
+    transductive: bool
     result: StudyResult | None
     failure: str = ""
 
@@ -149,7 +152,7 @@ def _open_member(path: Path, entry: MemberEntry) -> Member:
         failure = "it has not started"
     if result is None and entry.error:
         failure = entry.error.strip().rpartition("\n")[2]
-    return Member(entry.label, folder, entry.solver, entry.reconstructed, result, failure)
+    return Member(entry.label, folder, entry.solver, entry.reconstructed, entry.transductive, result, failure)
 
 
 def _read_folds(study: StudyResult) -> OuterFolds:

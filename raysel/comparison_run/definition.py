@@ -119,10 +119,7 @@ class Comparison:
         ComparisonRecord
             Content of ``members.json``.
         """
-        members = tuple(
-            MemberEntry(label, self.folders[label], name := study.config.solver.name, _is_reconstructed(name))
-            for label, study in self.studies.items()
-        )
+        members = tuple(_entry(label, self.folders[label], study) for label, study in self.studies.items())
         config = self.config
         reference = config.reference or members[0].label
         return ComparisonRecord(id_, config.name, reference, config.experiment, uri, started, members)
@@ -143,5 +140,7 @@ def _naming(label: str) -> Iterator[None]:
         raise type(error)(f"compare.{label}: {error}") from error
 
 
-def _is_reconstructed(solver: str) -> bool:
-    return solver_capabilities(solver).reconstructed
+def _entry(label: str, folder: str, study: Study) -> MemberEntry:
+    name = study.config.solver.name
+    can = solver_capabilities(name)
+    return MemberEntry(label, folder, name, can.reconstructed, transductive=can.transductive)

@@ -24,7 +24,7 @@ from small_comparisons import (
 )
 
 import raysel
-from raysel.base.capabilities import RECONSTRUCTED
+from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.cli.comparison import print_comparison
 from raysel.comparison.export import export_comparison
 from raysel.comparison.result import ComparisonResult
@@ -203,7 +203,7 @@ def test_limitations_stand_where_the_figures_do(folder):
 
     change_refits(folder / "member1", limited)
     raw = read_members(folder)
-    raw["members"][2]["reconstructed"] = True
+    raw["members"][2] |= {"reconstructed": True, "transductive": True}
     write_members(folder, raw)
     lines = list(read_journal(folder / "member0" / "journal.jsonl"))
     cut = {"kind": "search", "n_tried": 6, "n_planned": 9, "cut": True}
@@ -223,7 +223,8 @@ def test_limitations_stand_where_the_figures_do(folder):
     numbered = {
         line.split("] ", 1)[1].strip(): line.split("]")[0] + "]" for line in said.splitlines() if line[:1] == "["
     }
-    assert f"| all pixels {numbered[RECONSTRUCTED + '.']} |" in said
+    of_method = ", ".join(numbered[f"{note}."].strip("[]") for note in (RECONSTRUCTED, TRANSDUCTIVE))
+    assert f"| all pixels [{of_method}] |" in said
     tried = numbered["search.time_budget ended the search: 6 of 9 trials were made."]
     assert f"| 6 {tried} |" in said
     undefined = "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."

@@ -36,18 +36,23 @@ def test_the_dry_run_lists_every_member_and_the_sum(here, capsys):
     assert {path.name for path in here.iterdir()} == {"few.npz", "few.yaml"}
 
 
-def test_a_dry_run_names_methods_that_are_reconstructed(here, capsys, monkeypatch):
+def test_a_dry_run_names_methods_that_are_reconstructed_or_see_test_samples(here, capsys, monkeypatch):
     write_yaml(here / "study.yaml")
     assert main(["study.yaml", "--dry-run"]) == 0
-    assert "reconstructed" not in capsys.readouterr().out
-    own = replace(SMR.capabilities, reconstructed=True)
+    plain = capsys.readouterr().out
+    assert "reconstructed" not in plain
+    assert "sees the features" not in plain
+    own = replace(SMR.capabilities, reconstructed=True, transductive=True)
     monkeypatch.setattr(SMR, "capabilities", own)
     for config, n in (("study.yaml", 1), ("few.yaml", 2)):
         assert main([config, "--dry-run"]) == 0
-        said = "smr, [0-9]+ configurations \\(grid\\); reconstructed, the authors' code was not found"
-        assert len(re.findall(said, capsys.readouterr().out)) == n
+        said = (
+            "smr, [0-9]+ configurations \\(grid\\); reconstructed, the authors' code was not found; sees the features"
+            " of the test samples, not their labels"
+        )
+        assert len(re.findall(said, " ".join(capsys.readouterr().out.split()))) == n
     record = prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0)
-    assert [member.reconstructed for member in record.members] == [True, False, True]
+    assert [(m.reconstructed, m.transductive) for m in record.members] == [(True, True), (False, False), (True, True)]
 
 
 def test_the_command_says_what_was_found_and_where(finished):

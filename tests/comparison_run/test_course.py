@@ -79,6 +79,7 @@ def test_a_member_is_an_ordinary_study(finished, capsys):
         "solver": "smr",
         "reconstructed": False,
         "error": None,
+        "transductive": False,
     }
     assert {"comparison.csv", "comparison.md", "comparison.svg"} <= {
         path.name for path in (finished.study / "comparison").iterdir()

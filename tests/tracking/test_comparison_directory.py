@@ -17,7 +17,7 @@ RECORD = ComparisonRecord(
     experiment="few",
     uri="sqlite:///mlflow.db",
     started=1.5,
-    members=(MemberEntry("ℓ₂,₁", "l2-1", "rfs", False), MemberEntry("DFS", "dfs", "dfs", True, "it failed")),
+    members=(MemberEntry("ℓ₂,₁", "l2-1", "rfs", False), MemberEntry("MCGF", "dfs", "mcgf", True, "it failed", True)),
 )
 
 
@@ -28,6 +28,14 @@ def test_a_written_list_is_read_back(tmp_path):
     assert directory.read() == RECORD
     assert json.loads(directory.members.read_text())["schema"] == 1
     assert directory.member("dfs").path == tmp_path / "dfs"
+
+
+def test_a_list_of_version_0_5_is_read():
+    """Without what it did not say of its members."""
+    raw = json.loads(json.dumps(RECORD.to_json()))
+    for entry in raw["members"]:
+        del entry["transductive"]
+    assert [member.transductive for member in ComparisonRecord.from_json(raw).members] == [False, False]
 
 
 def test_a_directory_is_locked_and_never_overwritten(tmp_path):
@@ -51,6 +59,10 @@ def test_a_directory_is_locked_and_never_overwritten(tmp_path):
         ('{"schema": 2}', "its schema is not 1"),
         ('{"schema": 1}', "no valid 'id'"),
         (json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}), "no valid 'folder'"),
+        (
+            json.dumps(RECORD.to_json() | {"members": [RECORD.to_json()["members"][0] | {"transductive": "no"}]}),
+            "no valid 'transductive'",
+        ),
     ],
 )
 def test_a_damaged_list_is_named(tmp_path, text, said):

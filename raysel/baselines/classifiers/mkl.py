@@ -79,7 +79,10 @@ class MKL(IterativeEstimator, KernelClassifier):
     Notes
     -----
     A label that all or no training samples have is scored by its sign. With two equal kernels only the sum of their
-    weights is determined. The method does not scale the features: that is ``dataset.scaling`` of a study.
+    weights is determined. With ``loss="squared"`` and ``norm="inf"`` the identity matrix can take all the weight, if
+    samples are few and kernels wide: the weights of the kernels are then 0 up to ``tol``, and all samples get nearly
+    the same scores; try a larger ``gamma``. The method does not scale the features: that is ``dataset.scaling`` of a
+    study.
 
     References
     ----------

@@ -239,14 +239,14 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
     """
     found = np.empty((len(X), k), dtype=np.int64)
     centre = others.mean(axis=0)
-    X, others = X - centre, others - centre
-    largest = float((others**2).sum(axis=1).max())
+    centred, others_centred = X - centre, others - centre
+    largest = float((others_centred**2).sum(axis=1).max())
     for rows in gen_batches(len(X), max(1, _BATCH_ENTRIES // len(others))):
-        squared = euclidean_distances(X[rows], others, squared=True)
+        squared = euclidean_distances(centred[rows], others_centred, squared=True)
         if leave_out_own:
             squared[np.arange(len(squared)), np.arange(rows.start, rows.stop)] = np.inf
-        # The matrix product rounds, so that the nearest ones are compared again by their differences.
-        slack = 2 * ROUNDING * ((X[rows] ** 2).sum(axis=1) + largest)
+        # The matrix product rounds, and so does centring: the nearest ones are compared again by their differences.
+        slack = 2 * ROUNDING * ((centred[rows] ** 2).sum(axis=1) + largest)
         bounds = np.partition(squared, k - 1, axis=1)[:, k - 1] + slack
         for row, sample, distances, bound in zip(found[rows], X[rows], squared, bounds, strict=True):
             near = np.flatnonzero(distances <= bound)

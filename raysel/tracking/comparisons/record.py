@@ -29,6 +29,8 @@ _MEMBER: dict[str, type | UnionType] = {
     "reconstructed": bool,
     "error": str | None,
 }
+#: Keys of a member that a record of an earlier version lacks, with what they were.
+_LATER: dict[str, Any] = {"transductive": False}
 #: Most letters of a label; the configuration allows fewer.
 _LONGEST_LABEL = 100
 #: Seconds since the epoch at the end of the year 9999.
@@ -53,6 +55,8 @@ class MemberEntry:
         Whether the method is a reconstruction from its paper, because the authors' code was not found.
     error : str, default=None
         Why the member failed; None if it did not, or has not run.
+    transductive : bool, default=False
+        Whether the method sees the features of the test samples.
     """
 
     label: str
@@ -60,6 +64,7 @@ class MemberEntry:
     solver: str
     reconstructed: bool
     error: str | None = None
+    transductive: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,10 @@ class ComparisonRecord:
         """
         if fault := _fault(raw):
             raise DataError(fault)
-        members = tuple(MemberEntry(**{key: entry[key] for key in _MEMBER}) for entry in raw["members"])
+        members = tuple(
+            MemberEntry(**{key: entry[key] for key in _MEMBER}, **{key: entry.get(key, _LATER[key]) for key in _LATER})
+            for entry in raw["members"]
+        )
         own = {key: raw[key] for key in _COMPARISON} | {"uri": keep_credentials(raw["uri"])}
         return cls(**own, members=members)
 
@@ -143,6 +151,9 @@ def _fault_of_comparison(raw: dict[str, Any]) -> str:
 def _fault_of_member(entry: Any) -> str:
     for key, types in _MEMBER.items():
         if not isinstance(entry, dict) or not isinstance(entry.get(key, 0), types):
+            return f"a member has no valid '{key}'"
+    for key, default in _LATER.items():
+        if not isinstance(entry.get(key, default), type(default)):
             return f"a member has no valid '{key}'"
     folder = entry["folder"]
     label = entry["label"]

@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from kernel_references import draw, kernels_of, signs_of
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
@@ -41,19 +43,37 @@ def library_kernel(model, widths):
     return sum(scaled[1:], scaled[0]) + WhiteKernel(0.1, (np.exp(-12), np.exp(5)))
 
 
-def test_evidence_and_gradient_are_as_written():
-    X, y, modalities = draw(n=20)
-    kernels, T = kernels_of(X, list(modalities.values())), signs_of(y)
-    pairs = np.array([pairs_of(K) for K in kernels])
-    rng = np.random.default_rng(0)
-    for logs in rng.standard_normal((5, 4)):
-        value, gradient, dual = negative_log_evidence(logs, pairs, T)
-        total = np.tensordot(np.exp(logs[:-1]), kernels, 1) + np.exp(logs[-1]) * np.eye(20)
-        np.testing.assert_allclose(value, -multivariate_normal(np.zeros(20), total).logpdf(T).sum(), rtol=1e-10)
-        np.testing.assert_allclose(dual @ total, T, atol=1e-9)
-        step = 1e-5 * np.eye(4)
-        ends = [[negative_log_evidence(logs + s * d, pairs, T)[0] for s in (1, -1)] for d in step]
-        np.testing.assert_allclose(gradient, np.diff(ends)[:, 0] / -2e-5, rtol=1e-6, atol=1e-6)
+def check_evidence(kernels, T, logs):
+    """The log-density of a normal distribution, its derivatives as the notes print them, and by differences."""
+    pairs, (c, n) = np.array([pairs_of(K) for K in kernels]), T.shape
+    value, gradient, dual = negative_log_evidence(logs, pairs, T)
+    weights = np.exp(logs)
+    total = np.tensordot(weights[:-1], kernels, 1) + weights[-1] * np.eye(n)
+    np.testing.assert_allclose(value, -multivariate_normal(np.zeros(n), total).logpdf(T).sum(), rtol=1e-9)
+    inverse = np.linalg.inv(total)
+    np.testing.assert_allclose(dual, T @ inverse, rtol=1e-6, atol=1e-8)
+    slopes = [c * np.trace(inverse @ K) - np.trace(T @ inverse @ K @ inverse @ T.T) for K in [*kernels, np.eye(n)]]
+    np.testing.assert_allclose(gradient, 0.5 * weights * slopes, rtol=1e-6, atol=1e-6)
+    step = 1e-5 * np.eye(len(logs))
+    ends = [[negative_log_evidence(logs + s * d, pairs, T)[0] for s in (1, -1)] for d in step]
+    np.testing.assert_allclose(gradient, np.diff(ends)[:, 0] / -2e-5, rtol=1e-4, atol=1e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([0.01, 1.0, 100.0]))
+def test_evidence_and_gradient_are_as_written(seed, n_classes, gamma):
+    X, y, modalities = draw(n=20, n_classes=n_classes, seed=seed)
+    logs = np.random.default_rng(seed).standard_normal(4)
+    check_evidence(kernels_of(X, list(modalities.values()), gamma), signs_of(y), logs)
+
+
+def test_the_evidence_of_photographs_is_as_written(msrcv1):
+    X, y, modalities = msrcv1
+    model = GaussianProcess(modalities).fit(X, y)
+    T = signs_of(y)
+    T -= T.mean(axis=1, keepdims=True)
+    logs = np.log([*model.modality_scores_, model.noise_])
+    check_evidence(kernels_of(X, list(modalities.values())), T, np.maximum(logs, -6))
 
 
 @pytest.mark.parametrize("widths", [(5,), (2, 3, 4)])

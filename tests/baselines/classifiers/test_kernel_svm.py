@@ -27,6 +27,14 @@ def test_it_is_one_against_rest_of_svc(seed, n_classes, C, gamma):
     np.testing.assert_allclose(ours.decision_function(others), expected, atol=1e-4)
 
 
+def test_photographs_are_classified_as_by_one_against_rest_of_svc(msrcv1):
+    X, y, _ = msrcv1
+    kernel = kernels_of(X, [X.shape[1]])[0]
+    theirs = OneVsRestClassifier(SVC(C=10.0, kernel="precomputed", tol=1e-6)).fit(kernel, y)
+    ours = KernelSVM(10.0, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(kernel), atol=1e-4)
+
+
 def test_the_absolute_width_is_that_of_svc():
     X, y, _ = draw(n=40)
     ours = KernelSVM(2.0, 0.3, "absolute", tol=1e-6).fit(X, y)

@@ -22,9 +22,9 @@ def test_one_kernel_has_weight_one():
         np.testing.assert_allclose(model.modality_scores_, 1.0)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_it_is_written_out_with_scikit_learn(n_classes):
-    X, y, modalities = draw(n=45, n_classes=n_classes)
+def check_written_out(X, y, modalities):
+    """The weights are those of the whole program of out-of-fold scores by scikit-learn."""
+    n_classes = y.max() + 1
     kernels, signs = kernels_of(X, list(modalities.values()), 0.7), signs_of(y)
     folds = list(StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(3)).split(X, y))
     machine = SVC(C=2.0, kernel="precomputed")
@@ -34,11 +34,22 @@ def test_it_is_written_out_with_scikit_learn(n_classes):
     values = np.array([[machine.fit(K, s).decision_function(K) for s in signs] for K in kernels])
     both = np.concatenate([-scores, scores], axis=1) if n_classes == 2 else scores
     expected, value = solve_program(both, y, 0.4, shared=True)
+    np.testing.assert_allclose(soft_margin(both, y, 0.4, expected), -value, atol=1e-6)
     model = LPBoost(modalities, nu=0.4, C=2.0, gamma=0.7, random_state=3).fit(X, y)
     np.testing.assert_allclose(model.objective_path_, [value], atol=1e-6)
     np.testing.assert_allclose(model.modality_scores_, expected[:, 0], atol=1e-5)
     found = model.decision_function(X)
     np.testing.assert_allclose(found.T.reshape(len(signs), -1), np.tensordot(expected[:, 0], values, 1), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_it_is_written_out_with_scikit_learn(n_classes):
+    check_written_out(*draw(n=45, n_classes=n_classes))
+
+
+def test_it_is_written_out_with_scikit_learn_on_photographs(msrcv1):
+    X, y, modalities = msrcv1
+    check_written_out(X[::2], y[::2], modalities)
 
 
 def test_c_is_the_best_of_the_grid_for_each_modality():

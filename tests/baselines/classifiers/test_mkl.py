@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kernel_references import draw, kernels_of, signs_of, yu_dual
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
@@ -28,17 +29,37 @@ def dual_of(model, n):
     return dual
 
 
+def check_dual(X, y, modalities, loss, norm, C=5.0, atol=1e-4):
+    """Optimum and weights are those of the conic solver."""
+    kernels = kernels_of(X, list(modalities.values()))
+    optimum, weights = yu_dual(kernels, signs_of(y), NORMS[norm], C if loss == "hinge" else None)
+    model = MKL(modalities, loss, norm, C=C if loss == "hinge" else 1.0, **TIGHT[loss]).fit(X, y)
+    np.testing.assert_allclose(model.objective_path_[-1], optimum, rtol=1e-6)
+    np.testing.assert_allclose(model.modality_scores_, weights[: len(kernels)], atol=atol)
+    if loss == "squared":
+        np.testing.assert_allclose(1.0 / model.regularization_, weights[-1], atol=atol)
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared"])
 @pytest.mark.parametrize("norm", ["inf", 1, 2])
 def test_optimum_and_weights_are_those_of_the_dual(loss, norm):
-    X, y, modalities = draw()
-    kernels = kernels_of(X, list(modalities.values()))
-    optimum, weights = yu_dual(kernels, signs_of(y), NORMS[norm], 5.0 if loss == "hinge" else None)
-    model = MKL(modalities, loss, norm, C=5.0 if loss == "hinge" else 1.0, **TIGHT[loss]).fit(X, y)
-    np.testing.assert_allclose(model.objective_path_[-1], optimum, rtol=1e-6)
-    np.testing.assert_allclose(model.modality_scores_, weights[: len(kernels)], atol=1e-4)
-    if loss == "squared":
-        np.testing.assert_allclose(1.0 / model.regularization_, weights[-1], atol=1e-4)
+    check_dual(*draw(), loss, norm)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["inf", 1, 2]), st.sampled_from(["hinge", "squared"]))
+def test_the_dual_of_random_problems(seed, norm, loss):
+    """Weights move by the square root of the gap, which LIBSVM's single precision limits."""
+    check_dual(*draw(n=18, widths=(2, 2, 3), n_classes=2 + seed % 2, seed=seed), loss, norm, atol=5e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+@pytest.mark.parametrize("norm", ["inf", 1, 2])
+def test_the_dual_of_photographs(msrcv1, loss, norm):
+    X, y, modalities = msrcv1
+    few = np.arange(len(X)) % 3 == 0
+    check_dual(X[few], y[few], modalities, loss, norm, atol=1e-3)
 
 
 @settings(max_examples=10, deadline=None)
@@ -72,13 +93,23 @@ def test_the_hinge_objective_is_that_of_the_returned_model():
         np.testing.assert_allclose(np.linalg.norm(model.modality_scores_), 1, rtol=1e-9)
 
 
-def test_norm_1_is_the_average_kernel_with_c_times_the_number_of_kernels():
-    X, y, modalities = draw(n=40, n_classes=2)
-    kernels = kernels_of(X, list(modalities.values()))
-    model = MKL(modalities, norm=1, C=0.7, tol=1e-6).fit(X, y)
-    average = SVC(C=0.7 * 3, kernel="precomputed", tol=1e-8).fit(kernels.mean(axis=0), y)
-    np.testing.assert_allclose(model.decision_function(X), average.decision_function(kernels.mean(axis=0)), atol=1e-4)
-    np.testing.assert_array_equal(model.modality_scores_, np.ones(3))
+def check_average(X, y, modalities, C):
+    """Norm 1 is the SVM of the average kernel, with C times the number of kernels."""
+    average = kernels_of(X, list(modalities.values())).mean(axis=0)
+    model = MKL(modalities, norm=1, C=C, tol=1e-6).fit(X, y)
+    theirs = OneVsRestClassifier(SVC(C=C * len(modalities), kernel="precomputed", tol=1e-8)).fit(average, y)
+    np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(average), atol=2e-4)
+    np.testing.assert_array_equal(model.modality_scores_, np.ones(len(modalities)))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([0.01, 0.7, 10.0]))
+def test_norm_1_is_the_average_kernel_with_c_times_the_number_of_kernels(seed, n_classes, C):
+    check_average(*draw(n=40, n_classes=n_classes, seed=seed), C)
+
+
+def test_norm_1_is_the_average_kernel_of_photographs(msrcv1):
+    check_average(*msrcv1, 1.0)
 
 
 def test_squared_loss_of_one_kernel_is_kernel_ridge_regression():
@@ -123,6 +154,20 @@ def test_labels_that_nobody_has_leave_nothing_to_fit(loss):
     model = MKL(modalities, loss).fit(X, Y)
     assert (model.dual_gap_, model.n_iter_, model.objective_path_[-1]) == (0.0, 1, 0.0)
     np.testing.assert_array_equal(model.predict(X), Y)
+
+
+def test_with_little_structure_the_identity_takes_all_of_the_sparse_weights():
+    """Wide kernels and few samples: the optimum of the conic solver, where all samples get the same scores."""
+    X, y, modalities = draw(n=24, spread=0.3)
+    kernels = kernels_of(X, list(modalities.values()), 0.01)
+    optimum, weights = yu_dual(kernels, signs_of(y), np.inf)
+    np.testing.assert_allclose(weights, [0, 0, 0, 1], atol=1e-6)
+    model = MKL(modalities, "squared", gamma=0.01, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(model.objective_path_[-1], optimum, rtol=1e-5)
+    np.testing.assert_allclose(model.modality_scores_, 0, atol=1e-3)
+    np.testing.assert_allclose(model.regularization_, 1, atol=1e-3)
+    values = model.decision_function(X)
+    np.testing.assert_allclose(values, np.tile(signs_of(y).mean(axis=1), (24, 1)), atol=0.01)
 
 
 def test_a_modality_of_constant_columns_does_no_harm():

@@ -74,6 +74,18 @@ def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(s
         np.testing.assert_allclose(F[i] - own[i], solved(L, without, C, weight, strength)[i], atol=1e-9)
 
 
+def test_scores_of_photographs_are_those_of_a_sylvester_solver(msrcv2):
+    X_train, Y_train, X_test, _ = msrcv2[0]
+    X, Y = np.vstack([X_train[:100], X_test[:40]]), Y_train[:100]
+    L, C, given_labels = graph_by_loops(X, 10), cosines(Y), np.vstack([Y, np.zeros((40, Y.shape[1]))])
+    F, own = correlated_scores(graph_spectrum(X, 10), Y.astype(float), 1.0, 0.5)
+    weight = np.median(np.linalg.eigvalsh(L))
+    strength = 0.5 * weight / np.linalg.eigvalsh(C)[-1]
+    np.testing.assert_allclose(F, solved(L, given_labels, C, weight, strength), atol=1e-9)
+    given_labels[3] = 0
+    np.testing.assert_allclose(F[3] - own[3], solved(L, given_labels, C, weight, strength)[3], atol=1e-9)
+
+
 def test_the_boundary_leaves_the_share_of_the_label_above_it():
     X, Y = draw(1, 60)
     n = 40

@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.multilabel.ml_knn import PREPARED_NEIGHBORS, MLkNN, nearest_others
+from raysel.baselines.multilabel.ml_knn import PREPARED_NEIGHBORS, MLkNN, nearest, nearest_others
 from raysel.errors import ConfigError, DataError
 
 
@@ -132,6 +132,24 @@ def test_bad_input_is_named():
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
     """Macro precision and F1, micro precision and F1 over five folds; the spread of other folds is about .02."""
     np.testing.assert_allclose(figures(MLkNN(), msrcv2), [0.712, 0.555, 0.841, 0.691], atol=0.02)
+
+
+def test_it_is_the_loop_version_on_photographs(msrcv2):
+    X, Y, X_test, _ = msrcv2[0]
+    expected = by_loops(X[:60], Y[:60, :4], X_test[:6], 10, 1.0)
+    np.testing.assert_allclose(
+        MLkNN().fit(X[:60], Y[:60, :4]).decision_function(X_test[:6]) + 0.5, expected, atol=1e-12
+    )
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**16), unit=st.sampled_from([1.0, 0.1]))
+def test_ties_of_distances_that_centring_would_round_apart(seed, unit):
+    """Counts and grades: the differences of the samples are exact, those of the centred samples are not."""
+    rng = np.random.default_rng(seed)
+    X, others = unit * rng.integers(-3, 4, (25, 3)), unit * rng.integers(-3, 4, (8, 3))
+    expected = np.argsort(((others[:, None] - X) ** 2).sum(axis=2), axis=1, kind="stable")
+    np.testing.assert_array_equal(nearest(others, X, 5), expected[:, :5])
 
 
 def test_of_equally_near_samples_the_first_are_neighbours_whatever_the_number_of_threads():
