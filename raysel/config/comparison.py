@@ -230,7 +230,7 @@ def _unusable(members: Mapping[Any, Any]) -> Iterator[str]:
     """Describe labels that are not text, and a number of members that is too small."""
     for label in members:
         if not isinstance(label, str):
-            yield f"compare: the label {label!r}, as YAML reads it, is not text; write it in quotation marks"
+            yield f"compare: the label {label!r} is not text; write it in quotation marks"
     if len(members) < 2:
         n = "only one member" if members else "no member"
         yield f"compare: there is {n}; give two or more, or for one method `solver` in place of `compare`"
