@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from raysel.credentials import without_credentials
 from raysel.printing.printable import printable
+
+#: Line of a traceback that names the place of a call.
+_FRAME = re.compile(r'\s*File ".*", line \d+')
 
 
 class RayselError(Exception):
@@ -69,3 +73,33 @@ class UnfinishedStudyError(StudyError):
             f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or open another"
             " study."
         )
+
+
+def headline(text: str) -> str:
+    r"""Return the line of an error's text that says what happened.
+
+    Parameters
+    ----------
+    text : str
+        Text of an error, a traceback or other lines.
+
+    Returns
+    -------
+    str
+        Of a traceback the first line of the last exception's message, which may have several, with the name of the
+        exception; of another text the last line.
+
+    Examples
+    --------
+    >>> headline('Traceback (most recent call last):\n  File "a.py", line 2, in f\n    g()\nValueError: NaN.\nSee the')
+    'ValueError: NaN.'
+    """
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    frames = [i for i, line in enumerate(lines) if _FRAME.match(line)]
+    if not frames:
+        return lines[-1].strip() if lines else ""
+    below = lines[frames[-1] + 1 :]
+    while below and below[0][0].isspace():  # the frame's source line, and carets
+        del below[0]
+    said = below[:2] if below and below[0].endswith(":") else below[:1]
+    return " ".join(line.strip() for line in said)

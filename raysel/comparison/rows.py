@@ -68,6 +68,11 @@ class MemberRow:
     notes: dict[str, list[str]]
 
     @property
+    def by_task(self) -> dict[str, FloatArray]:
+        """Test score of each task on each outer fold; empty if there is one task."""
+        return {} if self.n_features else self.by_label
+
+    @property
     def mean(self) -> float:
         """Mean test score over the outer folds."""
         return float(self.scores.mean())

@@ -26,14 +26,14 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns ``member``, ``solver``, ``test_<metric>`` and ``sd`` (over the outer folds), ``<metric>`` and
-        ``<metric>_sd`` for each further metric, ``least_features`` and ``most_features`` (smallest and largest number
-        of features that is chosen on an outer fold, which the scores are of; missing where they are means over several
-        numbers, or of no number), ``top`` (number of features that the next two refer to), ``redundancy``,
-        ``stability``, ``configurations`` (largest number that was tried for an outer fold), ``cpu_seconds`` (median of
-        a winner's fit), ``difference`` to the reference, ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and
-        ``p_corrected`` (after Holm's correction), ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why there
-        is no result). Values that there are not are missing.
+        Columns ``member``, ``solver``, ``test_<metric>`` and ``sd`` (over the outer folds), ``test_<metric>/<task>`` if
+        there are several tasks, ``<metric>`` and ``<metric>_sd`` for each further metric, ``least_features`` and
+        ``most_features`` (smallest and largest number of features that is chosen on an outer fold, which the scores are
+        of; missing where they are means over several numbers, or of no number), ``top`` (number of features that the
+        next two refer to), ``redundancy``, ``stability``, ``configurations`` (largest number that was tried for an
+        outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the reference, ``lower`` and
+        ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected`` (after Holm's correction), ``won``, ``tied``,
+        ``lost`` and ``note`` (limitations, or why there is no result). Values that there are not are missing.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -46,6 +46,7 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
         row, pair = rows.get(member.label), pairs.get(member.label)
         if row is not None:
             shown |= {f"test_{comparison.metric}": row.mean, "sd": row.sd}
+            shown |= {f"test_{comparison.metric}/{task}": float(own.mean()) for task, own in row.by_task.items()}
             for name, values in row.report.items():
                 known = values[np.isfinite(values)]
                 shown[name] = float(known.mean()) if len(known) else None
@@ -63,7 +64,9 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
         notes = [note for own in row.notes.values() for note in own] if row else [member.failure]
         listed.append(shown | {"note": "; ".join(notes)})
     reported = [column for name in metrics for column in (name, f"{name}_sd")]
-    columns = ["member", "solver", f"test_{comparison.metric or 'score'}", "sd", *reported]
+    tasks = dict.fromkeys(task for row in rows.values() for task in row.by_task)
+    by_task = [f"test_{comparison.metric}/{task}" for task in tasks]
+    columns = ["member", "solver", f"test_{comparison.metric or 'score'}", "sd", *by_task, *reported]
     columns += ["least_features", "most_features", "top", "redundancy"]
     columns += ["stability", "configurations", "cpu_seconds", "difference", "lower", "upper", "p_plain"]
     columns += ["p_corrected", "won", "tied", "lost", "note"]

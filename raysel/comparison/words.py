@@ -58,7 +58,8 @@ class ComparisonText:
     title : str
         Name of the comparison, and what was compared.
     tables : list of TextTable
-        Scores of the members, differences to the reference, and the members' settings.
+        Scores of the members, those of each task if there are several, differences to the reference, and the members'
+        settings.
     notes : list of str
         Footnotes, each with its number in brackets.
     remarks : list of str
@@ -113,6 +114,8 @@ def comparison_text(comparison: StoredComparison) -> ComparisonText:
     pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
     notes = _Notes()
     tables = [_score_table(comparison, rows, notes)]
+    if any(row.by_task for row in rows.values()):
+        tables.append(_task_table(comparison, rows))
     if pairs:
         tables.append(_difference_table(comparison, pairs))
     if rows:
@@ -153,8 +156,22 @@ def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], no
         cells.append((f"{low}" if low == high else f"{low}-{high}") + notes.mark(row.notes["tried"]))
         cells.append(_NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds))
         lines.append(cells)
-    runs = "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
-    return TextTable(f"Test scores, mean ± SD over the {runs}", header, lines)
+    return TextTable(f"Test scores, mean ± SD over the {_runs(comparison)}", header, lines)
+
+
+def _task_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> TextTable:
+    tasks = list(dict.fromkeys(task for row in rows.values() for task in row.by_task))
+    lines = [
+        [label, *(mean_and_spread(row.by_task[task]) if task in row.by_task else _NONE for task in tasks)]
+        for label, row in rows.items()
+    ]
+    return TextTable(
+        f"Test {comparison.metric} of each task, mean ± SD over the {_runs(comparison)}", ["method", *tasks], lines
+    )
+
+
+def _runs(comparison: StoredComparison) -> str:
+    return "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
 
 
 def _chosen(row: MemberRow) -> str:
@@ -221,8 +238,8 @@ def _remarks(comparison: StoredComparison, rows: Mapping[str, MemberRow], pairs:
         if has_red:
             what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
         parts = [f"of the top {top} features ({_listed(own, rows)})" for top, own in _grouped(tops).items()]
-        fixed = "the middle number of evaluation.n_features, or a tenth of all; not what each study chose"
-        yield f"{what}: {'; '.join(parts)} ({fixed})."
+        fixed = "The number is the middle one of evaluation.n_features, or a tenth of all; not what each study chose"
+        yield f"{what}: {'; '.join(parts)}. {fixed}."
     if any(row.cpu_seconds is not None for row in rows.values()):
         yield (
             "CPU s a fit: CPU seconds of the winner's fit on the outer training set, without its search; median over "

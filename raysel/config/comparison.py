@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from raysel.config.explaining import explain
 from raysel.config.loading import read_raw, without_null
@@ -37,7 +37,7 @@ _REASONS = {
         "a member cannot change this key, because its label names it; the name of its solver belongs below `solver`, "
         "e.g. solver: {name: smr}"
     ),
-    **dict.fromkeys(["output", "tracking"], f"{_OF_ALL}, for all members"),
+    **dict.fromkeys(["output", "tracking", "pictures"], f"{_OF_ALL}, for all members"),
 }
 #: Folders of a comparison that are not a member's.
 _RESERVED = frozenset({"comparison"})
@@ -60,7 +60,7 @@ class ComparisonConfig(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
-    compare: Annotated[dict[str, MemberKeys], Field(min_length=2)]
+    compare: dict[str, MemberKeys]
     """Members of a comparison, which stands in place of solver: for each label the keys that the member lays over the
     common ones, of solver, evaluation (without metric), search, dataset.scaling and dataset.only."""
     reference: str | None = None
@@ -182,7 +182,9 @@ def load_comparison(
                     "it at least `solver`, or remove it"
                 )
         members = {label: keys for label, keys in members.items() if keys is not None}
-        raw.setdefault("reference", next(iter(members), None))
+        if lines := list(_unusable(members)):
+            raise ConfigError("\n  ".join([f"{origin}:", *lines]))
+        raw.setdefault("reference", next(iter(members)))
     try:
         config = ComparisonConfig.model_validate(_credentials_set_aside(raw) | {"compare": members})
     except ValidationError as error:
@@ -222,6 +224,16 @@ def member_folders(labels: Sequence[str], known: Mapping[str, str] | None = None
 def _slug(label: str) -> str:
     plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+
+
+def _unusable(members: Mapping[Any, Any]) -> Iterator[str]:
+    """Describe labels that are not text, and a number of members that is too small."""
+    for label in members:
+        if not isinstance(label, str):
+            yield f"compare: the label {label!r} is not text; write it in quotation marks"
+    if len(members) < 2:
+        n = "only one member" if members else "no member"
+        yield f"compare: there is {n}; give two or more, or for one method `solver` in place of `compare`"
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -275,7 +287,8 @@ def _refusals(config: ComparisonConfig) -> Iterator[str]:
                     f"compare.{label}.evaluation: null would unset `metric` too, by which the members are compared; "
                     "unset single keys, e.g. evaluation: {n_features: null}"
                 )
-            dotted = [f"{key}.{name}" for name in value] if _is_section(key, value) else [key]
+            below = isinstance(value, Mapping) and key != "solver" and key in StudyConfig.model_fields
+            dotted = [f"{key}.{name}" for name in value] if below else [key]
             yield from (f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name)))
     if config.reference not in config.compare:
         near = difflib.get_close_matches(str(config.reference), config.compare, 1)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from raysel.cv.feature_count import DECIMALS, ChooseN
 from raysel.cv.records import TrialRecord
-from raysel.errors import StudyError
+from raysel.errors import StudyError, headline
 
 
 def select_winner(
@@ -48,7 +48,7 @@ def select_winner(
         if best is None or key < best[0]:
             best = (key, record)
     if best is None:
-        causes = [record.failure.strip().rpartition("\n")[2] for record in records if record.failure]
+        causes = [headline(record.failure) for record in records if record.failure]
         why = f"{len(causes)} failed, the first with {causes[0]!r}" if causes else "no trial has finished"
         raise StudyError(
             f"no configuration has a score on {fold}: {why}. Change solver.space, or raise search.time_budget or "

@@ -98,7 +98,13 @@ def comparison_figure(
     has_curves = any(len(member.by_n) > 1 for member in members)
     lines = [line for remark in remarks for line in textwrap.wrap(remark, 76)]
     about = textwrap.wrap(f"test {score} over {runs}; bars: ± SD", 70)
-    top, gap, foot = 0.5 + 0.18 * len(about), 0.65, 0.68 + 0.18 * len(lines)
+    widest = min(_LONGEST, max(len(member.label) for member in members)) * _LETTER + 0.15
+    inner, space = widest + 0.1, 0.16
+    panel = (_WIDTH - inner - space - 0.27) / 2
+    # Wider than its panel, the label of the scores would run into that of the differences.
+    below = textwrap.wrap(at, int(panel / _LETTER) + 2) if has_curves else []
+    top, gap = 0.5 + 0.18 * len(about), 0.65
+    foot = 0.68 + 0.16 * max(len(below) - 1, 0) + 0.18 * len(lines)
     curves = max(_CURVES, _LABEL * len(members) + 0.3) if has_curves else 0.0
     rows = _ROW * len(members) + 0.1
     height = top + (curves + gap if has_curves else 0.0) + rows + foot
@@ -108,16 +114,13 @@ def comparison_figure(
     for i, line in enumerate(about):
         y = 1 - (0.41 + 0.18 * i) / height
         figure.text(left, y, line, fontsize=_SMALL, color="0.25", va="top", parse_math=False)
-    widest = min(_LONGEST, max(len(member.label) for member in members)) * _LETTER + 0.15
     if has_curves:
         area = (0.68, height - top - curves, _WIDTH - 0.68 - widest - 0.4, curves)
         _draw_curves(_axes(figure, area), members, score, curves)
-    inner, space = widest + 0.1, 0.16
-    panel = (_WIDTH - inner - space - 0.27) / 2
     scored = _axes(figure, (inner, foot, panel, rows))
     differing = _axes(figure, (inner + panel + space, foot, panel, rows))
     ordered = sorted(members, key=lambda member: -member.scores.mean())
-    _draw_scores(scored, ordered, score, at if has_curves else "")
+    _draw_scores(scored, ordered, "\n".join([f"test {score}", *below]))
     _draw_differences(differing, ordered, reference, interval)
     for i, line in enumerate(lines):
         y = (0.18 * (len(lines) - i)) / height
@@ -195,14 +198,14 @@ def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[f
         ax.text(text + 0.03 * width, at, label, fontsize=_SMALL, va="center", parse_math=False, clip_on=False)
 
 
-def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], score: str, at: str) -> None:
+def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], name: str) -> None:
     for y, member in enumerate(ordered):
         values = member.scores
         ax.plot(values, np.full(len(values), y), "o", color="0.45", alpha=0.35, markersize=3.5, markeredgewidth=0)
         ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", color="0", markersize=4.5, elinewidth=1.2, capsize=2.5)
     labels = [short_middle(member.label, _LONGEST) for member in ordered]
     ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
-    ax.set_xlabel(f"test {score}\n{at}".rstrip(), fontsize=_SMALL)
+    ax.set_xlabel(name, fontsize=_SMALL)
     _finish_rows(ax, len(ordered))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.errors import StudyError
+from raysel.errors import StudyError, headline
 from raysel.execution.computing import TaskEnd
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
@@ -117,5 +117,5 @@ def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyEr
 
 
 def last_line(error: object) -> str:
-    """Return the last line of an error's text, or the name of its type if the text is empty."""
-    return str(error).strip().rpartition("\n")[2] or type(error).__name__
+    """Return the line of an error's text that says what happened, or the name of its type if the text is empty."""
+    return headline(str(error)) or type(error).__name__

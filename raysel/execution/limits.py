@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from raysel.errors import StudyError
+from raysel.errors import StudyError, headline
 from raysel.execution.trial_plan import TrialPlan
 
 
@@ -46,7 +46,7 @@ class SearchLimits:
         """
         if self._too_many_failures():
             failed = [record for record in self._plan.records if record.status == "failed"]
-            last = failed[-1].failure.strip().rpartition("\n")[2]
+            last = headline(failed[-1].failure)
             raise StudyError(
                 f"{len(failed)} trials failed, more than search.max_failures={self._max_failures}; "
                 f"the last error was: {last}"

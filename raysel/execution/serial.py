@@ -99,7 +99,8 @@ class SerialExecutor(Executor):
             try:
                 found = refit(self._study, fold, winner)
             except Exception as error:
-                raise refit_error(fold, winner, f"{type(error).__name__}: {error}") from error
+                first = str(error).strip().partition("\n")[0]  # some have lines of advice below
+                raise refit_error(fold, winner, f"{type(error).__name__}: {first}") from error
             yield found
 
     def run_tasks(

@@ -8,6 +8,7 @@ import numpy as np
 
 from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord
+from raysel.errors import headline
 from raysel.results.traces import trace_table
 from raysel.study.stored import StoredStudy
 
@@ -98,7 +99,7 @@ def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
     row["objective"] = last.get("objective")
     row["converged"] = convergence.n_converged / convergence.n_fits if convergence.n_fits else None
     row["seconds"] = max(0.0, record.ended - record.started)
-    row["error"] = record.failure.strip().rpartition("\n")[2]
+    row["error"] = headline(record.failure)
     return row
 
 

@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
 from raysel.cli.plan import announce, describe, notes_section, section
+from raysel.results.words import method_facts
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
 from raysel.tune import main
@@ -142,3 +143,17 @@ def test_a_dry_run_draws_the_data_into_a_folder_that_a_study_may_use(tmp_path, m
     StudyDirectory.create(second.parent, 0)[1].close()  # is not refused
     assert main(["few.yaml", "--dry-run", "--output", "few.npz/below"]) == 2
     assert "few.npz/below cannot be created: Not a directory" in capsys.readouterr().err
+
+
+def test_lists_among_the_values_of_a_parameter_keep_their_brackets():
+    config = {
+        "solver": {
+            "params": {"shape": [8, 8], "max_iter": 12345678},
+            "space": {"k": [[7, 7], [9, 9]], "C": [1, 0.5]},
+        },
+        "dataset": {"scaling": "none"},
+        "evaluation": {"classifier": "native", "metric": "accuracy"},
+    }
+    facts = dict(method_facts(config))
+    assert facts["searched"] == "k ([7, 7], [9, 9]), C (1, 0.5)"
+    assert facts["fixed"] == "shape = [8, 8], max_iter = 12345678"

@@ -188,7 +188,12 @@ def test_scores_by_task_are_listed_by_task(folder):
     assert own["score"].tolist() == [0.5, 0.75, 0.5, 0.875, 0.5, 1.0]
     assert own["n_features"].isna().all()
     assert found.table().set_index("member").loc["all pixels", "test_accuracy"] == pytest.approx(0.6875)
-    assert "all pixels: the model's own predictions, mean over 2 tasks." in text_of(folder)
+    said = text_of(folder)
+    assert "all pixels: the model's own predictions, mean over 2 tasks." in said
+    assert "**Test accuracy of each task, mean ± SD over the outer folds**" in said
+    assert "| all pixels | 0.500 ± 0.000 | 0.875 ± 0.125 |" in said
+    row = found.table().set_index("member").loc["all pixels"]
+    assert row[["test_accuracy/drawings", "test_accuracy/photos"]].tolist() == [0.5, 0.875]
 
 
 def test_limitations_stand_where_the_figures_do(folder):

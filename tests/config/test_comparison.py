@@ -115,8 +115,7 @@ def test_a_dumped_comparison_is_read_back(tmp_path):
 def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name(override):
     key = override.partition("=")[0]
     said = refusal(raw(), f"compare.SMR.{override}")
-    shown = key if key.startswith("dataset") else key.partition(".")[0]
-    assert f"compare.SMR.{shown}: a member cannot change this key" in said
+    assert f"compare.SMR.{key}: a member cannot change this key" in said
     assert "beside `compare`, for all members" in said or "name=" in override
 
 
@@ -133,7 +132,9 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name(overr
         ("compare.SMR.solver=null", "compare.SMR.solver: this key is required"),
         ("compare.SMR.search.method=path ways", "compare.SMR.search.method: "),
         ("compare.SMR=3", "compare.SMR: input should be a mapping of keys to values, not 3"),
-        ("compare={a: {solver: {name: smr}}}", "compare: mapping should have at least 2 items, not 1"),
+        ("compare={a: {solver: {name: smr}}}", "compare: there is only one member; give two or more, or for one"),
+        ("compare={}", "compare: there is no member; give two or more"),
+        ("compare.SMR.pictures=[pdf]", "compare.SMR.pictures: a member cannot change this key, which is for the whole"),
         ("compare.SMR.evaluation=null", "compare.SMR.evaluation: null would unset `metric` too"),
         ("compare.SMR.name=smr", "because its label names it; the name of its solver belongs below `solver`"),
         ("compare.SMR.output=here", "compare.SMR.output: a member cannot change this key, which is for the whole"),
@@ -142,6 +143,12 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name(overr
 )
 def test_an_error_names_the_member_the_key_and_a_remedy(override, said):
     assert said in refusal(raw(), override)
+
+
+def test_a_label_that_is_no_text_is_refused():
+    source = raw()
+    source["compare"] = {1: source["compare"]["SMR"], 2: source["compare"]["SVM"]}
+    assert "compare: the label 1 is not text; write it in quotation marks" in refusal(source)
 
 
 def test_a_label_without_keys_is_not_left_out_silently():

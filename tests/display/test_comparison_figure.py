@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -52,6 +53,21 @@ def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
         assert box.x1 <= figure.bbox.x1
     for a, b in combinations(boxes.values(), 2):
         assert not (a.shrunk(1, 0.9).overlaps(b.shrunk(1, 0.9)))
+
+
+def test_the_label_of_the_scores_stays_left_of_that_of_the_differences():
+    members = [replace(member, label="x" * 30) for member in shown(2, 1)]
+    kinds = "at the chosen number of features or mean over the curve"
+    figure = comparison_figure(
+        members, name="a", metric="accuracy", runs="5 outer folds", reference="x", interval="95 % interval", at=kinds
+    )
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.canvas.draw()
+    _, scored, differing = figure.axes
+    left, right = (ax.xaxis.label.get_window_extent(renderer) for ax in (scored, differing))
+    assert " ".join(scored.get_xlabel().split()) == f"test accuracy {kinds}"
+    assert left.x1 < right.x0
+    assert left.y0 > 0
 
 
 def test_long_labels_stay_distinct():

@@ -12,6 +12,7 @@ from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
 from raysel.display.style import short
+from raysel.errors import headline
 from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
@@ -137,7 +138,7 @@ def _number(value: float | None, form: str) -> str:
 
 def _failures(result: StudyResult) -> list[str]:
     """The different errors of failed trials with their numbers, the most frequent first."""
-    errors = Counter(record.failure.strip().rpartition("\n")[2] for record in result.records if record.failure)
+    errors = Counter(headline(record.failure) for record in result.records if record.failure)
     told = [f"{counted(n, 'trial')}: {short(error, 300)}" for error, n in errors.most_common(_MOST_FAILURES)]
     more = len(errors) - len(told)
     return [*told, *([f"{more} more in journal.jsonl"] if more > 0 else [])]

@@ -213,7 +213,7 @@ def domain_in_words(domain: Any) -> str:
         E.g. ``"0.01, 0.1"`` or ``"6 values from 0.003 to 0.9 in equal ratios"``.
     """
     if not isinstance(domain, Mapping):
-        return _value(domain)
+        return _items(domain) if isinstance(domain, list | tuple) else _value(domain)
     ((kind, bounds),) = domain.items()
     low, high = (f"{bound:g}" for bound in bounds[:2])
     if kind == "logspace":
@@ -267,11 +267,16 @@ def _quoted(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """Value of a parameter as text; a long list by its ends."""
-    if isinstance(value, bool) or not isinstance(value, int | float | list | tuple):
-        line = " ".join(str(value).split())
-        return line if len(line) <= _LONGEST_VALUE else f"{line[: _LONGEST_VALUE - 1]}…"
+    """Value of a parameter as text; a list in brackets."""
     if isinstance(value, list | tuple):
-        shown = [_value(item) for item in value]
-        return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", shown[-1]])
-    return f"{value:g}"
+        return f"[{_items(value)}]"
+    if isinstance(value, float):
+        return f"{value:g}"
+    line = " ".join(str(value).split())
+    return line if len(line) <= _LONGEST_VALUE else f"{line[: _LONGEST_VALUE - 1]}…"
+
+
+def _items(values: Sequence[Any]) -> str:
+    """Values of a list as text, a long one by its ends."""
+    shown = [_value(item) for item in values]
+    return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", shown[-1]])

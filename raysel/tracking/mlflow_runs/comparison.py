@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.mlflow_runs.client import MLflowExperiment, allowed_keys
+from raysel.tracking.mlflow_runs.notes import comparison_note, note_tags
 from raysel.tracking.mlflow_view import RunView
 
 
@@ -26,7 +27,7 @@ class ComparisonRun:
     """
 
     def __init__(self, record: ComparisonRecord, uri: str) -> None:
-        self._experiment = MLflowExperiment(uri, record.experiment)
+        self._record, self._experiment = record, MLflowExperiment(uri, record.experiment)
         self._client, self.experiment_id = self._experiment.client, self._experiment.id
         found = list(self._experiment.search(f"tags.`raysel.comparison` = '{record.id}'"))
         if found:
@@ -37,7 +38,7 @@ class ComparisonRun:
             self.id = self._experiment.create_run(f"comparison {record.name}", record.started, tags)
 
     def end(self, view: RunView) -> None:
-        """Log the result of the comparison and close its run.
+        """Log the result of the comparison, close its run and describe the experiment by it.
 
         Parameters
         ----------
@@ -53,3 +54,6 @@ class ComparisonRun:
         )
         self._experiment.log_artifacts(self.id, view.artifacts)
         self._client.set_terminated(self.id, view.status, int(view.ended * 1000))
+        tags = self._client.get_experiment(self.experiment_id).tags  # the members have described it since
+        note = comparison_note(self._record, self.experiment_id, self.id)
+        self._experiment.set_tags(note_tags(note, view.ended, tags))

@@ -2,17 +2,76 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
 from raysel.config.overrides import OWN_DATA
 from raysel.cv.records import RefitRecord
 from raysel.printing.printable import markdown_text
+from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.mlflow_pages import run_page, runs_page
 from raysel.tracking.mlflow_runs.shared_view import searched_keys, view_key
 from raysel.tracking.records import EndRecord, StudyRecord
 
 #: Tag in which MLflow keeps the description of an experiment or a run.
 NOTE = "mlflow.note.content"
+#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written, and
+#: the time that it is of.
+_OWN_NOTE = "raysel.note"
+
+
+def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:
+    """Return the tags that describe an experiment, unless a person has changed its description or it is a later one.
+
+    Parameters
+    ----------
+    note : str
+        Description in Markdown.
+    time : float
+        Time that the description is of, in seconds since the epoch.
+    tags : mapping of str to str
+        Tags that the experiment has.
+
+    Returns
+    -------
+    dict of str to str
+        Tags to set; empty if the description must stay as it is.
+    """
+    digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
+    of = f"{time:020.6f}"  # sorted as text, it is by time
+    if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > of):
+        return {}
+    return {_OWN_NOTE: f"{_hash(note)} {of}", NOTE: note}
+
+
+def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -> str:
+    """Return the description of an experiment whose last runs are those of a comparison.
+
+    Parameters
+    ----------
+    record : ComparisonRecord
+        The comparison.
+    experiment_id : str
+        Id of the experiment.
+    run_id : str
+        Id of the comparison's own run.
+
+    Returns
+    -------
+    str
+        Text in Markdown.
+    """
+    table = run_page(experiment_id, run_id, "comparison.md")
+    links = f"[its run]({_here(run_page(experiment_id, run_id))}) · [its tables]({_here(table)})"
+    return (
+        f"**Last comparison: {markdown_text(record.name)}.** {len(record.members)} methods, tested against "
+        f"{markdown_text(record.reference)} · {links}\n\n"
+        "**How the runs nest.** Below the run of kind `comparison` there is one `study` for each method; below that, "
+        "one `trial` for each of its configurations, scored on the inner folds, and one `refit` for the winner of each "
+        "outer fold, scored once on its test samples. All methods have the same folds.\n\n"
+        "**What to read.** The tables: test scores, differences to the reference with intervals and tests, and the "
+        "number of configurations that each method tried."
+    )
 
 
 def experiment_note(
@@ -166,3 +225,7 @@ def dataset_name(study: StudyRecord) -> str:
 def _here(page: str) -> str:
     """The address as a link within MLflow's own page, whatever the server's address."""
     return page.removeprefix("/")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

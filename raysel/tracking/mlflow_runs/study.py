@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 from raysel.cv.plan import FINAL
@@ -12,16 +11,13 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_pages import run_page
 from raysel.tracking.mlflow_runs.client import PARENT, MLflowExperiment, allowed_keys, logged_param
 from raysel.tracking.mlflow_runs.model import log_model, register_model
-from raysel.tracking.mlflow_runs.notes import NOTE, dataset_name, experiment_note, final_note
+from raysel.tracking.mlflow_runs.notes import NOTE, dataset_name, experiment_note, final_note, note_tags
 from raysel.tracking.mlflow_runs.shared_view import shared_view_tag, view_key
 from raysel.tracking.mlflow_view import RunView, end_view, final_view, refit_view, study_params, trial_view
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 #: Length of the prefix of the content hash that is a data set's digest, which MLflow limits to 36.
 _DIGEST_LENGTH = 16
-#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written, and
-#: the start of its study.
-_OWN_NOTE = "raysel.note"
 
 
 class MLflowRuns:
@@ -139,13 +135,9 @@ class MLflowRuns:
 
     def _describe(self, end: EndRecord | None = None) -> None:
         """Describe the experiment, unless a person has changed its description or it is that of a later study."""
-        tags, started = self._experiment.tags, f"{self._study.started:020.6f}"  # sorted as text, it is by time
-        digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
-        if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > started):
-            return
         final = self._runs.get(self._exported, "")
         note = experiment_note(self._study, self.experiment_id, self.study_run_id, final, end)
-        self._experiment.set_tags({_OWN_NOTE: f"{_hash(note)} {started}", NOTE: note})
+        self._experiment.set_tags(note_tags(note, self._study.started, self._experiment.tags))
 
     def _link_data(self, run_id: str) -> None:
         study, data = self._study, self._study.config.get("dataset", {})
@@ -250,7 +242,3 @@ class MLflowRuns:
             self._client.set_terminated(self._runs[key], status, int(ended * 1000))
             self._done.add(key)
             (self._failed.add if status == "FAILED" else self._failed.discard)(key)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
