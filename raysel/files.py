@@ -253,6 +253,26 @@ def write_result(path: str | Path, content: bytes) -> Path:
     return path
 
 
+def remove_results(paths: Iterable[Path]) -> None:
+    """Remove files of an earlier result that the present one does not have.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        Paths of the files; those that do not exist are passed over.
+
+    Raises
+    ------
+    StudyError
+        If a file cannot be removed.
+    """
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StudyError(f"{path} is of an earlier result and cannot be removed: {error.strerror}.") from error
+
+
 def open_regular(path: Path, flags: int) -> int:
     """Open a file, but no symbolic link, pipe or device, by which another file would be read or written, or none end.
 

@@ -35,7 +35,7 @@ def on_other_data(comparison: Path, folder: Path, scores: dict[str, float]) -> P
 
         change_refits(folder / member["folder"], scored)
         lines = list(read_journal(folder / member["folder"] / "journal.jsonl"))
-        lines[0]["data_hash"] = folder.name
+        lines[0]["data_hash"] = str(folder)
         write_lines(folder / member["folder"], lines)
     return folder
 
@@ -83,17 +83,70 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     write_members(folders[0], raw)
     assert main([*map(str, folders), "--output", str(tmp_path / "fewer")]) == 0
     out = capsys.readouterr().out
-    assert "all pixels is left out: it has no result in set0." in out
-    assert "all cells is left out: it has no result in set1, set2, set3, set4, set5." in out
+    assert "all pixels is left out: it is no member of set0." in out
+    assert "all cells is left out: it is no member of set1, set2, set3, set4, set5." in out
 
     assert "Friedman's test finds no difference at 0.05, so pairs" in out
 
-    # Below five data sets there are ranks and no test, and no diagram.
+    # Below five data sets there are ranks and no test, and no diagram, nor that of more data sets from before.
+    (tmp_path / "out").rename(tmp_path / "four")
     assert main([*map(str, folders[1:5]), "--output", str(tmp_path / "four")]) == 0
     out = capsys.readouterr().out
     assert "no Friedman test and no critical-difference diagram: there are 4 data sets, and the tests need at" in out
     assert {path.name for path in (tmp_path / "four").iterdir()} == {"ranks.csv", "ranks.md", "manifest.json"}
     assert json.loads((tmp_path / "four" / "manifest.json").read_text())["friedman"]["chi2"] is None
+
+
+def change_config(folder: Path, member: int, section: str, **changes: object) -> None:
+    lines = list(read_journal(folder / f"member{member}" / "journal.jsonl"))
+    lines[0]["config"][section] |= changes
+    write_lines(folder / f"member{member}", lines)
+
+
+def test_what_makes_ranks_doubtful_is_said(comparison, tmp_path, capsys):
+    folders = [
+        on_other_data(comparison, tmp_path / name / "few", dict.fromkeys(MEMBERS, 0.5)) for name in ("one", "two")
+    ]
+
+    def said() -> str:
+        assert main([*map(str, folders), "--output", str(tmp_path / "out")]) == 0
+        return capsys.readouterr().out
+
+    # Both have the folder's name and read the same file: their paths tell them apart.
+    out = said()
+    assert f"{folders[0]}, {folders[1]} are parts of one data set, " in out
+    assert "different solvers" not in out
+
+    for number in range(3):
+        change_config(folders[1], number, "dataset", path="other.npz")
+    raw = read_members(folders[1])
+    raw["members"][1]["label"] = "SMR *one*"
+    raw["members"][2]["label"] = "SMR, rank 1"
+    write_members(folders[1], {**raw, "name": "other"})
+    raw = read_members(folders[0])
+    raw["members"][0]["label"], raw["members"][2]["label"] = "all pixels", "SMR *one*"
+    write_members(folders[0], {**raw, "reference": "all pixels"})
+    out = said()
+    assert "parts of one data set" not in out
+    assert "SMR, rank 1 has different solvers: smr in few; linear_svm in other. Its ranks are not those" in out
+    assert "SMR, rank 1 has different classifiers: knn in few; native in other." in out
+    assert "SMR *one* has different solvers: linear_svm in few; smr in other." in out
+    assert "all pixels is left out: it is no member of other." in out
+    assert "SMR is left out: it is no member of few." in out
+    assert r"- SMR \*one\* has different solvers: linear\_svm in few" in (tmp_path / "out" / "ranks.md").read_text()
+
+
+def test_a_member_that_failed_somewhere_is_left_out_with_the_reason(comparison, tmp_path, capsys):
+    folders = [on_other_data(comparison, tmp_path / name, dict.fromkeys(MEMBERS, 0.5)) for name in ("one", "two")]
+    shutil.rmtree(folders[1] / "member1")
+    raw = read_members(folders[1])
+    raw["members"][1]["error"] = "Traceback:\nValueError: class 3 is too small"
+    write_members(folders[1], raw)
+    assert main([*map(str, folders), "--output", str(tmp_path / "out")]) == 0
+    said = "SMR, rank 1 is left out: it has no result in two: ValueError: class 3 is too small."
+    assert said in capsys.readouterr().out
+    left_out = json.loads((tmp_path / "out" / "manifest.json").read_text())["left_out"]
+    assert left_out == {"SMR, rank 1": {"two": "ValueError: class 3 is too small"}}
 
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence(comparison, tmp_path, capsys):

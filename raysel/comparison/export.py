@@ -12,7 +12,7 @@ from raysel.comparison.stored import StoredComparison
 from raysel.comparison.tables import comparison_table, pair_table, score_table
 from raysel.comparison.words import comparison_text
 from raysel.errors import StudyError
-from raysel.files import write_result
+from raysel.files import remove_results, write_result
 from raysel.printing.printable import csv_cell
 from raysel.ranking.export import write_manifest
 
@@ -28,7 +28,7 @@ def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[
     comparison : StoredComparison
         Comparison, finished or not.
     folder : str or Path
-        Folder to write to; created if it does not exist. Files of an earlier export are replaced.
+        Folder to write to; created if it does not exist. Files of an earlier export are replaced, or removed.
 
     Returns
     -------
@@ -47,8 +47,11 @@ def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[
         write_result(folder / "tests.csv", frame_content(pair_table(comparison))),
         write_result(folder / "comparison.md", comparison_text(comparison).markdown().encode()),
     ]
+    pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
     if comparison.studies:
-        written += _write_figure(comparison, folder)
+        written += _write_figure(comparison, pictures)
+    else:
+        remove_results(pictures)
     written.append(write_manifest(folder / "manifest.json", manifest(comparison)))
     return written
 
@@ -84,7 +87,7 @@ def make_folder(folder: str | Path) -> Path:
     return folder
 
 
-def _write_figure(comparison: StoredComparison, folder: Path) -> list[Path]:
+def _write_figure(comparison: StoredComparison, paths: Sequence[Path]) -> list[Path]:
     from raysel.display.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
     from raysel.display.figures.writing import write_figure  # noqa: PLC0415
 
@@ -109,7 +112,7 @@ def _write_figure(comparison: StoredComparison, folder: Path) -> list[Path]:
         at=_scored_at([row for row in rows.values() if len(row.n_features) > 1]),
         remarks=[f"Not shown, because they have no result: {', '.join(missing)}."] if missing else [],
     )
-    return [write_figure(figure, folder / f"comparison.{kind}") for kind in ("svg", "png")]
+    return [write_figure(figure, path) for path in paths]
 
 
 def _scored_at(rows: Sequence[MemberRow]) -> str:

@@ -45,8 +45,8 @@ class TextTable:
         """Return the table in Markdown, its title above it."""
         rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
         lines = [self.header, rules, *self.rows]
-        cells = ["| " + " | ".join(map(_escaped, line)) + " |" for line in lines]
-        return "\n".join([f"**{_escaped(self.title)}**", "", *cells])
+        cells = ["| " + " | ".join(map(in_markdown, line)) + " |" for line in lines]
+        return "\n".join([f"**{in_markdown(self.title)}**", "", *cells])
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class ComparisonText:
 
     def markdown(self) -> str:
         """Return the text in Markdown."""
-        parts = [f"# {_escaped(self.title)}"]
+        parts = [f"# {in_markdown(self.title)}"]
         for table in self.tables:
             parts.append(table.markdown())
             if table is self.tables[0] and self.notes:
-                parts.append("  \n".join(map(_escaped, self.notes)))
-        parts.append("\n".join(f"- {_escaped(remark)}" for remark in self.remarks))
+                parts.append("  \n".join(map(in_markdown, self.notes)))
+        parts.append("\n".join(f"- {in_markdown(remark)}" for remark in self.remarks))
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -361,8 +361,19 @@ def _seconds(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _escaped(text: str) -> str:
-    """Text on one line in which no character has a meaning in Markdown's tables."""
+def in_markdown(text: str) -> str:
+    """Return text on one line in which no character has a meaning in Markdown's tables.
+
+    Parameters
+    ----------
+    text : str
+        Text.
+
+    Returns
+    -------
+    str
+        Text with a backslash before each such character.
+    """
     line = escaped(" ".join(text.split()))
     for character in "\\|*_<>`[]#":
         line = line.replace(character, f"\\{character}")

@@ -135,7 +135,8 @@ def _draw_critical_difference(figure: Figure, start: float, end: float, y: float
     ax.plot([start, end], [y, y], color="0", linewidth=1.2)
     for x in (start, end):
         ax.plot([x, x], [y - 0.05, y + 0.05], color="0", linewidth=1.2)
-    if end < _WIDTH - 2.2:
+    if end + 0.1 + _width(text) < _WIDTH:
         ax.text(end + 0.1, y, text, fontsize=_SMALL, va="center")
-    else:
-        ax.text(start - 0.1, y, f"CD {value:.2f}", fontsize=_SMALL, ha="right", va="center")
+        return
+    box = {"boxstyle": "square,pad=0.2", "facecolor": "1", "edgecolor": "none"}
+    ax.text((start + end) / 2, y, text, fontsize=_SMALL, ha="center", va="center", bbox=box)
