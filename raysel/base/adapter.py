@@ -67,7 +67,7 @@ class ScikitLearnMethod(OneShotEstimator):
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
-    capabilities: ClassVar[Capabilities] = Capabilities(predicts=True, multilabel=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(ranks=None, predicts=True, multilabel=True)
 
     estimator_: Any
     classes_: LabelArray
@@ -333,11 +333,11 @@ def wrapped_capabilities(cls: type) -> Capabilities:
     Returns
     -------
     Capabilities
-        ``ranks`` is always True, because the attributes of a fitted estimator may depend on its parameters.
+        ``ranks`` is None, because the attributes of a fitted estimator may depend on its parameters.
     """
     try:
         tags = get_tags(cls())
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
     except Exception:  # the class needs parameters or has no tags  # noqa: BLE001
         multilabel = False
-    return Capabilities(predicts=hasattr(cls, "predict"), iterates=False, multilabel=multilabel)
+    return Capabilities(ranks=None, predicts=hasattr(cls, "predict"), iterates=False, multilabel=multilabel)

@@ -18,8 +18,9 @@ class Capabilities:
 
     Parameters
     ----------
-    ranks : bool, default=True
-        Whether the method computes a score for each feature, ``scores_``.
+    ranks : bool or None, default=True
+        Whether the method computes a score for each feature, ``scores_``. None: a fit tells, as for classes in
+        scikit-learn's style.
     predicts : bool, default=False
         Whether the method has ``predict``.
     iterates : bool, default=True
@@ -47,7 +48,7 @@ class Capabilities:
     True
     """
 
-    ranks: bool = True
+    ranks: bool | None = True
     predicts: bool = False
     iterates: bool = True
     multilabel: bool = False

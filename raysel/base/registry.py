@@ -108,6 +108,12 @@ def solver_class(name: str) -> type[Any]:
     if not isclass(cls):
         kind = type(cls).__name__
         raise ConfigError(f"solver.name: {name} is a {kind}, not a class; give a classifier or a selector.")
+    if issubclass(cls, Estimator):
+        lacking = [key for key in dir(cls) if getattr(getattr(cls, key, None), "__isabstractmethod__", False)]
+        if lacking:
+            raise ConfigError(
+                f"solver.name: {name} derives from raysel's Estimator and lacks {', '.join(lacking)}; implement them."
+            )
     missing = [method for method in ("fit", "get_params") if not callable(getattr(cls, method, None))]
     if missing:
         raise ConfigError(

@@ -18,7 +18,7 @@ from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
 from raysel.config.loading import read_raw
 from raysel.data.formats.files import find_data_file
-from raysel.errors import DataError
+from raysel.errors import ConfigError, DataError
 
 
 def print_config_reference(out: Console) -> None:
@@ -89,9 +89,12 @@ def _found(path: str) -> str:
 
 
 def _solver_entry(name: str) -> tuple[str, str, str]:
-    cls, can = solver_class(name), solver_capabilities(name)
+    try:
+        cls, can = solver_class(name), solver_capabilities(name)
+    except ConfigError as error:  # of another package
+        return name, "cannot be used", str(error)
     abilities = [
-        "ranks features" if can.ranks else "",
+        {True: "ranks features", False: "", None: "may rank features"}[can.ranks],
         "predicts" if can.predicts else "",
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",

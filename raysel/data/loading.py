@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from raysel.data.builtin import BUILTIN_NAMES, load_builtin
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES
@@ -17,7 +19,8 @@ from raysel.data.formats.images.folder import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
-from raysel.errors import ConfigError, DataError
+from raysel.data.task_blocks import TaskBlocks
+from raysel.errors import ConfigError, DataError, RayselError
 from raysel.plugins import load_plugin, plugin_names
 from raysel.storage.location import as_uri, parse_location
 from raysel.storage.working_copy import shown_place
@@ -279,4 +282,17 @@ def _reader(suffix: str) -> Reader:
         registered: Reader = load_plugin(GROUP, suffix[1:])
     except ConfigError as error:
         raise DataError(str(error)) from error
-    return registered
+
+    def read(path: Path, options: ReadOptions) -> RawData:
+        what = f"{path} cannot be read by what another package registers for {suffix}"
+        try:
+            raw = registered(path, options)
+        except RayselError:
+            raise
+        except (Exception, SystemExit) as error:  # a function of another package may raise anything
+            raise DataError(f"{what}: {type(error).__name__}: {error}") from error
+        if not isinstance(raw, RawData):
+            raise DataError(f"{what}: it returned a {type(raw).__name__}, not a RawData.")
+        return raw if isinstance(raw.X, TaskBlocks) else replace(raw, X=np.asarray(raw.X), y=np.asarray(raw.y))
+
+    return read

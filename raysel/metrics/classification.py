@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -188,3 +189,43 @@ def classification_metric(name: str, *, multilabel: bool = False, key: str = "ev
         raise ConfigError(f"{key}: {name} is for one label a sample, and y is an indicator; take {able}.")
     warn_of_clash(GROUP, name, METRICS)
     return METRICS[name]
+
+
+def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric") -> None:
+    """Check that a metric can be used for these labels; one of another package is computed once, for right predictions.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric, as for `classification_metric`.
+    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Labels, or an indicator.
+    key : str, default="evaluation.metric"
+        Key of the configuration that names the metric, for the error.
+
+    Raises
+    ------
+    ConfigError
+        If the metric is unknown, cannot take indicators, or does not give a finite number.
+
+    Examples
+    --------
+    >>> check_metric("balanced_accuracy", np.eye(3))
+    Traceback (most recent call last):
+        ...
+    raysel.errors.ConfigError: evaluation.metric: balanced_accuracy is for one label a sample, and y is an indicator; \
+take accuracy, subset_accuracy, macro_f1, micro_f1, macro_precision, micro_precision, neg_hamming_loss, \
+mean_average_precision.
+    """
+    metric = classification_metric(name, multilabel=y.ndim > 1, key=key)
+    if name in METRICS:
+        return
+    try:
+        value = float(metric(y.copy(), y.copy()))
+    except (Exception, SystemExit) as error:  # a function of another package may raise anything
+        raise ConfigError(
+            f"{key}: {name}, a metric of another package, gives no number for y itself as the predictions: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not math.isfinite(value):
+        raise ConfigError(f"{key}: {name}, a metric of another package, is {value} for y itself as the predictions.")

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from raysel.base.capabilities import TASKS, TENSOR, VOLUME
 from raysel.base.estimator import Estimator
-from raysel.base.registry import able_solvers, solver_capabilities, solver_class, warn_of_name_clash
+from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
 from raysel.config.schema import StudyConfig
 from raysel.data.dataset import Dataset
 from raysel.data.formats.volumes import load_nibabel
 from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
-from raysel.metrics.classification import classification_metric
+from raysel.metrics.classification import check_metric, classification_metric
 
 
 class Problems:
@@ -93,7 +93,7 @@ def check_method(config: StudyConfig) -> None:
             "search.early_stopping needs a score at each iteration, and evaluation.classifier linear_svm is scored at "
             "the last one only: use knn or native."
         )
-    if issubclass(solver_class(name), Estimator):  # other classes are checked once fitted: only then ranks is known
+    if can.ranks is not None:  # else checked by trial fits
         check_classifier(classifier, name, can.ranks, can.predicts)
     for key, metric in metrics_of(config):
         classification_metric(metric, key=key)
@@ -161,14 +161,13 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
     """
     name = config.solver.name
     can = solver_capabilities(name)
-    if dataset.is_multilabel:
-        if not can.multilabel:
-            able = able_solvers(lambda c: c.multilabel)
-            raise ConfigError(
-                f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
-            )
-        for key, metric in metrics_of(config):
-            classification_metric(metric, multilabel=True, key=key)
+    if dataset.is_multilabel and not can.multilabel:
+        able = able_solvers(lambda c: c.multilabel)
+        raise ConfigError(
+            f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
+        )
+    for key, metric in metrics_of(config):
+        check_metric(metric, dataset.y, key=key)
     layout = dataset.layout.to_json()["kind"]
     if layout == VOLUME:  # said now, not after hours
         load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
@@ -184,7 +183,9 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
     if isinstance(dataset.layout, Tensor) and can.max_axes and len(shape := dataset.layout.shape) > can.max_axes:
         ranks = config.evaluation.classifier != "native"
-        able = able_solvers(lambda c: TENSOR in c.layouts and c.max_axes is None and c.ranks >= ranks)
+        able = able_solvers(
+            lambda c: TENSOR in c.layouts and c.max_axes is None and (not ranks or c.ranks is not False)
+        )
         colours = ", or give grey images if the last axis holds colours" if shape[-1] in (3, 4) else ""
         raise ConfigError(
             f"solver.name: {name} takes samples of at most {can.max_axes} axes, and those of {dataset.name} have "

@@ -14,15 +14,17 @@ from sklearn.utils import get_tags
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
-from raysel.base.models import trusted_types, untrusted_types
+from raysel.base.models import untrusted_types
+from raysel.base.registry import OWN, solver_capabilities
 from raysel.config.schema import StudyConfig
 from raysel.data.dataset import Dataset
+from raysel.data.task_blocks import as_samples
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.class_scores import class_scores, gives_class_scores
 from raysel.metrics.classification import needs_scores
 from raysel.study.checks import check_classifier, metrics_of
 
-#: Number of samples of each class, or with and without each label, in the trial fit of a scikit-learn class.
+#: Number of samples of each class, or with and without each label, in a trial fit.
 _TRIED_PER_CLASS = 10
 
 
@@ -52,28 +54,26 @@ def _find_out(
 ) -> Findings:
     """Determine whether the study's method ranks features and whether its model can be saved.
 
-    Solvers of raysel declare whether they rank features, and their models can be saved if they are registered.
-    scikit-learn classes are fitted to a few samples, once for each combination of non-numeric parameter values.
+    raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted to a few samples, once
+    for each combination of non-numeric parameter values; of those that iterate one iteration is computed.
     """
     name = config.solver.name
-    wrapped = [(key, solver) for key, solver in solvers if isinstance(solver, ScikitLearnMethod)]
-    if not wrapped:
-        cls = type(solvers[0][1])
-        dotted = f"{cls.__module__}.{cls.__qualname__}"
-        return Findings(cls.capabilities.ranks, () if dotted in trusted_types() else (dotted,))
-    _check_is_no_regressor(name, wrapped[0][1].estimator)
-    tried: dict[str, ScikitLearnMethod] = {}
+    if name in OWN:
+        return Findings(solver_capabilities(name).ranks is not False)
+    _check_is_no_regressor(name, _wrapped(solvers[0][1]))
+    tried: dict[str, Estimator] = {}
     error: BaseException | None = None
     few = train[_few(dataset.y[train])]
-    for key, solver in _of_each_kind(wrapped):
+    for key, solver in _of_each_kind(solvers):
         for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
-            X = np.ascontiguousarray(scaler.fit_transform(dataset.X[rows]))
+            X, y = as_samples(scaler.fit_transform(dataset.X[rows])), dataset.y[rows]
             try:
                 with warnings.catch_warnings(action="ignore"):
-                    tried[key] = solver.fit(X, dataset.y[rows])
+                    next(solver.iterate(X, y, solver.prepare(X, y)))
             except (Exception, SystemExit) as raised:  # a class of another package may raise anything  # noqa: BLE001
                 error = raised
             else:
+                tried[key] = solver
                 break
     if not tried:
         raise ConfigError(
@@ -82,6 +82,7 @@ def _find_out(
         )
     ranks = {key: hasattr(solver, "scores_") for key, solver in tried.items()}
     for key, solver in tried.items():
+        _check_is_as_declared(name, solver, dataset.n_features)
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_classifier(config.evaluation.classifier, shown, ranks[key], hasattr(solver, "predict"))
         if _needs_own_scores(config):
@@ -90,11 +91,36 @@ def _find_out(
     return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
 
 
-def _refused(solver: ScikitLearnMethod) -> list[str]:
+def _check_is_as_declared(name: str, solver: Estimator, n_features: int) -> None:
+    """Check what a fit has against the capabilities that its class declares."""
+    can = solver_capabilities(name)
+    if can.predicts and not hasattr(solver, "predict"):
+        raise ConfigError(f"solver.name: {name} declares capabilities.predicts, but has no `predict`; implement it.")
+    if can.ranks is None:
+        return
+    if can.ranks != hasattr(solver, "scores_"):
+        raise ConfigError(
+            f"solver.name: {name} declares capabilities.ranks={can.ranks}, but its fit has "
+            f"{'no' if can.ranks else 'a'} `scores_`; {'set' if can.ranks else 'do not set'} it in `_updates`, or "
+            f"declare ranks={not can.ranks}."
+        )
+    if can.ranks and np.shape(solver.scores_) != (n_features,):
+        raise ConfigError(
+            f"solver.name: `scores_` of {name} has the shape {np.shape(solver.scores_)}; set one score for each of the "
+            f"{n_features} features."
+        )
+
+
+def _wrapped(solver: Estimator) -> Any:
+    """Return the estimator that an adapter wraps, or the method itself."""
+    return solver.estimator if isinstance(solver, ScikitLearnMethod) else solver
+
+
+def _refused(solver: Estimator) -> list[str]:
     try:
         return untrusted_types(solver)
     except (DataError, TypeError, ValueError, AttributeError, NotImplementedError) as error:  # skops cannot write it
-        return [f"{type(solver.estimator).__name__} ({error})"]
+        return [f"{type(_wrapped(solver)).__name__} ({error})"]
 
 
 def _check_is_no_regressor(name: str, estimator: Any) -> None:
@@ -110,11 +136,11 @@ def _few(y: LabelArray) -> IntArray:
     return found
 
 
-def _of_each_kind(solvers: Sequence[tuple[str, ScikitLearnMethod]]) -> list[tuple[str, ScikitLearnMethod]]:
+def _of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:
     """First configuration of each combination of parameters that are strings, booleans or None."""
-    found: dict[tuple[tuple[str, str], ...], tuple[str, ScikitLearnMethod]] = {}
+    found: dict[tuple[tuple[str, str], ...], tuple[str, Estimator]] = {}
     for key, solver in solvers:
-        params: Mapping[str, Any] = solver.estimator.get_params(deep=False)
+        params: Mapping[str, Any] = _wrapped(solver).get_params(deep=False)
         words = {k: repr(v) for k, v in params.items() if v is None or isinstance(v, str | bool)}
         found.setdefault(tuple(sorted(words.items())), (key, solver))
     return list(found.values())

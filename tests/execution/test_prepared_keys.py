@@ -12,7 +12,7 @@ from raysel.base.registry import OWN, solver_capabilities
 
 #: The method whose preparation depends on which label stands for none.
 (METHOD,) = (name for name in OWN if "unlabelled" in solver_capabilities(name).prepare_parameters)
-VALUES = [-1, 3] if METHOD != "mtda" else [None, -1, 3]
+VALUES = [None, -1, 3]
 
 
 @pytest.fixture
