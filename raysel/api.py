@@ -222,7 +222,10 @@ def open_comparison(path: str | Path) -> ComparisonResult:
     DirectoryError
         If the directory holds no comparison, or its list of members is damaged.
     """
-    return ComparisonResult.open(fetched(path))
+    folder = fetched(path)
+    if StudyDirectory(folder).journal.exists() and not ComparisonDirectory(folder).members.exists():
+        raise DirectoryError(f"{shown_place(path)} holds no comparison but one study; open it with open_study.")
+    return ComparisonResult.open(folder)
 
 
 def prepare_study(

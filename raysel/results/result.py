@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,11 @@ class StudyResult:
         DirectoryError
             If the directory holds no study, or its journal is damaged.
         """
-        return cls(StoredStudy.read(StudyDirectory(Path(path))))
+        directory = StudyDirectory(Path(path))
+        stored = StoredStudy.read(directory)
+        if stored.status == "killed" and directory.lock.exists() and directory.is_running():
+            stored = replace(stored, status="running")
+        return cls(stored)
 
     # --- definition --------------------------------------------------------------------------
 
@@ -99,7 +104,10 @@ class StudyResult:
 
     @property
     def status(self) -> str:
-        """State of the study: ``finished``, ``failed``, ``interrupted``, or ``killed`` if no end was recorded."""
+        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``, ``running`` or ``killed``.
+
+        A study without a recorded end is ``running`` if a process holds the lock of its directory, else ``killed``.
+        """
         return self.stored.status
 
     @property
@@ -306,8 +314,9 @@ class StudyResult:
         -------
         DataFrame
             One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
-            ``val_<metric>`` (mean over the outer folds, for display only), one ``val_<metric>/<fold>`` an outer fold,
-            ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds`` and ``error``.
+            ``val_<metric>`` (mean over the outer folds, for display only), ``val_<metric>/<fold>`` for each outer fold
+            and the final one, ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds``
+            (missing if the search is along a path, where configurations have no time of their own) and ``error``.
         """
         return tables.trial_frame(self.stored)
 
@@ -436,7 +445,15 @@ class StudyResult:
         -------
         str
             One sentence; empty if there is no ranking by a final model.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
         """
+        self._check_top(top)
         return trust.consensus_words(self, top)
 
     @cached_property
@@ -457,16 +474,20 @@ class StudyResult:
         known = {n: [value for value in own if value is not None] for n, own in self.fold_redundancy.items()}
         return {n: float(np.mean(own)) if own else float("nan") for n, own in known.items()}
 
+    def _check_top(self, top: int | None) -> None:
+        """Check the number of features that count as selected."""
+        n_all = len(self.feature_names)
+        if top is not None and (not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all):
+            given = int(top) if isinstance(top, np.integer) else repr(top)
+            raise ConfigError(f"top={given} must be a whole number between 1 and the {n_all} features of the study.")
+
     def _check_ranks(self, top: int | None) -> None:
         """Check that all winners rank the features, and the number of features that count as selected."""
         if not self.ranks_features:
             raise StudyError(
                 f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
             )
-        if top is not None and (not isinstance(top, Integral) or not 1 <= top <= len(self.feature_names)):
-            raise ConfigError(
-                f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
-            )
+        self._check_top(top)
 
     def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
         """Return a ranking of the features, with the ranks of the outer folds' winners.
@@ -539,7 +560,15 @@ class StudyResult:
         -------
         list of str
             One sentence for each limitation.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
         """
+        self._check_top(top)
         return [
             *search_remarks(self.records, self.stored.search),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
@@ -746,18 +775,23 @@ class StudyResult:
         Raises
         ------
         StudyError
-            If the method has no coefficient for each feature, or there is no model file.
+            If the method has no coefficient for each feature, or the study has no final fold.
+        DataError
+            If there is no model file.
         """
         return pictures.plot_profile(self, top, ax)
 
     def __repr__(self) -> str:
-        return f"{self._headline()}\n{self.summary().to_string(index=False)}"
+        table = self.summary()
+        return f"{self._headline()}\n{table.to_string(index=False)}" if len(table) else self._headline()
 
     def _repr_html_(self) -> str:
-        return f"<p>{self._headline()}</p>{self.summary().to_html(index=False)}"
+        table = self.summary()
+        return f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"
 
     def _headline(self) -> str:
         if self.status != "finished":
+            when = "with" if self.status == "running" else "after"
             done = f"{self.stored.n_trials} of {self.stored.study.n_trials} trials"
-            return f"StudyResult({self.name}, {self.status} after {done})"
+            return f"StudyResult({self.name}, {self.status} {when} {done})"
         return f"StudyResult({self.name}, {words.headline(self)})"
