@@ -638,7 +638,7 @@ class StudyResult:
         """
         known = [refit.fold for refit in self.refits]
         if fold not in known:
-            raise ConfigError(f"fold={fold!r} is no fold of the study {self.name}: give one of {', '.join(known)}.")
+            raise ConfigError(f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}.")
         path = self.directory.fold_model(fold)
         if not path.exists():
             untrusted = self.stored.study.untrusted

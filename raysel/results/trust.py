@@ -1,4 +1,4 @@
-"""How far the ranking of a study can be trusted: agreement of its outer folds, in figures and sentences."""
+"""Agreement of the outer folds' rankings of a study, in figures and sentences."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def source_ranking(result: StudyResult, top: int | None = None, by: str = FINAL)
     outer = [refit.fold for refit in result.outer]
     if by not in (FINAL, CONSENSUS, *outer):
         raise ConfigError(
-            f"by={by!r} is no source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+            f"by={by!r} is not the source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
         )
     if by == FINAL and not result.has_final:
         raise StudyError(

@@ -14,7 +14,7 @@ from raysel.validation import Interval
 
 @dataclass(frozen=True)
 class PreparedGain:
-    """What configurations of any number of bins share.
+    """Ranges and classes of a training set, which configurations of any number of bins share.
 
     Attributes
     ----------

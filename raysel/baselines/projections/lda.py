@@ -71,7 +71,7 @@ class LDA(OneShotEstimator, TaskProjector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Fewer components, then more shrinkage."""
+        """Return the sort key by which fewer components come first, then more shrinkage."""
         return (*super().complexity_key(), -self.shrinkage)
 
     def _most_components(self, rank: int, n_classes: int) -> int:
