@@ -52,7 +52,8 @@ class FisherScore(Filter):
     "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself; it is scikit-learn's ``f_classif``
     times (c - 1)/(l - c) for l samples of c classes. "set" is equation (2) of the SMR paper, which takes into account
     that features repeat one another; the paper maximises it over single features only, and the greedy search is
-    raysel's. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the grid is for features in [0, 1].
+    raysel's. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the default is for features
+    in [0, 1].
 
     Parameters
     ----------

@@ -54,6 +54,10 @@ class InformationGain(Filter):
     objective_path_ : ndarray of shape (1,)
         Mean information gain.
 
+    References
+    ----------
+    Cover, Thomas, "Elements of Information Theory", 2nd edition, 2006, section 2.4.
+
     Examples
     --------
     >>> InformationGain().fit([[0.0, 1.0], [0.0, 2.0], [9.0, 1.0], [9.0, 2.0]], [0, 0, 1, 1]).scores_

@@ -43,6 +43,11 @@ class LDA(OneShotEstimator, TaskProjector):
     objective_path_ : ndarray of shape (1,)
         Ratio trace, averaged over tasks.
 
+    References
+    ----------
+    Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936; for several classes
+    Rao, "The utilization of multiple measurements in problems of biological classification", JRSS-B 10, 1948.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -164,7 +164,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a larger gamma1 + gamma2 comes first, then a larger gamma1 (fewer modalities)."""
+        """Return the sort key by which larger gamma1 + gamma2 come first, then larger gamma1 (fewer modalities)."""
         return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
