@@ -22,9 +22,8 @@ SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
 
 def entries(docstring: str, section: str) -> dict[str, tuple[str, str]]:
     """Type and text of each name that a section of a docstring describes."""
-    found = re.search(
-        rf"^{section}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", inspect.cleandoc(docstring), re.MULTILINE | re.DOTALL
-    )
+    body = rf"^{section}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)"
+    found = re.search(body, inspect.cleandoc(docstring), re.MULTILINE | re.DOTALL)
     described: dict[str, tuple[str, str]] = {}
     for head, text in re.findall(r"^(\S.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", found[1] if found else "", re.MULTILINE):
         names, _, kind = head.partition(" : ")
