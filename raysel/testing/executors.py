@@ -114,7 +114,7 @@ def _same_numbers(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
 
 
 def _resumed_anywhere(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
-    """From every cut of a journal the study comes to the same end, and computes nothing twice."""
+    """A study that is resumed from any part of its journal has the same result, and computes nothing twice."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), sections)
         expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))

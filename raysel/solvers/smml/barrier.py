@@ -160,7 +160,7 @@ class DualBarrier:
         self.certificate.offer(problem.solution(sparse))
         whole = problem.solution(full)
         best = whole.objective(problem.gamma1, problem.gamma2)
-        # Too early to tell which blocks are zero: cutting them would cost a good part of the gap that is left.
+        # Too early to tell which blocks are zero: setting them to zero would cost much of the remaining gap.
         if self.certificate.objective - best > _SPARSE * (best - self.certificate.bound):
             self.certificate.offer(whole)
 
