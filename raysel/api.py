@@ -105,8 +105,9 @@ def run_study(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     small["tracking.uri"] = f"sqlite:///{folder}/mlflow.db"
     ...     study = run_study("digits-smr", small, output=f"{folder}/study", progress=False)
-    >>> study.summary().outer_fold.tolist()
-    ['outer0', 'outer1']
+    ...     opened = open_study(f"{folder}/study")
+    >>> study.summary().outer_fold.tolist(), opened.test_scores == study.test_scores
+    (['outer0', 'outer1'], True)
 
     A study of arrays, ``run_study(config, X=X, y=y)``, needs no ``dataset`` in its configuration; a built-in one is
     run on them by ``run_study("digits-smr", X=images, y=y)``.
@@ -162,6 +163,13 @@ def resume_study(
         If the directory holds no study or is in use, or changes invalidate its results.
     StudyError
         If Ray does not start, no configuration has a score, or a refit or the disk fails.
+
+    Examples
+    --------
+    After an interruption, and with more configurations:
+
+    >>> study = resume_study("raysel-studies/digits-smr-20261122-101500")  # doctest: +SKIP
+    >>> study = resume_study(study.path, overrides={"solver.space.rank": [1, 2, 4, 8]})  # doctest: +SKIP
     """
     listeners = make_listeners(progress)
     with working_folder(path, listeners, new=False) as folder:
@@ -192,6 +200,11 @@ def open_study(path: str | Path) -> StudyResult:
     ------
     DirectoryError
         If the directory holds no study, or its journal is damaged.
+
+    Examples
+    --------
+    >>> study = open_study("raysel-studies/digits-smr-20261122-101500")  # doctest: +SKIP
+    >>> study.ranking(top=16).to_frame().head()  # doctest: +SKIP
     """
     folder = fetched(path)
     comparison = ComparisonDirectory(folder)
@@ -221,8 +234,16 @@ def open_comparison(path: str | Path) -> ComparisonResult:
     ------
     DirectoryError
         If the directory holds no comparison, or its list of members is damaged.
+
+    Examples
+    --------
+    >>> comparison = open_comparison("raysel-studies/digits-compare-20261122-101500")  # doctest: +SKIP
+    >>> comparison.table()  # doctest: +SKIP
     """
-    return ComparisonResult.open(fetched(path))
+    folder = fetched(path)
+    if StudyDirectory(folder).journal.exists() and not ComparisonDirectory(folder).members.exists():
+        raise DirectoryError(f"{shown_place(path)} holds no comparison but one study; open it with open_study.")
+    return ComparisonResult.open(folder)
 
 
 def prepare_study(
@@ -245,7 +266,7 @@ def prepare_study(
         Configuration as for `run_study`; None for the one in the directory of a resumed study.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_study`.
-    X, y, label, groups, data
+    X, y, label, groups, data : optional
         Samples in place of the data that the configuration names, as for `run_study`.
     resumed : StudyDirectory, optional
         Directory of a study to resume, whose folds are used; by default the study is new.

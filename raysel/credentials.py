@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
-#: What stands in place of removed credentials.
+#: Text in place of removed credentials.
 HIDDEN = "***"
 
 #: Environment variables that give MLflow or a database credentials; MLFLOW_TRACKING_URI may hold some.

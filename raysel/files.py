@@ -374,7 +374,7 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
     Raises
     ------
     DirectoryError
-        If an entry is neither a regular file nor a folder; names it.
+        If an entry is neither a regular file nor a folder, which the message names, or ``folder`` is not a folder.
     """
     left = [folder / name for name in names]
     while left:
@@ -385,6 +385,8 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
                 left += [Path(inside) for inside in os.scandir(entry)]
         except FileNotFoundError:  # also a temporary file that another process has just removed
             continue
+        except NotADirectoryError as error:
+            raise DirectoryError(f"{folder} is not a directory; give the directory of a study.") from error
         except OSError as error:
             raise DirectoryError(f"{entry} cannot be examined: {error.strerror}.") from error
         if kind not in (stat.S_IFREG, stat.S_IFDIR):

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 )
         except KeyboardInterrupt:
             console.print(
-                f"stopped. The permutations that had ended are kept; go on with: python -m raysel.permute "
+                f"stopped. The permutations that had ended are kept; resume with: python -m raysel.permute "
                 f"{shlex.join(words)}",
                 markup=False,
                 highlight=False,

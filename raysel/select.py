@@ -104,7 +104,7 @@ def _source(arguments: argparse.Namespace, result: StudyResult) -> str:
     """Name of the source of the ranking, for `StudyResult.ranking`."""
     outer = [refit.fold for refit in result.outer]
     if arguments.fold is not None and arguments.fold not in (*outer, FINAL):
-        raise ConfigError(f"--fold {arguments.fold} is no fold of the study; it has {', '.join(outer)}.")
+        raise ConfigError(f"--fold {arguments.fold} is not a fold of the study; it has {', '.join(outer)}.")
     return CONSENSUS if arguments.consensus else arguments.fold or FINAL
 
 

@@ -312,7 +312,7 @@ def _spread(study: Study, index: IntArray) -> str:
 
 
 def _origin(source: DatasetConfig | TaskConfig) -> str:
-    """Where samples were read from."""
+    """Return where samples were read from, as text."""
     if source.path is None:
         return f"{source.source}, built into raysel"
     try:

@@ -18,7 +18,7 @@ _COMMAND = "RAYSEL_COMMAND"
 
 
 def resume_with(arguments: argparse.Namespace, path: Path, solvers: Iterable[str]) -> str:
-    """Return the command in words.
+    """Return the command that resumes a study, as text.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def _write_figure(comparison: StoredComparison, paths: Sequence[Path]) -> list[P
 
 
 def _scored_at(rows: Sequence[MemberRow]) -> str:
-    """What the scores of members with a curve are of."""
+    """Return the number of features that the scores of members with a curve refer to, as text."""
     kinds = {"at the chosen number of features" if row.chosen else "mean over the curve" for row in rows}
     return " or ".join(sorted(kinds))
 

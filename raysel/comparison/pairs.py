@@ -21,7 +21,7 @@ class Pair:
     compared : PairedComparison
         Differences over the outer folds, the member's score minus the reference's, and their tests.
     main : {"plain", "corrected"}
-        Test that the comparison goes by: plain for draws of the training set, corrected for folds.
+        Test that the comparison reports first: plain for draws of the training set, corrected for folds.
     p_plain, p_corrected : float
         p values after Holm's correction over all pairs; NaN if there is no test.
     """
@@ -34,7 +34,7 @@ class Pair:
 
     @property
     def test(self) -> TTest | None:
-        """The test that the comparison goes by; None if there is no test."""
+        """The main test; None if there is no test."""
         return self.compared.plain if self.main == "plain" else self.compared.corrected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 from raysel.comparison.stored import StoredComparison
@@ -36,4 +37,4 @@ class ComparisonResult(StoredComparison):
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>{self.table().to_html(index=False)}"
+        return f"<p>{escape(repr(self))}</p>{self.table().to_html(index=False)}"

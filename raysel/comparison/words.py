@@ -261,7 +261,7 @@ def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> It
     ratio = f"n_test/n_train = {folds.ratio:.3g}"
     if folds.are_draws:
         yield (
-            f"Interval and main p value: plain paired t-test over {folds.count_in_words()}. It speaks of "
+            f"Interval and main p value: plain paired t-test over {folds.count_in_words()}. It holds for "
             "these samples only: it takes them as the whole population."
         )
         power = ": at 1 and above, it has next to no power" if folds.ratio >= 1 else ""

@@ -44,7 +44,7 @@ def run_comparison(
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration: common keys, e.g. ``{"cv.outer": 5}`` or ``"cv.outer=5"``, or
         those of a member as ``compare.<label>.<key>``.
-    X, y, label, groups, data
+    X, y, label, groups, data : optional
         Samples in place of the data that the configuration names, as for `run_study`; they are written into the
         directory of the comparison.
     output : str or Path, optional
@@ -73,6 +73,11 @@ def run_comparison(
         If the directory holds another study or comparison, or cannot be written.
     StudyError
         If Ray does not start, every member fails, or the disk fails.
+
+    Examples
+    --------
+    >>> comparison = run_comparison("digits-compare", {"cv.outer": 5})  # doctest: +SKIP
+    >>> comparison.table()[["member", "test_accuracy", "difference"]]  # doctest: +SKIP
     """
     listeners = make_listeners(progress)
     comparison = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
@@ -125,6 +130,10 @@ def resume_comparison(
         If the directory holds no comparison or is in use, or changes invalidate the results of a member.
     StudyError
         If Ray does not start, every member fails, or the disk fails.
+
+    Examples
+    --------
+    >>> resume_comparison("raysel-studies/digits-compare-20261122-101500")  # doctest: +SKIP
     """
     listeners = make_listeners(progress)
     with working_folder(path, listeners, new=False) as folder:
@@ -152,7 +161,7 @@ def prepare_comparison(
         Configuration as for `run_comparison`; None for the one in the directory of a resumed comparison.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_comparison`.
-    X, y, label, groups, data
+    X, y, label, groups, data : optional
         Samples in place of the data that the configuration names, as for `run_study`.
     resumed : ComparisonDirectory, optional
         Directory of a comparison to resume, whose folds are used; by default the comparison is new.

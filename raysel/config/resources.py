@@ -43,7 +43,7 @@ def resources_from_yaml(raw: Any) -> dict[str, float] | None:
     if raw is None:
         return None
     if not isinstance(raw, dict):
-        raise ValueError(f"{raw!r} is no mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}")
+        raise ValueError(f"{raw!r} is not a mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}")
     return {_name(name): _memory(value) if name == "memory" else _amount(name, value) for name, value in raw.items()}
 
 
@@ -73,7 +73,7 @@ def n_trials_at_once(node: Mapping[str, float], needs: Mapping[str, float]) -> i
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"{name!r} is no name of a resource: give a text, e.g. GPU")
+        raise ValueError(f"{name!r} is not the name of a resource: give text, e.g. GPU")
     if name.lower() in ("cpu", "cpus", "num_cpus"):
         raise ValueError(f"`{name}` has a key of its own: set search.cpus_per_trial")
     if name.startswith(_RESERVED):

@@ -45,7 +45,9 @@ def _class_label(value: Any) -> str | int:
         return int(value)
     if isinstance(value, str) or type(value) is int:
         return value
-    raise ValueError(f"{value!r} is no class: give its name, in quotes if it is yes, no, true or false, or its number")
+    raise ValueError(
+        f"{value!r} is not a class: give its name, in quotes if it is yes, no, true or false, or its number"
+    )
 
 
 def _bare(value: Any) -> Any:

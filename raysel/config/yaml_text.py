@@ -71,7 +71,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _surprise(node: yaml.ScalarNode) -> str:
-    """Why a value is not what its writer takes it for; empty if it is."""
+    """Return why YAML reads a value differently from what was probably meant; empty if it does not."""
     kind, shown = node.tag.rpartition(":")[2], node.value[:50]
     if kind == "merge":
         return "merge keys (<<) are not allowed; write out the keys."

@@ -432,7 +432,7 @@ class RefitRecord:
 
 
 def _is_loss(error: str) -> bool:
-    """Whether an error is that of raysel up to 0.4, which did not tell the loss of a node from a worker's own end."""
+    """Return whether an error is that of raysel up to 0.4, which did not distinguish a lost node from a dead worker."""
     return re.fullmatch(r"the worker process ended \d+ times \(killed, or out of memory\)", error) is not None
 
 

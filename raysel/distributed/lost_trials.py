@@ -14,7 +14,7 @@ MAX_RETRIES = 2
 class LostTrials:
     """Trials that ended without a record, and the decision whether each runs again.
 
-    The loss of a node is no fault of a configuration: it gives each trial that ran there one more run. A worker
+    The loss of a node is not caused by a configuration, so each trial that ran there gets one more run. A worker
     process that ends by itself, e.g. because native code crashed or the memory was used up, may be the
     configuration's fault: the trial runs again `MAX_RETRIES` times. Each end is judged anew with what is known of the
     nodes, because the connection to a worker may break before Ray notices that its node is lost.

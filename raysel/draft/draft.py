@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from raysel.config import StudyConfig, config_from_dict
@@ -27,7 +27,7 @@ SUFFIXES = (".yaml", ".yml")
 _SECTIONS = ("name", "seed", "dataset", "solver", "evaluation", "cv", "search")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Draft:
     """A study that was drafted for a data file.
 
@@ -46,10 +46,14 @@ class Draft:
     """
 
     config: StudyConfig
-    text: str = field(repr=False)
+    text: str
     findings: Mapping[str, str]
     doubts: tuple[str, ...]
     path: Path | None = None
+
+    def __repr__(self) -> str:
+        found = [f"{name:<12}{text}" for name, text in self.findings.items()]
+        return "\n".join([f"Draft({self.config.name})", *found, *(f"{'to check':<12}{doubt}" for doubt in self.doubts)])
 
 
 def init_study(

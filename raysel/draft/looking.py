@@ -1,4 +1,4 @@
-"""What is recognised in a data file: label, groups, columns to leave out, small classes, shape and order."""
+"""Recognition of label, groups, columns to leave out, small classes, shape and order in a data file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FEW_SAMPLES = 30
 
 @dataclass
 class Looked:
-    """What was recognised in a data file.
+    """Data set of a file, with the options that were recognised.
 
     Parameters
     ----------

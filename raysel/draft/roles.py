@@ -33,11 +33,11 @@ _MEASURED = r"^[\W_]*\d"
 #: Longest text of a cell that is shown.
 _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
-_ENCODE = "text is no feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
+_ENCODE = "text is not a feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
 _TURN = "no numbers, and no features; turn them into numbers to use them"
-_BARE = "text that begins with a number is no feature; leave numbers only in the cells to use it"
+_BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
 _FILL = (
-    "a column with empty cells is no feature; to use it, remove the samples if only few lack a value, or fill the "
+    "a column with empty cells is not a feature; to use it, remove the samples if only few lack a value, or fill the "
     "cells in without use of the labels"
 )
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.

@@ -90,7 +90,7 @@ def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
 
 
 def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
-    """Whether many columns of whole numbers from 0 on have their minimum, and mostly their maximum, in common."""
+    """Return whether many columns of whole numbers from 0 on share their minimum, and mostly their maximum."""
     if X.shape[1] < _FEWEST_CELLS or low.min() != 0 or high.max() < 2 or not np.array_equal(X, np.floor(X)):
         return False
     return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())

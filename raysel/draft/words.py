@@ -1,4 +1,4 @@
-"""What was recognised in a data file, as keys of a configuration and in words."""
+"""Recognised properties of a data file as keys of a configuration and as text."""
 
 from __future__ import annotations
 

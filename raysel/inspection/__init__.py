@@ -1,1 +1,1 @@
-"""Inspection of a data set: what its columns and cells look like, and what in it would leak."""
+"""Inspection of a data set: shape of images, columns that contain the label, repeated samples."""

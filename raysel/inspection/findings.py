@@ -1,4 +1,4 @@
-"""What inspection finds in a data set, remembered while the data set exists."""
+"""Findings of the inspection of a data set, which are kept while the data set exists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from raysel.inspection.parts import Part, parts
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What inspection finds in one part of a data set.
+    """Findings of the inspection of one part of a data set.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What a study starts with: its directory, its machines, its executor, and their checks."""
+"""Directory, machines and executor of a study that is about to start, and their checks."""

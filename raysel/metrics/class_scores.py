@@ -11,7 +11,7 @@ from raysel.errors import DataError
 
 
 def gives_class_scores(model: Any) -> bool:
-    """Whether a classifier, fitted or not, has scores of the classes.
+    """Return whether a classifier, fitted or not, has scores of the classes.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ GROUP = "raysel.metrics"
 
 
 def needs_scores(name: str) -> bool:
-    """Whether a metric is one of the scores of the classes or labels, and not of predictions.
+    """Return whether a metric is one of the scores of the classes or labels, and not of predictions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""End of a process whose main thread waits for what will not come, with a command's last words to its user."""
+"""End of a process whose main thread cannot be interrupted, with a text on how to resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-#: Last words of the commands that run in this process, of which the innermost speaks.
+#: Texts of the commands that run in this process; that of the innermost one is printed.
 _WORDS: list[Callable[[], str]] = []
 
 
@@ -34,7 +34,7 @@ def last_words(words: Callable[[], str]) -> Iterator[None]:
 
 
 def end_process(error: Exception) -> NoReturn:
-    """Print an error and the last words, and end this process with exit status 1 without any clean-up.
+    """Print an error and the text of `last_words`, and end this process with exit status 1 without any clean-up.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def check_formats(formats: Sequence[str]) -> None:
     """
     unknown = [form for form in formats if form not in FORMATS]
     if unknown or not formats:
-        named = f"{unknown[0]!r} is no format of a ranking" if unknown else "no format of the ranking is given"
+        named = f"{unknown[0]!r} is not a format of a ranking" if unknown else "no format of the ranking is given"
         raise ConfigError(f"{named}; choose from {', '.join(FORMATS)}.")
 
 

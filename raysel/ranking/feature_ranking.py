@@ -99,7 +99,7 @@ class FeatureRanking:
         Whose scores these are, in words: the final model's, an outer fold's or the consensus of the folds.
     chosen_by : str, default=""
         How ``n_selected`` was chosen, in words.
-    added : mapping of str to ndarray of shape (d,)
+    added : mapping of str to ndarray of shape (d,), default={}
         Further columns of the table by name, e.g. the selection probability of each feature.
 
     Examples

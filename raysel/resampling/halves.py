@@ -117,5 +117,5 @@ def _main_classes(y: LabelArray, members: IntArray) -> IntArray:
 
 
 def _has_all(part: LabelArray, y: LabelArray) -> bool:
-    """Whether each class, or label, is in a part of the samples."""
+    """Return whether each class, or label, is in a part of the samples."""
     return bool(part.any(axis=0).all()) if y.ndim == 2 else len(np.unique(part)) == len(np.unique(y))

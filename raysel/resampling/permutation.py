@@ -218,6 +218,6 @@ def _evaluated(
 
 
 def _by_share(finished: FinishedStudy) -> bool:
-    """Whether feature scores are compared by `feature_p_values` with their shares: all but those of filters."""
+    """Return whether feature scores are compared by `feature_p_values` with their shares: all but those of filters."""
     can = solver_capabilities(finished.study.config.solver.name)
     return can.predicts or can.iterates

@@ -95,9 +95,11 @@ class FeatureSelector(ScoredSelector):
         result = StudyResult.open(directory)
         ranking = result.ranking()
         n_all = len(ranking.feature_names)
-        if n_features is not None and (not isinstance(n_features, Integral) or not 1 <= n_features <= n_all):
+        is_number = isinstance(n_features, Integral) and not isinstance(n_features, bool)
+        if n_features is not None and not (is_number and 1 <= n_features <= n_all):
+            given = int(n_features) if isinstance(n_features, np.integer) else repr(n_features)
             raise ConfigError(
-                f"n_features={n_features} must be a whole number between 1 and the {n_all} features of the study."
+                f"n_features={given} must be a whole number between 1 and the {n_all} features of the study."
             )
         scores = np.where(result.constant, 0.0, np.array(result.final.feature_scores))
         selector = cls(scores, n_features or result.default_top, list(result.feature_names))

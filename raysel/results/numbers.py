@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -64,7 +64,11 @@ class StudyNumbers:
         DirectoryError
             If the directory holds no study, or its journal is damaged.
         """
-        return cls(StoredStudy.read(StudyDirectory(Path(path))))
+        directory = StudyDirectory(Path(path))
+        stored = StoredStudy.read(directory)
+        if stored.status == "killed" and directory.lock.exists() and directory.is_running():
+            stored = replace(stored, status="running")
+        return cls(stored)
 
     # --- definition --------------------------------------------------------------------------
 
@@ -85,7 +89,10 @@ class StudyNumbers:
 
     @property
     def status(self) -> str:
-        """State of the study: ``finished``, ``failed``, ``interrupted``, or ``killed`` if no end was recorded."""
+        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``, ``running`` or ``killed``.
+
+        A study without a recorded end is ``running`` if a process holds the lock of its directory, else ``killed``.
+        """
         return self.stored.status
 
     @property
@@ -308,8 +315,9 @@ class StudyNumbers:
         -------
         DataFrame
             One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
-            ``val_<metric>`` (mean over the outer folds, for display only), one ``val_<metric>/<fold>`` an outer fold,
-            ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds`` and ``error``.
+            ``val_<metric>`` (mean over the outer folds, for display only), ``val_<metric>/<fold>`` for each outer fold
+            and the final one, ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds``
+            (missing if the search is along a path, where configurations have no time of their own) and ``error``.
         """
         return tables.trial_frame(self.stored)
 
@@ -450,10 +458,25 @@ class StudyNumbers:
             raise StudyError(
                 f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
             )
-        if top is not None and (not isinstance(top, Integral) or not 1 <= top <= len(self.feature_names)):
-            raise ConfigError(
-                f"top={top} must be a whole number between 1 and the {len(self.feature_names)} features of the study."
-            )
+        self.check_top(top)
+
+    def check_top(self, top: int | None) -> None:
+        """Check the number of features that count as selected.
+
+        Parameters
+        ----------
+        top : int or None
+            The number; None for the default.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        """
+        n_all = len(self.feature_names)
+        if top is not None and (not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all):
+            given = int(top) if isinstance(top, np.integer) else repr(top)
+            raise ConfigError(f"top={given} must be a whole number between 1 and the {n_all} features of the study.")
 
     # --- models ------------------------------------------------------------------------------
 
@@ -503,7 +526,7 @@ class StudyNumbers:
         """
         known = [refit.fold for refit in self.refits]
         if fold not in known:
-            raise ConfigError(f"fold={fold!r} is no fold of the study {self.name}: give one of {', '.join(known)}.")
+            raise ConfigError(f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}.")
         path = self.directory.fold_model(fold)
         if not path.exists():
             untrusted = self.stored.study.untrusted

@@ -17,7 +17,7 @@ from raysel.files import parse_json, write_text_atomically
 
 @dataclass(frozen=True)
 class Preview:
-    """What is told of the data before a study runs and in its report.
+    """Description of the data that is shown before a study runs and in its report.
 
     Parameters
     ----------

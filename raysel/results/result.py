@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from raysel.arrays import FloatArray
@@ -67,7 +68,15 @@ class StudyResult(StudyNumbers):
         -------
         str
             One sentence; empty if there is no ranking by a final model.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
         """
+        self.check_top(top)
         return trust.consensus_words(self, top)
 
     def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
@@ -141,7 +150,15 @@ class StudyResult(StudyNumbers):
         -------
         list of str
             One sentence for each limitation.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
         """
+        self.check_top(top)
         return [
             *search_remarks(self.records, self.stored.search),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
@@ -288,18 +305,23 @@ class StudyResult(StudyNumbers):
         Raises
         ------
         StudyError
-            If the method has no coefficient for each feature, or there is no model file.
+            If the method has no coefficient for each feature, or the study has no final fold.
+        DataError
+            If there is no model file.
         """
         return plots.plot_profile(self, top, ax)
 
     def __repr__(self) -> str:
-        return f"{self._headline()}\n{self.summary().to_string(index=False)}"
+        table = self.summary()
+        return f"{self._headline()}\n{table.to_string(index=False)}" if len(table) else self._headline()
 
     def _repr_html_(self) -> str:
-        return f"<p>{self._headline()}</p>{self.summary().to_html(index=False)}"
+        table = self.summary()
+        return f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"
 
     def _headline(self) -> str:
         if self.status != "finished":
+            when = "with" if self.status == "running" else "after"
             done = f"{self.stored.n_trials} of {self.stored.study.n_trials} trials"
-            return f"StudyResult({self.name}, {self.status} after {done})"
+            return f"StudyResult({self.name}, {self.status} {when} {done})"
         return f"StudyResult({self.name}, {words.headline(self)})"

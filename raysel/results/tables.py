@@ -78,15 +78,15 @@ def trial_frame(stored: StoredStudy) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415
 
     score = f"val_{stored.study.metric}"
+    if not stored.trials:
+        return pd.DataFrame(columns=["trial", "status", score, "objective", "converged", "seconds", "error"])
     found = pd.DataFrame([_trial_row(record, stored) for record in stored.trials])
-    if len(found) and score in found:
-        found = found.sort_values(score, ascending=False, kind="stable", ignore_index=True)
-    return found
+    return found.sort_values(score, ascending=False, kind="stable", ignore_index=True)
 
 
 def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
-    metric = stored.study.metric
-    curves = record.curves(metric, stored.study.labels, stored.study.choose_n)
+    metric, rule = stored.study.metric, stored.study.choose_n
+    curves = record.curves(metric, stored.study.labels, rule)
     last = {name: curve[-1] for name, curve in curves.items()}
     convergence = record.convergence()
     row: dict[str, Any] = {"trial": record.id}
@@ -95,10 +95,12 @@ def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
     row |= {f"param_{name}": value for name, value in record.params.items()}
     row["status"] = record.status
     row[f"val_{metric}"] = last.get(f"val_{metric}")
-    row |= {name: value for name, value in last.items() if name.startswith(f"val_{metric}/")}
+    # Not from the curves, whose sums are in another order: the winner's score is the inner score to the last bit.
+    row |= {f"val_{metric}/{fold}": trace.score(rule) for fold, trace in record.folds.items() if not trace.error}
     row["objective"] = last.get("objective")
     row["converged"] = convergence.n_converged / convergence.n_fits if convergence.n_fits else None
-    row["seconds"] = max(0.0, record.ended - record.started)
+    # Along a path all configurations are fitted together.
+    row["seconds"] = np.nan if stored.paths else max(0.0, record.ended - record.started)
     row["error"] = headline(record.failure)
     return row
 

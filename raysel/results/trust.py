@@ -1,4 +1,4 @@
-"""How far the ranking of a study can be trusted: agreement of its outer folds, in figures and sentences."""
+"""Agreement of the outer folds' rankings of a study, in figures and sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, StudyError
 from raysel.ranking.agreement import TOP_SHARE, borda_scores, consensus_sentence, curve_sizes
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results.numbers import StudyNumbers
@@ -107,12 +107,15 @@ def source_ranking(
     outer = [refit.fold for refit in result.outer]
     if by not in (FINAL, CONSENSUS, *outer):
         raise ConfigError(
-            f"by={by!r} is no source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+            f"by={by!r} is not the source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+        )
+    if by == FINAL and not result.has_final:
+        raise StudyError(
+            f"the study {result.name} has no final model, because cv.final is false; rank the features by "
+            f"{CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with cv.final: true."
         )
     n, chosen_by = choose_top(result, top, by)
     refits = {refit.fold: refit for refit in result.refits}
-    if by == FINAL:
-        refits[FINAL] = result.final  # an error if there is none
     return FeatureRanking.from_folds(
         borda_scores(result.fold_ranks) if by == CONSENSUS else refits[by].feature_scores or (),
         [refit.feature_scores or () for refit in result.outer],

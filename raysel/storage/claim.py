@@ -114,7 +114,7 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def _is_dead(owner: dict[str, Any]) -> bool:
-    """Whether the process ran on this machine and has ended."""
+    """Return whether the process ran on this machine and has ended."""
     return bool(owner) and owner.get("machine") == _machine() and _start_of(owner.get("pid", 0)) != owner.get("start")
 
 

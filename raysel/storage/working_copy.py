@@ -218,7 +218,7 @@ def copy_folder(local: Path, uri: str) -> list[str]:
     if not local.is_dir():
         raise DirectoryError(f"there is no folder {local}; give the directory of a study.")
     if as_uri(uri) is None:
-        raise DirectoryError(f"{uri} is no URI; give s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH.")
+        raise DirectoryError(f"{uri} is not a URI; give s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH.")
     location = _location(uri)
     names = sorted(states(local), key=lambda name: (name.endswith(".jsonl"), name))
     try:

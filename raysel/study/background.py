@@ -76,7 +76,7 @@ def _values(path: Path, layout: Tensor | MaskedVolume) -> LabelArray:
         with reading(path, "an array of NumPy (.npy)"), open_npy(path) as file:
             values: LabelArray = file.get("X")
         if values.dtype.kind not in "biuf":
-            raise DataError(f"{path} is no array of real numbers.")
+            raise DataError(f"{path} is not an array of real numbers.")
         return values
     if suffix != ".png":
         raise DataError(f"{path} has an unknown suffix. {_KINDS}")

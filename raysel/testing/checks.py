@@ -1,4 +1,4 @@
-"""What a suite consists of: named checks that raise AssertionError, and pytest parameters made of them."""
+"""Named checks of the suites, which raise AssertionError, and pytest parameters made of them."""
 
 from __future__ import annotations
 
@@ -57,12 +57,14 @@ def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = 
     Parameters
     ----------
     checks : iterable of Check
+        Checks to run.
     slow : callable, default=None
-        Tells of a check whether it gets the mark ``slow``; None marks none.
+        Function of a check that returns whether it gets the mark ``slow``. None: no check gets it.
 
     Returns
     -------
     pytest.MarkDecorator
+        Decorator of the test function.
     """
     import pytest  # noqa: PLC0415 - an optional dependency
 
@@ -79,12 +81,15 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
     Parameters
     ----------
     checks : iterable of Check
+        Checks to mark.
     failures : mapping of str to str
-        The reason, by a pattern of a check's name without its subject, as of `fnmatch`: a bracket is ``[[]``.
+        Reason of each expected failure, by a pattern (`fnmatch`) of the check's name without its subject; a bracket is
+        written ``[[]``.
 
     Yields
     ------
     Check
+        The same checks; those that match have ``expected_failure`` set.
     """
     for check in checks:
         own = check.name.partition(": ")[2]
@@ -93,14 +98,14 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
 
 
 def require(condition: object, message: str) -> None:
-    """Raise AssertionError unless a condition holds, whatever optimization Python runs with.
+    """Raise AssertionError unless a condition holds; unlike ``assert`` also under ``python -O``.
 
     Parameters
     ----------
     condition : object
-        Taken as true or false.
+        Condition, evaluated by its truth value.
     message : str
-        What is wrong otherwise.
+        Message of the error.
     """
     if not condition:
         raise AssertionError(message)
@@ -112,8 +117,9 @@ def require_equal(found: object, expected: object, what: str) -> None:
     Parameters
     ----------
     found, expected : array-like
+        Arrays to compare.
     what : str
-        What is compared, for the message.
+        Description of what is compared, for the message.
     """
     np.testing.assert_array_equal(found, expected, err_msg=what, strict=True)
 
@@ -124,21 +130,23 @@ def require_close(found: Any, expected: Any, tolerance: float, what: str) -> Non
     Parameters
     ----------
     found, expected : array-like of numbers
+        Arrays to compare.
     tolerance : float
-        Of the largest absolute value of ``expected``.
+        Largest difference, as a share of the largest absolute value of ``expected``.
     what : str
-        What is compared, for the message.
+        Description of what is compared, for the message.
     """
     largest = float(np.abs(expected).max(initial=0.0))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what)
 
 
 def arrays_in(value: Any) -> list[LabelArray]:
-    """The arrays in dataclasses, tuples, lists and dicts, however deep.
+    """Return the arrays in nested dataclasses, tuples, lists and dicts.
 
     Parameters
     ----------
     value : object
+        Value to search; a value of another type contains no array.
 
     Returns
     -------

@@ -9,13 +9,15 @@ from raysel.testing.studies import FinishedStudy, timeless
 
 
 def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journals: bool = True) -> None:
-    """Raise AssertionError unless two runs agree in trials, refits and models, but for times and tracebacks' frames.
+    """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored.
 
     Parameters
     ----------
     found, expected : FinishedStudy
+        Runs to compare.
     journals : bool, default=True
-        Whether both journals hold records of the same kinds; a resumed run writes the rest only.
+        Whether the journals must hold records of the same kinds; use False for a resumed run, whose journal holds only
+        what was missing.
     """
     require(
         sorted(found.trials) == sorted(expected.trials),
@@ -38,13 +40,13 @@ def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journal
 
 
 def _arrays(model: Any) -> list[Any]:
-    """The arrays that the parts of a pipeline were fitted to."""
+    """Return the fitted arrays of all steps of a pipeline."""
     parts = [*(part for _, part in model.steps), model.method]
     return [array for part in parts for array in arrays_in(vars(part))]
 
 
 def _comparable(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with the last line of each traceback: its frames are the executor's own."""
+    """Return a record with the last line of each traceback only, because stack frames differ between executors."""
     folds = {
         name: {**fold, "error": fold["error"].strip().rpartition("\n")[2]} for name, fold in record["folds"].items()
     }

@@ -66,21 +66,21 @@ STUDIES: dict[str, dict[str, Any]] = {
 def executor_checks(
     name: str, make: MakeExecutor, studies: Mapping[str, Mapping[str, Any]] = STUDIES
 ) -> Iterator[Check]:
-    """The conformance suite of an executor.
+    """Generate the checks of the conformance suite of an executor.
 
     Parameters
     ----------
     name : str
-        For the checks' names.
+        Name of the executor, the first part of the checks' names.
     make : callable
-        Takes a study, returns a new executor of it.
+        Function that takes a study and returns a new executor of it.
     studies : mapping of str to mapping, default=STUDIES
-        Sections of studies' configurations, without a data set.
+        Configurations of the studies to run, by name, without the section ``dataset``.
 
     Yields
     ------
     Check
-        Of the kinds "numbers", "resume", "end" and "interrupt".
+        Checks of the kinds "numbers", "resume", "end" and "interrupt".
     """
     for study, sections in studies.items():
         yield Check(f"{name}: same_numbers[{study}]", partial(_same_numbers, make, sections), "numbers")
@@ -114,7 +114,7 @@ def _same_numbers(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
 
 
 def _resumed_anywhere(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
-    """From every cut of a journal the study comes to the same end, and computes nothing twice."""
+    """A study that is resumed from any part of its journal has the same result, and computes nothing twice."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), sections)
         expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))
@@ -129,7 +129,7 @@ def _resumed_anywhere(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
 
 
 def _key(line: Mapping[str, Any]) -> str:
-    """What a record of a journal is of."""
+    """Return the kind of a journal record and what it belongs to."""
     return str(line["id"] if "id" in line else (line["fold"], line["inner"], sorted(line["fits"])))
 
 

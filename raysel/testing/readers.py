@@ -26,11 +26,12 @@ _CUTS = 25
 
 
 def data_sets() -> dict[str, Dataset]:
-    """A small data set of each layout and kind of label; `raysel.data.tasks.join_tasks` joins two for `Tasks`.
+    """Make a small data set of each layout and kind of label; `raysel.data.tasks.join_tasks` joins two for `Tasks`.
 
     Returns
     -------
     dict of str to Dataset
+        Data sets by a description.
     """
     rng = np.random.default_rng(0)
     codes = np.arange(10) % 3
@@ -58,24 +59,25 @@ def reader_checks(
     groups: str | None = "groups",
     labels: str | None = None,
 ) -> Iterator[Check]:
-    """The conformance suite of a reader, which is asked for by `load_dataset` and a file's suffix.
+    """Generate the checks of the conformance suite of a reader, which `load_dataset` chooses by the file's suffix.
 
     Parameters
     ----------
     suffix : str
-        E.g. ``".npz"``; empty for a folder.
+        Suffix of the files, e.g. ``".npz"``; empty for a folder.
     write : callable
-        Takes a data set and a path and writes what the reader is to read.
+        Function that takes a data set and a path and writes the file to read.
     holds : dict of str to Dataset, default=None
-        The data sets that the format can hold; None for all of `data_sets`.
+        Data sets that the format can store. None: all of `data_sets`.
     groups : str, default="groups"
-        The name under which ``write`` puts the groups; None where the file says it itself.
+        Name of the column or array in which ``write`` stores the groups. None: the file format has a place for them.
     labels : str, default=None
         Name of the file of labels that ``write`` puts beside the data file; None: the data file holds them.
 
     Yields
     ------
     Check
+        Checks of the kind "reader".
 
     Examples
     --------

@@ -33,22 +33,23 @@ _TOTAL, _BATCH = 24, 4
 def sampler_checks(
     name: str, make: MakeSampler, space: Mapping[str, Domain] = SPACE, *, endless: bool = True
 ) -> Iterator[Check]:
-    """The conformance suite of a sampler.
+    """Generate the checks of the conformance suite of a sampler.
 
     Parameters
     ----------
     name : str
-        For the checks' names.
+        Name of the sampler, the first part of the checks' names.
     make : callable
-        Takes fixed parameters, a space and a seed; returns a new sampler.
+        Function that takes fixed parameters, a space and a seed, and returns a new sampler.
     space : mapping of str to Domain, default=SPACE
-        A space that the sampler can search; of at least 24 configurations.
+        Search space with at least 24 configurations that the sampler supports.
     endless : bool, default=True
-        Whether it may be asked again when it has proposed all of a small space; a list may not.
+        Whether the sampler may be asked again after it has proposed all configurations of a small space.
 
     Yields
     ------
     Check
+        Checks of the kind "sampler".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Small studies run by an executor, without an output directory's tables and without MLflow."""
+"""Runs of small studies by an executor, without result files and without MLflow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIMES = ("started", "ended", "cpu_seconds")
 
 
 class Refit(NamedTuple):
-    """A fold's winner on its whole training set."""
+    """Refit of a fold's winner on the whole training set: its record and the fitted pipeline."""
 
     record: RefitRecord
     model: Any
@@ -32,16 +32,16 @@ class Refit(NamedTuple):
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """What an executor found, as plain data without times.
+    """Trials, refits and journal of a study that an executor has run, without times.
 
     Parameters
     ----------
     trials : dict of str to dict
-        Records by their ids.
+        Records of the trials as plain data, by id.
     refits : list of Refit
-        In the order of the outer folds.
+        Refits in the order of the outer folds.
     journal : list of dict
-        The journal's records, in the order in which they were written.
+        Records of the journal as plain data, oldest first.
     """
 
     trials: dict[str, dict[str, Any]]
@@ -50,35 +50,40 @@ class FinishedStudy:
 
 
 def prepare_study(path: Path, config: Mapping[str, Any]) -> Study:
-    """A study of a data file, checked and with its data loaded.
+    """Prepare a study of a data file.
 
     Parameters
     ----------
     path : Path
+        Data file.
     config : mapping
-        As YAML would give it, ``dataset.path`` left out.
+        Configuration of the study as plain data, without ``dataset.path``.
 
     Returns
     -------
     Study
+        The checked study, with its data loaded.
     """
     return Study.prepare(config_from_dict({**config, "dataset": {"path": str(path), **config.get("dataset", {})}}))
 
 
 @contextmanager
 def study_log(folder: Path, study: Study, listeners: Sequence[Listener] = ()) -> Iterator[StudyLog]:
-    """The log of a study in a folder.
+    """Open the event log of a study in a folder, and close it at the end of the context.
 
     Parameters
     ----------
     folder : Path
-        Made where there is none; gets ``journal.jsonl`` and ``progress.json``.
+        Folder for ``journal.jsonl`` and ``progress.json``; created if it does not exist.
     study : Study
+        Study whose events are logged.
     listeners : sequence of Listener, default=()
+        Objects that are notified of every event.
 
     Yields
     ------
     StudyLog
+        The open log.
     """
     folder.mkdir(parents=True, exist_ok=True)
     progress = Progress(len(study.configurations), "accuracy")
@@ -95,16 +100,20 @@ def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any]
     Parameters
     ----------
     executor : Executor
-        Of the study; entered here.
+        Executor of the study; started and stopped here.
     study : Study
+        Study to run.
     log : StudyLog
+        Receives the events.
     kept : sequence of TrialRecord or PathRecord, default=()
-        Of an earlier run.
+        Records of an earlier run, whose trials are not run again.
 
     Returns
     -------
     records : list of TrialRecord
+        Records of all configurations.
     refits : list of Refit
+        Refits of the winners, in the order of the outer folds.
     """
     work = trial_plan(study, kept)
     with executor:
@@ -124,16 +133,18 @@ def run_by(executor: Executor, study: Study, folder: Path, kept: Sequence[Any] =
     Parameters
     ----------
     executor : Executor
-        Of the study.
+        Executor of the study; started and stopped here.
     study : Study
+        Study to run.
     folder : Path
-        For journal and progress.
+        Folder for journal and progress file; created if it does not exist.
     kept : sequence of TrialRecord or PathRecord, default=()
-        Of an earlier run.
+        Records of an earlier run, whose trials are not run again.
 
     Returns
     -------
     FinishedStudy
+        Trials, refits and journal.
     """
     with study_log(folder, study) as log:
         records, refits = compute(executor, study, log, kept)
@@ -142,14 +153,16 @@ def run_by(executor: Executor, study: Study, folder: Path, kept: Sequence[Any] =
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as JSON text would give it back, but for when things happened.
+    """Return a record as it is read back from JSON, without its times.
 
     Parameters
     ----------
     record : mapping
+        Record as plain data.
 
     Returns
     -------
     dict
+        Copy without ``started``, ``ended`` and ``cpu_seconds``.
     """
     return {key: value for key, value in json.loads(json.dumps(record)).items() if key not in _TIMES}

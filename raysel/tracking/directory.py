@@ -213,7 +213,7 @@ class StudyDirectory:
             raise _unwritable(self.path, error) from error
 
     def check(self) -> None:
-        """Check that the files and folders of the study are such, and no links, pipes or devices; a stranger's may be.
+        """Check that the files and folders of the study, which may be untrusted, are no links, pipes or devices.
 
         Raises
         ------

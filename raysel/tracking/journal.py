@@ -251,7 +251,9 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(journal_lines(file, path), start=1):
                 yield parse_line(line, path, number)
     except OSError as error:
-        raise DirectoryError(f"{path.parent} holds no readable journal: {error.strerror}.") from error
+        raise DirectoryError(
+            f"{path.parent} holds no readable journal: {error.strerror}. Give the directory of a study."
+        ) from error
 
 
 def open_journal(path: Path) -> BinaryIO:

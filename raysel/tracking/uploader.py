@@ -191,7 +191,7 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
 
 
 def _checked_status(raw: Any) -> dict[str, Any]:
-    """Return the state with the values of the known keys that have their type, because it may be a stranger's."""
+    """Return the state with the values of the known keys that have their type, because the file may be untrusted."""
     found: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     if not isinstance(raw, dict):
         return found

@@ -44,7 +44,7 @@ def test_needs_of_a_trial(given, needs):
         ({"memory": "2 Gib"}, "unknown unit 'Gib'; did you mean `GiB`"),
         ({"memory": "much"}, "give bytes, or a number with a unit, e.g. memory: 2 GiB"),
         ({"memory": -1}, "give bytes"),
-        ("GPU", "is no mapping"),
+        ("GPU", "is not a mapping"),
     ],
 )
 def test_resources_that_cannot_be_used(given, message):

@@ -47,6 +47,14 @@ def test_nothing_is_written_without_an_output(here):
     assert [path.name for path in here.iterdir()] == ["iris.csv"]
 
 
+def test_a_draft_shows_what_was_recognised_and_what_to_check(here):
+    write_iris(here / "iris.csv", id=np.arange(150) + 1)
+    draft = init_study("iris.csv")
+    lines = repr(draft).splitlines()
+    assert lines[0] == f"Draft({draft.config.name})"
+    assert [line[12:] for line in lines[1:]] == [*draft.findings.values(), *draft.doubts]
+
+
 @pytest.mark.parametrize(
     ("output", "words"),
     [

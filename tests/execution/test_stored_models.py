@@ -171,7 +171,9 @@ def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path
     raw = {**SMALL}
     raw |= small("table linear_svm", tmp_path)
     study, result = run(raw, tmp_path / "study")
-    with pytest.raises(ConfigError, match="fold='outer7' is no fold of the study few: give one of outer0, outer1, fin"):
+    with pytest.raises(
+        ConfigError, match="fold='outer7' is not a fold of the study few: give one of outer0, outer1, f"
+    ):
         result.fold_model("outer7")
     before = result.fold_model("outer1").predict(study.dataset.X)
     for record in read_journal(result.directory.journal):

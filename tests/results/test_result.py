@@ -14,10 +14,12 @@ from sklearn.metrics import accuracy_score
 from small_studies import raw_config, write_digits
 
 import raysel
-from raysel.cv.records import RefitRecord
+from raysel.comparison.result import ComparisonResult
+from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.results.result import StudyResult
+from raysel.tracking.locks.file_lock import FileLock
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,48 @@ def test_its_trials_are_a_row_a_configuration_best_first(finished):
     best = finished.outer[0].inner_score
     assert table["val_accuracy/outer0"].max() == pytest.approx(best)
     assert set(table.loc[table.param_alpha == 2.0, "status"]) == {"null"}
+
+
+def test_the_score_of_a_trial_on_a_fold_is_the_inner_score_by_which_it_was_chosen_to_the_last_bit(finished):
+    # Means over tasks and inner folds in another order differ in the last bit for some of these.
+    rng = np.random.default_rng(0)
+    config = dict(finished.config) | {"evaluation": {"classifier": "native", "choose_n": "mean"}}
+    study = dataclasses.replace(finished.stored.study, config=config, labels=["a", "b", "c"])
+    folds = [
+        {
+            fold: FoldTrace(inner=[InnerTrace([1.0], [row.tolist()]) for row in rng.random((3, 3))])
+            for fold in study.folds
+        }
+        for _ in range(20)
+    ]
+    trials = [TrialRecord(str(i), str(i), {}, "finished", traces) for i, traces in enumerate(folds)]
+    table = StudyResult(dataclasses.replace(finished.stored, study=study, trials=trials)).trials().set_index("trial")
+    for i, traces in enumerate(folds):
+        assert table.loc[str(i), "val_accuracy/outer0"] == traces["outer0"].score(study.choose_n)
+
+
+def test_configurations_of_a_path_have_no_time_of_their_own(finished):
+    assert finished.trials().seconds.gt(0).all()
+    along = dataclasses.replace(finished.stored, paths=[PathRecord("outer0", 0, started=1.0, ended=9.0)])
+    assert StudyResult(along).trials().seconds.isna().all()
+
+
+def test_a_study_without_a_trial_has_tables_with_their_columns(finished):
+    begun = StudyResult(dataclasses.replace(finished.stored, trials=[], refits={}, status="interrupted"))
+    for table in (begun.summary(), begun.trials(), begun.traces()):
+        assert len(table) == 0
+        assert {*table.columns} <= {*finished.summary().columns, *finished.trials(), *finished.traces()}
+    assert begun.trials().columns[:2].tolist() == ["trial", "status"]
+    assert repr(begun) == "StudyResult(few, interrupted after 0 of 6 trials)"
+    assert "<table" not in begun._repr_html_()
+
+
+@pytest.mark.parametrize("top", [0, -1, 65, 2.5, "3", True])
+def test_an_invalid_number_of_features_is_refused_everywhere(finished, top):
+    methods = [finished.ranking, finished.stability, finished.consensus_sentence, finished.remarks]
+    for method in [*methods, finished.plot_ranking, finished.plot_profile]:
+        with pytest.raises(ConfigError, match=f"top={top!r} must be a whole number between 1 and the 64 features"):
+            method(top)
 
 
 def test_its_traces_are_a_row_an_iteration(finished):
@@ -144,6 +188,33 @@ def test_a_method_that_ranks_nothing_has_a_result_without_ranking(finished, tmp_
         result.ranking()
 
 
+def test_a_study_that_another_process_runs_is_opened_as_running(finished, tmp_path):
+    shutil.copytree(finished.path, tmp_path / "study")
+    journal = tmp_path / "study" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if json.loads(line)["kind"] in ("study", "trial")))
+    assert raysel.open_study(tmp_path / "study").status == "killed"
+    with FileLock(raysel.open_study(tmp_path / "study").directory.lock):
+        opened = raysel.open_study(tmp_path / "study")
+        assert opened.status == "running"
+        assert repr(opened).startswith("StudyResult(few, running with 6 of 6 trials)")
+
+
 def test_a_folder_without_a_study_is_refused(tmp_path):
-    with pytest.raises(DirectoryError, match="holds no readable journal"):
+    with pytest.raises(DirectoryError, match=r"holds no readable journal.*Give the directory of a study"):
         raysel.open_study(tmp_path)
+    (tmp_path / "file").touch()
+    for function in (raysel.open_study, raysel.open_comparison):
+        with pytest.raises(DirectoryError, match=r"file is not a directory; give the directory of a study"):
+            function(tmp_path / "file")
+
+
+def test_a_study_is_no_comparison(finished):
+    with pytest.raises(DirectoryError, match="holds no comparison but one study; open it with open_study"):
+        raysel.open_comparison(finished.path)
+
+
+def test_html_of_a_comparison_shows_the_names_of_members_as_text(tmp_path):
+    found = ComparisonResult(tmp_path, "small", "<img src=x>", (), None)._repr_html_()
+    assert "<img" not in found
+    assert "&lt;img src=x&gt;" in found

@@ -48,7 +48,7 @@ class KernelWeights:
 
         max_a   sum_ij y_ij a_ij  -  1/2 || (S_1, ..., S_K) ||_q,    S_k = sum_j a_j' K_k a_j,
 
-    subject to 0 <= y_ij a_ij <= C and sum_i a_ij = 0. For the squared loss the box is dropped, and the identity matrix
+    subject to 0 <= y_ij a_ij <= C and sum_i a_ij = 0. For the squared loss a has no bounds, and the identity matrix
     is one more kernel, whose weight is 1 / lambda, lambda being the weight of the penalty.
 
     Given the weights, `step` solves the binary problems, then sets t_k proportional to (t_k^2 S_k)^(1/(p+1)), which is

@@ -50,8 +50,8 @@ class FisherScore(Filter):
     "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself, whatever its offset and unit; it is
     scikit-learn's ``f_classif`` times (c - 1)/(l - c) for l samples of c classes. "set" is equation (2) of the SMR
     paper, which takes into account that features repeat one another; the paper maximises it over single features only,
-    the greedy search is ours. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the grid is
-    for features in [0, 1].
+    and the greedy search is raysel's. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the
+    default is for features in [0, 1].
 
     Parameters
     ----------

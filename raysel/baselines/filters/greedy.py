@@ -1,4 +1,4 @@
-"""What the filters that select one feature after another share: the next feature, and scores of their order."""
+"""Functions of the filters that select one feature after another: the next feature, and scores of the order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def first_largest(values: FloatArray, sizes: FloatArray | float = 1.0) -> int:
     values : ndarray of shape (n_features,)
         Value of each candidate; -inf for features that are none.
     sizes : ndarray of shape (n_features,) or float, default=1.0
-        Size of the terms whose difference each value is, in the same units: it bounds the value's rounding error.
+        Size of the terms whose difference each value is, in the same units; it bounds the rounding error.
 
     Returns
     -------

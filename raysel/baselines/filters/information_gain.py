@@ -14,7 +14,7 @@ from raysel.validation import Interval
 
 @dataclass(frozen=True)
 class PreparedGain:
-    """What configurations of any number of bins share.
+    """Ranges and classes of a training set, which configurations of any number of bins share.
 
     Attributes
     ----------
@@ -53,6 +53,10 @@ class InformationGain(Filter):
         Information gain of each feature in bits; 0 for constant features.
     objective_path_ : ndarray of shape (1,)
         Mean information gain.
+
+    References
+    ----------
+    Cover, Thomas, "Elements of Information Theory", 2nd edition, 2006, section 2.4.
 
     Examples
     --------

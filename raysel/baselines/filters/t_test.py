@@ -41,6 +41,11 @@ class TTest(Filter):
     objective_path_ : ndarray of shape (1,)
         Mean score.
 
+    References
+    ----------
+    Welch, "The generalization of 'Student's' problem when several different population variances are involved",
+    Biometrika 34, 1947.
+
     Examples
     --------
     >>> round(float(TTest().fit([[1.0], [3.0], [6.0], [8.0]], [0, 0, 1, 1]).scores_[0]) ** 2, 6)  # 5^2 / (2/2 + 2/2)

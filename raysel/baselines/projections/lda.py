@@ -43,6 +43,11 @@ class LDA(OneShotEstimator, TaskProjector):
     objective_path_ : ndarray of shape (1,)
         Ratio trace, averaged over tasks.
 
+    References
+    ----------
+    Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936; for several classes
+    Rao, "The utilization of multiple measurements in problems of biological classification", JRSS-B 10, 1948.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -71,7 +76,7 @@ class LDA(OneShotEstimator, TaskProjector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Fewer components, then more shrinkage."""
+        """Return the sort key by which fewer components come first, then more shrinkage."""
         return (*super().complexity_key(), -self.shrinkage)
 
     def _most_components(self, rank: int, n_classes: int) -> int:

@@ -39,6 +39,10 @@ class PCA(OneShotEstimator, TaskProjector):
     objective_path_ : ndarray of shape (1,)
         Share of the variance that the projection explains, averaged over tasks.
 
+    References
+    ----------
+    Jolliffe, "Principal Component Analysis", 2nd edition, 2002.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -82,7 +82,7 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Fewer components, then more shrinkage."""
+        """Return the sort key by which fewer components come first, then more shrinkage."""
         return (*super().complexity_key(), -self.shrinkage)
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:

@@ -1,4 +1,4 @@
-"""References of a refit: what all features, plain rankings and chance score on the same samples."""
+"""References of a refit: scores of all features, of plain rankings and of chance on the same samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Sets: TypeAlias = tuple[Any, LabelArray, Any, LabelArray]
 
 @dataclass(frozen=True)
 class _Ranked:
-    """What `Evaluation.scorer` reads of a fitted selector."""
+    """Feature scores in the form in which `Evaluation.scorer` reads them from a fitted selector."""
 
     scores_: FloatArray
 

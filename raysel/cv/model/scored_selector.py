@@ -19,7 +19,7 @@ from raysel.validation import Interval
 
 
 def has_names(X: Any) -> bool:
-    """Whether samples are a table with named columns, and not an array.
+    """Return whether samples are a table with named columns, not an array.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the names of columns and arrays tell: labels, samples of one origin, identifiers, or no name at all."""
+"""Recognition of labels, groups, identifiers and indices by the names of columns and arrays."""
 
 from __future__ import annotations
 

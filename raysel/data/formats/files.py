@@ -64,7 +64,7 @@ class ArrayFile:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader is told about a data file.
+    """Options of a reader: what the user states about a data file.
 
     Parameters
     ----------

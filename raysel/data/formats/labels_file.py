@@ -167,7 +167,7 @@ def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str
 
 
 def _named(rows: Sequence[Sequence[str]], sizes: Sequence[int]) -> bool:
-    """Whether the first row holds names: there is one row more than samples, and it does not look like the others."""
+    """Return whether the first row holds names: there is one row more than samples, and it differs from the others."""
     n_rows = len(rows)
     if n_rows - 1 not in sizes or n_rows == sizes[0]:
         return False

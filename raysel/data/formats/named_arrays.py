@@ -145,7 +145,7 @@ def _likely(arrays: Mapping[str, LabelArray], n_rows: list[int]) -> list[str]:
 
 
 def _may_be_classes(values: LabelArray) -> bool:
-    """Whether values are text or whole numbers that repeat."""
+    """Return whether values are text or whole numbers that repeat."""
     kind = values.dtype.kind
     if kind not in "biufUS" or (kind == "f" and not np.array_equal(values, np.round(values))):
         return False
@@ -220,7 +220,7 @@ def _parts(
 
 
 def _recodes(values: LabelArray, y: LabelArray) -> bool:
-    """Whether an array holds the labels as one column for each class, with one 1 in each row."""
+    """Return whether an array holds the labels as one column for each class, with one 1 in each row."""
     if values.ndim != 2 or y.ndim != 1 or not np.isin(values[:1], (0, 1)).all():
         return False
     if not (np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all()):

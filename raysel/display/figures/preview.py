@@ -210,7 +210,7 @@ def _height(part: Images | Ranges, columns: int = _COLUMNS, width: float = WIDTH
 
 
 def _margin(ends: Sequence[str], names: Sequence[str], width: float) -> float:
-    """Room beside the ranges that the texts at their ends need, as a fraction of the ranges' width."""
+    """Return the space that the texts beside the ranges need, as a fraction of the ranges' width."""
     needed = 0.12 + _LETTER * max(map(len, ends), default=0)
     axes = width - 0.2 - _LETTER * max(map(len, names))
     return 0.02 + needed / max(1.0, axes - 2 * needed)

@@ -1,4 +1,4 @@
-"""What a picture of the data shows, as plain data: images of classes and samples, or ranges of columns."""
+"""Contents of a picture of the data as plain data: images of classes and samples, or ranges of columns."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def plot_profile(coefficients: ArrayLike, features: Sequence[str], classes: Sequ
         ax.set_ylim(len(names) - 0.4, -0.6)
         clean_axes(ax, "x")
         other, own = (short(str(c), 16) for c in classes) if len(classes) == 2 else ("the others", "the class")
-        ax.set_xlabel(f"coefficient\nabove 0 speaks for {own}, below for {other}", fontsize=SMALL, parse_math=False)
+        ax.set_xlabel(f"coefficient\nabove 0 favours {own}, below 0 {other}", fontsize=SMALL, parse_math=False)
     else:
         _draw_cells(values, classes, ax)
     ax.set_yticks(places, names, parse_math=False)
@@ -129,4 +129,4 @@ def _draw_cells(values: FloatArray, classes: Sequence[object], ax: Axes) -> None
     long = max(map(len, names), default=0) > 2 or len(names) > 30
     ax.set_xticks(range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False)
     ax.tick_params(axis="x", labelsize=8.5 if len(names) <= 30 else 7)
-    ax.set_xlabel("class (+ speaks for it, \u2212 against it)", fontsize=SMALL)
+    ax.set_xlabel("class (+ in favour of it, \u2212 against it)", fontsize=SMALL)

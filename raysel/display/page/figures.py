@@ -59,12 +59,14 @@ def framed(
         Function that draws on the axes ``ax``.
     height : float
         Height of the figure in inches.
-    *args, **kwargs
-        Arguments of the function.
+    *args
+        Positional arguments of the function.
     width : float, default=5.2
         Width of the figure in inches.
     xlabel : str, default=""
         Label of the x axis instead of the plot's, where that is too long.
+    **kwargs
+        Keyword arguments of the function.
 
     Returns
     -------

@@ -243,7 +243,7 @@ def _in_words(changes: Iterable[Sequence[str]]) -> str:
 
 
 def _advice(changes: Iterable[Sequence[str]]) -> str:
-    """How to make the versions equal, or to insist."""
+    """Return how to make the versions equal, or how to allow different ones."""
     mend = remedies([name for name, *_ in changes])
     return f"To compute the same numbers everywhere, {mend}; or allow mixed versions (--allow-mixed-versions)."
 

@@ -25,7 +25,7 @@ class MemoryShortError(RayActorError):
 
 @contextmanager
 def memory_ends_for_tune() -> Iterator[None]:
-    """Let Tune take a worker that Ray ended for want of memory as one that died.
+    """Let Tune treat a worker that Ray ended because memory ran short like one that died.
 
     Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study.
     """

@@ -1,4 +1,4 @@
-"""Columns of numbers of a Parquet file that is in a study's directory, and so may be a stranger's."""
+"""Columns of numbers of a Parquet file that is in a study's directory, which may be untrusted."""
 
 from __future__ import annotations
 

@@ -126,7 +126,8 @@ def _best_table(result: StudyResult) -> Table:
     heads = ["configuration", *(["outer fold"] if adaptive else []), "status", f"validation {result.metric}"]
     heads = [head.replace("_", " ") for head in [*heads, "objective", "inner fits converged"]]
     heads += [] if result.stored.paths else ["time"]  # configurations of a path have no time of their own
-    columns = [column for column in table.columns if column != "error"]
+    left_out = ("error", "seconds") if result.stored.paths else ("error",)
+    columns = [column for column in table.columns if column not in left_out]
     data = csv_download("trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl")
     caption = f"The {len(rows)} best of {len(table)} trials by mean validation score."
     return Table(caption, heads, rows, tuple(range(3 if adaptive else 2)), download=data)

@@ -1,4 +1,4 @@
-"""Numbers that the pictures of a finished study show."""
+"""Data of the pictures of a finished study."""
 
 from __future__ import annotations
 

@@ -56,6 +56,7 @@ def plot_profile(result: StudyNumbers, top: int | None = None, ax: Any = None) -
     from raysel.display.figures.profile import plot_profile as draw  # noqa: PLC0415
     from raysel.display.plots import new_axes  # noqa: PLC0415
 
+    _ = result.model  # an error if there is none, which says why
     found = picture_data.profile(result, top)
     if found is None:
         raise StudyError(

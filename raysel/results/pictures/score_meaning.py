@@ -1,4 +1,4 @@
-"""What the feature scores of each method are, in words for captions."""
+"""Descriptions of the feature scores of each method for captions."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class ConsensusADMM:
         self._anderson.restart()
 
     def _certify(self, ahead: FloatArray) -> None:
-        """Offer the sparse W and two dual points to the certificate.
+        """Pass the sparse W and two dual points to the certificate.
 
         After a proximal step the multipliers are within their bounds but X'(alpha * Y) = U + V does not hold; after a
         projection it is the other way round. Which of them gives the higher bound, once feasible, varies.

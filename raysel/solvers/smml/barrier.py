@@ -124,7 +124,7 @@ class DualBarrier:
         return not self._move(step, step_V, decrement) or decrement < _CENTRED
 
     def _move(self, step: FloatArray, step_V: FloatArray, decrement: float) -> bool:
-        """Search along the step by halving (Armijo); return whether a point that is lower enough was found."""
+        """Search along the step by halving (Armijo); return whether a point of sufficient decrease was found."""
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         step_total = (step * signs) @ X
         down, up = (-step / alpha).max(), (step / (1.0 - alpha)).max()
@@ -146,7 +146,7 @@ class DualBarrier:
         return False
 
     def _offer(self, W: FloatArray, parts: list[FloatArray], rooms: list[FloatArray]) -> None:
-        """Offer the certificate the dual point, and W without the blocks that go to zero with mu."""
+        """Pass the certificate the dual point, and W without the blocks that go to zero with mu."""
         problem = self.problem
         kept = np.ones(W.shape, dtype=bool)
         for penalty, room in zip(self._penalties, rooms, strict=True):
@@ -160,25 +160,25 @@ class DualBarrier:
         self.certificate.offer(problem.solution(sparse))
         whole = problem.solution(full)
         best = whole.objective(problem.gamma1, problem.gamma2)
-        # Too early to tell which blocks are zero: cutting them would cost a good part of the gap that is left.
+        # Too early to tell which blocks are zero: setting them to zero would cost much of the remaining gap.
         if self.certificate.objective - best > _SPARSE * (best - self.certificate.bound):
             self.certificate.offer(whole)
 
 
 def _rooms(penalty: BlockNorm, part: FloatArray) -> FloatArray:
-    """Room of each block within its ball, weight^2 - norm^2: positive inside."""
+    """Slack of each block's norm constraint, weight^2 - norm^2: positive inside the ball."""
     norms = penalty.norms(part)
     return (penalty.weights - norms) * (penalty.weights + norms)
 
 
 def _apply_inverse(penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray) -> FloatArray:
-    """Multiply by the inverse Hessian of -sum log(room): room / 2 (I - 2 v v' / (weight^2 + norm^2)) a block."""
+    """Multiply by the inverse Hessian of -sum log(slack): slack / 2 (I - 2 v v' / (weight^2 + norm^2)) a block."""
     overlaps = penalty.sums(part * right) / (penalty.weights**2 + penalty.norms(part) ** 2)
     return 0.5 * penalty.spread(room) * right - penalty.spread(room * overlaps) * part
 
 
 def _add_inverse(matrix: FloatArray, penalty: BlockNorm, part: FloatArray, room: FloatArray) -> None:
-    """Add the inverse Hessian of -sum log(room) to a matrix of shape (c, d, c, d)."""
+    """Add the inverse Hessian of -sum log(slack) to a matrix of shape (c, d, c, d)."""
     factors = penalty.spread(room / (penalty.weights**2 + penalty.norms(part) ** 2))
     half = np.broadcast_to(0.5 * penalty.spread(room), part.shape)
     for members in penalty.members(part.shape):

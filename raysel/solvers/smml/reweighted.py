@@ -101,7 +101,7 @@ class ReweightedSVM:
         return alpha, (alpha * signs) @ X * metric
 
     def _certify(self, alpha: FloatArray, W: FloatArray) -> None:
-        """Offer the certificate W, with and without its blocks of rounding size, and alpha split as in the metric."""
+        """Pass the certificate W, with and without its blocks of rounding size, and alpha split as in the metric."""
         _, of_features = self._weights()
         modality_floor, feature_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
         modality_norms, feature_norms = self._original_norms(W)

@@ -142,7 +142,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Build the solver for data of this layout, with its modalities or with one."""
+        """Make a solver for data of a layout, with its modalities; other layouts are one modality."""
         return cls(modalities=dict(layout.modalities) if isinstance(layout, Modalities) else None, **params)
 
     def check(self, n_features: int) -> None:
@@ -164,7 +164,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Sort key of sparser models first: larger gamma1 + gamma2, then larger gamma1 (fewer modalities)."""
+        """Return the sort key by which larger gamma1 + gamma2 come first, then larger gamma1 (fewer modalities)."""
         return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
@@ -202,7 +202,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         )
 
     def is_zero_solution(self, prepared: PreparedModalities) -> bool:
-        """Tell whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0."""
+        """Return whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0 is optimal."""
         return self.problem(prepared).is_zero_solution
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
@@ -221,11 +221,12 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     @classmethod
     def check_path(cls, models: Sequence[Self]) -> None:
-        """Refuse models that cannot share a path.
+        """Check that models can be fitted together along a path.
 
         Parameters
         ----------
         models : sequence of SMML
+            Unfitted models.
 
         Raises
         ------
@@ -248,16 +249,18 @@ class SMML(IterativeEstimator, OneAgainstRest):
         Parameters
         ----------
         models : sequence of SMML
-            With equal ``tol`` and ``max_iter``; fitted here.
+            Unfitted models with equal ``tol`` and ``max_iter``.
         X : ndarray of shape (n_samples, n_features)
+            Training samples.
         prepared : PreparedModalities
-            Of X and its labels.
+            Result of ``prepare`` for X and its labels.
 
         Yields
         ------
         position : int
-            Of the model that has just been fitted, in the order of falling gammas.
+            Position in ``models`` of the model that has just been fitted; the largest gammas come first.
         source : {"solved", "zero", "diagonal", "negligible"}
+            How the solution was obtained, see `PathPoint`.
 
         Raises
         ------
@@ -303,12 +306,12 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self.modality_scores_ = np.array([np.linalg.norm(block, axis=1) for block in blocks])
 
     def keep(self, X: FloatArray, certificate: Certificate) -> None:
-        """Set the fitted attributes to a solution that was found elsewhere, as after one iteration."""
+        """Set the fitted attributes to a solution of another solve, as after one iteration."""
         self.n_features_in_ = X.shape[1]
         self._keep(certificate, 0)
         self.objective_path_, self.n_iter_ = np.array([certificate.objective]), 1
         self.converged_ = self._has_converged(self.objective_path_)
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Tell whether the relative duality gap is within ``tol``."""
+        """Return whether the relative duality gap is within ``tol``."""
         return bool(self.dual_gap_ <= self.tol)

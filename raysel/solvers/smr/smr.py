@@ -193,11 +193,11 @@ class SMR(IterativeEstimator, MatrixSelector):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Sort key of simpler models first: the lower rank, then the stronger penalty."""
+        """Return the sort key by which a lower rank comes first, then a stronger penalty."""
         return (self.rank, -self.alpha)
 
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
-        """Tell whether P = 0 is the solution: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
+        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
         alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
         alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
         return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)

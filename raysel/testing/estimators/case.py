@@ -1,4 +1,4 @@
-"""The method that a suite is run on, and what the suite has to know of it besides its class."""
+"""Method that a conformance suite is run on, with the parameters and tolerances of the suite."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ class MethodCase:
     Parameters
     ----------
     name : str or type
-        As a study's configuration names it: a registered name, or the dotted name of a class, on raysel's contract or
-        in scikit-learn's style; or such a class that can be imported.
+        Registered name, or dotted name of a class that derives from `Estimator` or is in scikit-learn's style, as in
+        ``solver.name``; or such a class itself, which must be importable.
     params : mapping of str to object, default={}
-        The constructor's parameters, without what the layout and the study's seed supply.
+        Parameters of the constructor, without those that are set from the layout and from the study's seed.
     varied : sequence of mapping, default=()
-        Changes of ``params``, each to another configuration that a study may try besides: their preparation is
-        compared, and a path is fitted through them.
+        Changes of ``params`` that give further configurations: the suite compares their preparation and fits a path
+        through them.
     null_params : mapping, default=None
-        A change of ``params`` with which the solution is zero whatever the data; needed by a class that has
+        Change of ``params`` with which the solution is zero for any data; required if the class has
         ``is_zero_solution``.
     tolerance : float, default=1e-6
-        How far scores may move, as a share of the largest, where samples, classes or features change their order.
+        Largest change of a score, as a share of the largest score, if samples, classes or features are reordered.
     agreement : float, default=1.0
-        Share of predictions that must stay the same there.
+        Smallest share of predictions that are equal after reordering.
     objective : {"falls", "rises"} or None, default="falls"
-        How the objective of a method that iterates moves from one iteration to the next; None where it may do both.
+        Direction in which the objective of an iterative method changes. None: not checked.
     learns : bool, default=True
         Whether nested cross-validation of the suite's data scores above chance.
     expected_failures : mapping of str to str, default={}
-        Why a check must fail, by a pattern of its name, e.g. ``{"feature_order[[]matri*": "starts at the first
-        columns"}``; a check that passes all the same is an error. scikit-learn's own are ``scikit-learn[check_...]``.
+        Reason why a check fails, by a pattern of its name, e.g. ``{"feature_order[[]matri*": "starts at the first
+        columns"}``. It is an error if such a check passes. scikit-learn's checks are named
+        ``scikit-learn[check_...]``.
     layout_params : mapping of {"tensor", "modalities", "tasks"} to mapping, default={}
-        Further parameters for the suite's data of a layout, e.g. the maps of two tasks of 6 and 8 columns.
+        Additional parameters for data of a kind of layout, e.g. the maps of two tasks of 6 and 8 columns.
 
     Examples
     --------
@@ -63,38 +64,40 @@ class MethodCase:
 
     @cached_property
     def solver_name(self) -> str:
-        """The name as a study's configuration gives it."""
+        """Name of the method as in ``solver.name``."""
         return self.name if isinstance(self.name, str) else f"{self.name.__module__}.{self.name.__qualname__}"
 
     @cached_property
     def cls(self) -> type[Any]:
-        """The class."""
+        """Class of the method."""
         return solver_class(self.solver_name)
 
     @property
     def wrapped(self) -> bool:
-        """Whether the class is in scikit-learn's style, and wrapped."""
+        """Whether the class is in scikit-learn's style, so that `ScikitLearnMethod` wraps it."""
         return not issubclass(self.cls, Estimator)
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What the class declares."""
+        """Capabilities that the class declares."""
         return solver_capabilities(self.solver_name)
 
     def build(self, layout: Layout, seed: int = 0, **changes: Any) -> Estimator:
-        """A method for data of this layout, not fitted.
+        """Make an unfitted method for data of a layout.
 
         Parameters
         ----------
         layout : Layout
+            Layout of the data.
         seed : int, default=0
-            ``random_state`` of methods that have it.
+            Seed for methods with a parameter ``random_state``.
         **changes
-            Parameters in place of those of the case.
+            Parameters that replace those of the case.
 
         Returns
         -------
         Estimator
+            The unfitted method.
         """
         own = self.layout_params.get(layout.to_json()["kind"], {})
         return build_solver(self.solver_name, layout, {**self.params, **own, **changes}, seed)

@@ -40,7 +40,7 @@ def iterate_is_fit(case: MethodCase, samples: Samples) -> None:
 
 
 def prepared_is_the_same(case: MethodCase, samples: Samples) -> None:
-    """With what ``prepare`` returned ``iterate`` gives the same bits as without."""
+    """``iterate`` gives the same bits with the result of ``prepare`` as without it."""
     plain, given = fitted(case, samples), case.build(samples.layout)
     prepared = case.build(samples.layout).prepare(samples.X, samples.y)
     require(prepared is not None, "prepare returned None, which iterate takes for nothing prepared.")
@@ -50,7 +50,7 @@ def prepared_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def prepared_is_shared(case: MethodCase, samples: Samples) -> None:
-    """What one configuration prepared serves all that agree in ``capabilities.prepare_parameters``."""
+    """Configurations with equal ``capabilities.prepare_parameters`` can use the same result of ``prepare``."""
     first = case.build(samples.layout)
     prepared = first.prepare(samples.X, samples.y)
     for changes in [*case.varied, *([case.null_params] if case.null_params else [])]:
@@ -63,7 +63,7 @@ def prepared_is_shared(case: MethodCase, samples: Samples) -> None:
 
 
 def prepared_is_not_written_to(case: MethodCase, samples: Samples) -> None:
-    """A fit leaves what was prepared as it was, also where it is read-only."""
+    """A fit does not modify the result of ``prepare``, and accepts it read-only."""
     model = case.build(samples.layout)
     prepared = model.prepare(samples.X, samples.y)
     arrays = arrays_in(prepared)
@@ -77,7 +77,7 @@ def prepared_is_not_written_to(case: MethodCase, samples: Samples) -> None:
 
 
 def data_are_not_written_to(case: MethodCase, samples: Samples) -> None:
-    """A fit leaves X and y as they were where they can be written to; all other checks give read-only arrays."""
+    """A fit does not modify writable X and y; all other checks pass read-only arrays."""
     X, y = samples.X.copy(), samples.y.copy()
     model = case.build(samples.layout)
     for _ in model.iterate(X, y, model.prepare(X, y)):
@@ -89,7 +89,7 @@ def data_are_not_written_to(case: MethodCase, samples: Samples) -> None:
 
 
 def stopping_is_max_iter(case: MethodCase, samples: Samples) -> None:
-    """A fit left off after k yields is the fit with ``max_iter=k``."""
+    """``iterate`` that is stopped after k yields equals the fit with ``max_iter=k``."""
     if not case.capabilities.iterates:
         return
     n_iter = fitted(case, samples).n_iter_
@@ -104,7 +104,7 @@ def stopping_is_max_iter(case: MethodCase, samples: Samples) -> None:
 
 
 def fit_again(case: MethodCase, samples: Samples) -> None:
-    """A second fit of the same object forgets the first one."""
+    """A second fit of the same object does not depend on the first one."""
     again = fitted(case, samples)
     half = np.sort(np.concatenate([np.flatnonzero((samples.y == v).reshape(len(samples.y), -1).all(axis=1))[:6]
                                    for v in np.unique(samples.y, axis=0)]))  # fmt: skip
@@ -143,7 +143,7 @@ def objective_moves_one_way(case: MethodCase, samples: Samples) -> None:
 
 
 def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
-    """Where the solution is proved to be zero it is given at once, and iterations come to it as well."""
+    """A solution that is proved to be zero is set without iterating, and iterating reaches it too."""
     proves = not case.wrapped and case.cls.is_zero_solution is not Estimator.is_zero_solution
     if case.null_params is None:
         require(

@@ -15,7 +15,7 @@ from raysel.testing.estimators.samples import Samples
 
 
 def declares_what_it_has(case: MethodCase, samples: Samples) -> None:
-    """``ranks`` and ``predicts`` hold of the class and of its fits."""
+    """``capabilities.ranks`` and ``capabilities.predicts`` agree with the class and with its fits."""
     can, model = case.capabilities, fitted(case, samples)
     require(
         can.predicts == hasattr(case.cls, "predict"),
@@ -74,7 +74,7 @@ def iterates_as_declared(case: MethodCase, samples: Samples) -> None:
 
 
 def each_sample_by_itself(case: MethodCase, samples: Samples) -> None:
-    """What is predicted for a sample does not depend on the others, unless the method is transductive."""
+    """The prediction for a sample does not depend on the other samples, unless the method is transductive."""
     model = fitted(case, samples)
     if not hasattr(model, "predict"):
         return
@@ -89,7 +89,7 @@ def each_sample_by_itself(case: MethodCase, samples: Samples) -> None:
 
 
 def paths_as_declared(case: MethodCase, samples: Samples) -> None:
-    """A method with ``fit_path`` fits every configuration once, to what ``fit`` finds; others have none."""
+    """``fit_path`` fits every configuration once, with the result of ``fit``; methods without it do not declare it."""
     if case.wrapped:
         return
     changes = [dict(c) for c in ({}, *case.varied) if not set(c) & case.capabilities.prepare_parameters]
@@ -111,7 +111,7 @@ def paths_as_declared(case: MethodCase, samples: Samples) -> None:
 
 
 def several_labels_as_declared(case: MethodCase, samples: Samples) -> None:
-    """An indicator is refused where ``multilabel`` is not declared; where it is, the suite has such data."""
+    """A method that does not declare ``multilabel`` refuses an indicator."""
     if case.wrapped or case.capabilities.multilabel or isinstance(samples.layout, Tasks):
         return
     y = np.stack([samples.y == samples.y[0], samples.X[:, 0] > 0], axis=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Fits of the suite, and what is compared of them."""
+"""Fits of a method in its conformance suite, and their comparison to the last bit."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ SamplesCheck: TypeAlias = Callable[[MethodCase, Samples], None]
 
 
 def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
-    """Fit a method, without the warning of one that its few iterations left unfinished.
+    """Fit a method and ignore its ConvergenceWarning, because the suite uses few iterations.
 
     Parameters
     ----------
     model : Estimator
-        Fitted here.
+        Unfitted method.
     X : array-like of shape (n_samples, n_features)
+        Training samples.
     y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Training labels.
 
     Returns
     -------
     Estimator
-        The same.
+        ``model`` itself, fitted.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -40,18 +42,21 @@ def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
 
 
 def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:
-    """The case's method fitted to a data set.
+    """Build the method of a case and fit it to a data set.
 
     Parameters
     ----------
     case : MethodCase
+        Method and its parameters.
     samples : Samples
+        Data set.
     **changes
-        Parameters in place of the case's.
+        Parameters that replace those of the case.
 
     Returns
     -------
     Estimator
+        The fitted method.
     """
     return fit(case.build(samples.layout, **changes), samples.X, samples.y)
 
@@ -62,11 +67,11 @@ def require_same_bits(found: Estimator, expected: Estimator, X: FloatArray, what
     Parameters
     ----------
     found, expected : Estimator
-        Fitted.
+        Fitted methods.
     X : ndarray of shape (n_samples, n_features)
         Samples to predict.
     what : str
-        What is compared, for the message.
+        Description of what is compared, for the message.
     """
     require_equal(found.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs")
     require(

@@ -20,10 +20,13 @@ class Samples:
     Parameters
     ----------
     name : str
+        Description of the data set, part of the names of checks.
     layout : Layout
+        Layout of the columns.
     X : ndarray of shape (n_samples, n_features)
-        Of several tasks NaN outside a sample's own.
+        Samples; for several tasks NaN outside the columns of a sample's own task.
     y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        Labels, or an indicator.
     """
 
     name: str
@@ -48,15 +51,17 @@ _WORDS = np.array(["ant", "bee", "cat"])
 
 
 def samples_for(case: MethodCase) -> Iterator[Samples]:
-    """The data sets that a method declares to take.
+    """Generate a data set for each layout and kind of label that a method declares.
 
     Parameters
     ----------
     case : MethodCase
+        The method.
 
     Yields
     ------
     Samples
+        Data sets.
     """
     can: Capabilities = case.capabilities
     if TENSOR in can.layouts:
@@ -67,7 +72,7 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
         yield draw("modalities, 3 classes", Modalities({"a": 4, "b": 6}), 60, 3)
     if TASKS in can.layouts:
         yield _tasks()
-    if can.multilabel and not case.wrapped:  # what a class in scikit-learn's style takes is its own to say
+    if can.multilabel and not case.wrapped:  # classes in scikit-learn's style do not declare it
         yield multilabel_samples()
 
 
@@ -77,15 +82,22 @@ def draw(name: str, layout: Layout, n_samples: int, n_classes: int, text: bool =
     Parameters
     ----------
     name : str
+        Description of the data set.
     layout : Layout
-    n_samples, n_classes : int
+        Layout of the columns.
+    n_samples : int
+        Number of samples.
+    n_classes : int
+        Number of classes, as equally frequent as possible.
     text : bool, default=False
-        Whether labels are words.
+        Whether labels are words instead of integers.
     seed : int, default=0
+        Seed of the random numbers.
 
     Returns
     -------
     Samples
+        The data set.
     """
     rng = np.random.default_rng(seed)
     X, codes = _normal(rng, n_samples, layout.n_features, n_classes)
@@ -98,6 +110,7 @@ def multilabel_samples() -> Samples:
     Returns
     -------
     Samples
+        60 samples of 10 features.
     """
     rng = np.random.default_rng(3)
     layout = Modalities({"a": 4, "b": 6})

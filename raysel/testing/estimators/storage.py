@@ -38,7 +38,7 @@ def pickle_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def model_file_is_the_same(case: MethodCase, samples: Samples) -> None:
-    """A model read back from a file predicts and scores to the same bits, and the file names nothing unknown."""
+    """A model read from a file predicts and scores to the same bits, and the file contains trusted types only."""
     model = fitted(case, samples)
     with tempfile.TemporaryDirectory() as folder:
         again = _read_back(case, model, Path(folder))
@@ -61,7 +61,7 @@ def _read_back(case: MethodCase, model: Estimator, folder: Path) -> Any:
 
 
 def frames_keep_their_names(case: MethodCase, samples: Samples) -> None:
-    """Fitted to a table it knows the columns, refuses others, and names those of ``transform``."""
+    """A method fitted to a table stores its column names, refuses other columns, and names those of ``transform``."""
     columns = [f"column {i}" for i in range(samples.X.shape[1])]
     frame = pd.DataFrame(samples.X, columns=columns)
     model = fit(case.build(samples.layout), frame, samples.y)

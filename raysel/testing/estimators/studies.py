@@ -51,15 +51,16 @@ def executors_agree(case: MethodCase, make: Callable[[Study], Executor], **searc
     Parameters
     ----------
     case : MethodCase
+        The method.
     make : callable
-        Makes the executor of a study.
+        Function that makes the executor of a study.
     **search
-        The study's section ``search``, e.g. ``max_concurrent=2``.
+        Keys of the study's section ``search``, e.g. ``max_concurrent=2``.
 
     Raises
     ------
     AssertionError
-        If a record, a refit or a model differs in a bit, but for times.
+        If a record, a refit or a model differs in a bit; times are not compared.
     """
     samples = _samples(case)
     with tempfile.TemporaryDirectory() as folder:

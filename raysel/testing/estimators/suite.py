@@ -31,22 +31,21 @@ _PARTS = {
 def estimator_checks(
     method: str | type | MethodCase, params: Mapping[str, Any] | None = None, **knowledge: Any
 ) -> Iterator[Check]:
-    """The conformance suite of a method.
+    """Generate the checks of the conformance suite of a method.
 
     Parameters
     ----------
     method : str, type or MethodCase
-        As a study's configuration names it, a class on raysel's contract or in scikit-learn's style, or both with all
-        that the suite is to know.
+        Name or class of the method as for `MethodCase`, or a `MethodCase`.
     params : mapping, default=None
-        The constructor's parameters, such that a fit is fast.
+        Parameters of the constructor with which a fit takes milliseconds. None: the defaults.
     **knowledge
         Further fields of `MethodCase`: ``null_params``, ``varied``, ``tolerance``, ...
 
     Yields
     ------
     Check
-        Of the kinds "contract", "declarations", "invariance", "storage", "study" and "scikit-learn".
+        Checks of the kinds "contract", "declarations", "invariance", "storage", "study" and "scikit-learn".
 
     Examples
     --------
@@ -69,7 +68,7 @@ def _checks(case: MethodCase) -> Iterator[Check]:
 
 
 def _scikit_learns(case: MethodCase) -> Iterator[Check]:
-    """scikit-learn's own checks, of the method without a layout."""
+    """Yield scikit-learn's own checks of the method, without a layout."""
     seeded = {"random_state": 0} if "random_state" in case.cls().get_params() else {}
     model = case.cls(**case.params, **seeded)
     estimator = model if isinstance(model, Estimator) else ScikitLearnMethod(model)

@@ -1,1 +1,1 @@
-"""Checks of the records of a journal, which a stranger may have written or damaged."""
+"""Checks of the records of a journal, which may be untrusted or damaged."""

@@ -1,6 +1,6 @@
 """Places outside a study's directory, MLflow stores and data on servers, that only the directory names.
 
-A directory may be a stranger's, and what it names would be sent the results of a resumed study, or asked for data with
+A directory may be untrusted: a server that it names would get the results of a resumed study, or be asked for data with
 this user's credentials. So a place that the user does not name again is used only if this user has used it before:
 every study that is started or resumed notes its places in a file of the user's own.
 """

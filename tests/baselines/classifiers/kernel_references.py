@@ -48,3 +48,14 @@ def yu_dual(kernels, signs, q, C=None):
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(a, signs)) - 0.5 * cp.norm(sums, q)), constraints)
     problem.solve("CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     return problem.value, 2.0 * np.array([np.asarray(c.dual_value).item() for c in quadratics])
+
+
+def soft_margin(scores, codes, nu, weights):
+    """Mean of the worst nu n margins; weights of shape (n_classifiers, n_classes)."""
+    total = (weights[:, :, None] * scores).sum(axis=0)
+    margins = [min(total[y, i] - total[j, i] for j in range(len(total)) if j != y) for i, y in enumerate(codes)]
+    left, size, found = max(nu * len(codes), 1.0), max(nu * len(codes), 1.0), 0.0
+    for margin in sorted(margins):
+        found += min(left, 1.0) * margin / size
+        left -= min(left, 1.0)
+    return found

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kernel_references import draw, kernels_of, signs_of
+from kernel_references import draw, kernels_of, signs_of, soft_margin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_references import soft_margin
 
 from raysel.baselines.classifiers import margin_programs
 from raysel.baselines.classifiers.margin_programs import highest_point, shared_weights, solve_program
@@ -18,17 +19,6 @@ def random_scores(seed, n_classifiers=4, n_classes=3, n=30):
     codes[:n_classes] = np.arange(n_classes)
     signs = np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
     return signs + rng.standard_normal((n_classifiers, n_classes, n)), codes
-
-
-def soft_margin(scores, codes, nu, weights):
-    """Mean of the worst nu n margins; weights of shape (n_classifiers, n_classes)."""
-    total = (weights[:, :, None] * scores).sum(axis=0)
-    margins = [min(total[y, i] - total[j, i] for j in range(len(total)) if j != y) for i, y in enumerate(codes)]
-    left, size, found = max(nu * len(codes), 1.0), max(nu * len(codes), 1.0), 0.0
-    for margin in sorted(margins):
-        found += min(left, 1.0) * margin / size
-        left -= min(left, 1.0)
-    return found
 
 
 def conic(scores, codes, nu, shared):

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.linalg
+from graph_references import graph_by_loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine

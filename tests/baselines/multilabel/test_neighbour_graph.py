@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graph_references import graph_by_loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import pdist, squareform
 
 from raysel.baselines.multilabel import neighbour_graph
 from raysel.baselines.multilabel.neighbour_graph import graph_spectrum, laplacian
@@ -15,16 +15,6 @@ from raysel.baselines.multilabel.neighbour_graph import graph_spectrum, laplacia
 
 def draw(seed, n=40, d=5):
     return np.random.default_rng(seed).standard_normal((n, d))
-
-
-def graph_by_loops(X, k):
-    D = squareform(pdist(X))
-    W = np.zeros_like(D)
-    g = (pdist(X) ** 2).mean()
-    for a in range(len(X)):
-        for b in [b for b in np.argsort(D[a], kind="stable") if b != a][:k]:
-            W[a, b] = W[b, a] = np.exp(-(D[a, b] ** 2) / g)
-    return np.diag(W.sum(axis=1)) - W
 
 
 @settings(max_examples=10, deadline=None)

@@ -26,7 +26,7 @@ _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 
 
 def is_hdf5(path: Path) -> bool:
-    """Whether a file has HDF5's signature at its start or, as MATLAB's files have, after 512 bytes.
+    """Return whether a file has HDF5's signature at its start or, as MATLAB's files have, after 512 bytes.
 
     Parameters
     ----------

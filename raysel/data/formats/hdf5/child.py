@@ -73,6 +73,7 @@ def array_names(file: Any) -> list[str]:
     Parameters
     ----------
     file : h5py.File
+        Open file.
 
     Returns
     -------
@@ -103,6 +104,7 @@ def read_array(file: Any, name: str, budget: Budget) -> np.ndarray:
     Parameters
     ----------
     file : h5py.File
+        Open file.
     name : str
         One of `array_names`.
     budget : Budget

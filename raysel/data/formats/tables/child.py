@@ -87,7 +87,7 @@ def _width(kind: Any) -> int:
 
 
 def _read(path: str, limit: int) -> dict[str, Any]:
-    """What to say of a file."""
+    """Return the answer for a file."""
     if path.lower().endswith(".parquet"):
         with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             claimed = claimed_bytes(file.schema_arrow, file.metadata.num_rows)

@@ -27,10 +27,12 @@ def named(table: Any) -> tuple[Any, tuple[str, ...]]:
     Parameters
     ----------
     table : pyarrow.Table
+        Table whose columns may lack names.
 
     Returns
     -------
     table : pyarrow.Table
+        Table whose columns all have names.
     notes : tuple of str
         A sentence for each such column.
 
@@ -53,11 +55,12 @@ def named(table: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def with_plain_text(table: Any) -> Any:
-    """Table without columns of string views, which polars writes and few functions of PyArrow take.
+    """Convert columns of string views, which polars writes and few functions of PyArrow accept, to plain text.
 
     Parameters
     ----------
     table : pyarrow.Table
+        Table to convert.
 
     Returns
     -------
@@ -81,15 +84,17 @@ def _plain_text(values: Any) -> Any:
 
 
 def tensor(column: Any) -> LabelArray:
-    """Column of fixed-shape tensors as an array.
+    """Return a column of fixed-shape tensors as an array.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray
+        Column of type ``fixed_shape_tensor``.
 
     Returns
     -------
     ndarray of shape (n_rows, ...)
+        Tensors of the rows.
     """
     # `save_dataset` writes one chunk, which combine_chunks would copy.
     array: LabelArray = (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy_ndarray()
@@ -97,11 +102,12 @@ def tensor(column: Any) -> LabelArray:
 
 
 def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
-    """Columns of numbers as one array.
+    """Return columns of numbers as one array.
 
     Parameters
     ----------
     table : pyarrow.Table
+        Table with the columns.
     positions : sequence of int
         Positions of the columns.
     source : str
@@ -110,6 +116,7 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_rows, n_columns)
+        Values in double precision.
 
     Raises
     ------
@@ -138,11 +145,12 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
 
 
 def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArray:
-    """Column of labels or groups as an array of numbers or text.
+    """Return a column of labels or groups as an array of numbers or text.
 
     Parameters
     ----------
     table : pyarrow.Table
+        Table with the column.
     name : str
         Name of the column.
     source : str
@@ -153,6 +161,7 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     Returns
     -------
     ndarray of shape (n_rows,), or (n_rows, n_labels) for a column of tensors
+        Labels or groups.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What can be recognised of a text table: encoding, character between the cells, header."""
+"""Recognition of the encoding, the delimiter and the header of a text table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text table is written.
+    """Delimiter, header and first row of a text table.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) 
 
 
 def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
-    """Whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the like."""
+    """Return whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the like."""
     if len(numbers) < _LEAST_POSITIONS:
         counted = [numbers[0] + i for i in range(len(numbers))]
         return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted

@@ -20,11 +20,12 @@ SOURCE = "the data frame"
 
 
 def frame_table(frame: Any) -> Any:
-    """Data frame as an Arrow table.
+    """Return a data frame as an Arrow table.
 
     Parameters
     ----------
     frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or any object with ``__arrow_c_stream__``
+        Data frame.
 
     Returns
     -------
@@ -34,7 +35,7 @@ def frame_table(frame: Any) -> Any:
     Raises
     ------
     DataError
-        If the object is no data frame, or a column has no type of Arrow.
+        If the object is not a data frame, or Arrow has no type for a column.
 
     Examples
     --------

@@ -146,7 +146,7 @@ def _without_thousands(table: Any, decimal: str) -> tuple[Any, list[int]]:
 
 
 def _all_match(texts: Any, pattern: str) -> bool:
-    """Whether all cells that are not empty match."""
+    """Return whether all cells that are not empty match."""
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is True
 
 
