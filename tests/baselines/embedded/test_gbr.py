@@ -107,6 +107,15 @@ def test_features_that_do_not_vary_with_the_classes():
     assert len(np.unique(constant.predict(np.ones((6, 4))))) == 1
 
 
+@pytest.mark.parametrize("factor", [1e-3, 3.0])
+def test_alpha_belongs_to_the_units_of_the_features(factor):
+    X, y = samples(5, 20, (5, 4))
+    plain = BilinearRegression((5, 4), 0.5).fit(X, y)
+    scaled = BilinearRegression((5, 4), 0.5 * factor**2).fit(factor * X, y)
+    np.testing.assert_allclose(factor * scaled.scores_, plain.scores_, rtol=1e-9)
+    np.testing.assert_array_equal(scaled.predict(factor * X), plain.predict(X))
+
+
 def test_an_alpha_that_rounding_swallows_is_named():
     X, y = samples(2, 4, (5, 4))
     with pytest.raises(np.linalg.LinAlgError, match=r"alpha=1e-25 vanishes .* raise alpha, or divide the features by"):
