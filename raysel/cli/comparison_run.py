@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from raysel.cli.plan import (
     notes,
     notes_section,
     pilot_place,
+    refit_bytes,
     section,
 )
 from raysel.cli.preview import show_preview
@@ -154,7 +155,8 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
     first, n_fits, seconds, fixed, at_most, n_bytes = comparison.first, 0, 0.0, 0.0, False, 0
     yield from section("data", data_headline(first), data_rows(first, nodes), width)
     yield from folds_section(first, width)
-    fit_bytes: int | None = None
+    fit_bytes: list[int | None] = []
+    of_refits: list[int | None] = []
     found: dict[str, list[str]] = {}
     members = []
     for label, study in comparison.studies.items():
@@ -168,8 +170,8 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
         n_fits, at_most = n_fits + cost.n_fits, at_most or cost.at_most
         seconds, fixed = seconds + cost.seconds / places.n, max(fixed, cost.fixed_seconds)  # one Ray, one upload
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
-        if cost.fit_bytes is not None:
-            fit_bytes = max(fit_bytes or 0, cost.fit_bytes)
+        fit_bytes.append(cost.fit_bytes)
+        of_refits.append(refit_bytes(study, cost))
         for note in notes(study, first.data_remarks if study.dataset is first.dataset else None):
             found.setdefault(note, []).append(label)
     shared = [(term, text) for term, text in method_facts(first.config.to_dict()) if term not in _OWN]
@@ -182,11 +184,15 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
         f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the {counted(places.n, 'slot')} of "
         f"{places.where}: {n_fits} fits, from pilot fits{pilot_place(places)}, and {duration(fixed)} "
         "to start and to write the results",
-        [("memory", f"at most {memory_in_words(n_bytes, fit_bytes)}")],
+        [("memory", f"at most {memory_in_words(n_bytes, _largest(fit_bytes), _largest(of_refits))}")],
         width,
     )
     whose = {note: "" if len(own) == len(comparison.studies) else f" ({', '.join(own)})" for note, own in found.items()}
     yield from notes_section([f"{note}{of}" for note, of in whose.items()], width)
+
+
+def _largest(found: Iterable[int | None]) -> int | None:
+    return max((n for n in found if n is not None), default=None)
 
 
 def _own_settings(study: Study, first: Study) -> Iterator[tuple[str, str]]:

@@ -53,9 +53,10 @@ def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Ite
     yield from section("data", data_headline(study), data_rows(study, nodes), width)
     yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
     yield from folds_section(study, width)
+    shared = study.dataset.X.nbytes + cost.prepared_bytes
     rows = [
         ("trials", f"{study.n_trials}, {cost.n_fits} fits in all"),
-        ("memory", memory_in_words(study.dataset.X.nbytes + cost.prepared_bytes, cost.fit_bytes)),
+        ("memory", memory_in_words(shared, cost.fit_bytes, refit_bytes(study, cost))),
     ]
     yield from section("cost", _in_words(study, cost, nodes), rows, width)
     yield from notes_section(notes(study), width)
@@ -202,10 +203,42 @@ def method_in_words(study: Study, on: str = "") -> str:
     return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){on}{said}"
 
 
-def memory_in_words(shared: int, fit: int | None) -> str:
-    """Return the bytes that all workers share, and those of a fit beside them, if they are known, as text."""
-    each = "" if fit is None else f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
-    return f"{shared / 2**20:.0f} MiB shared by all workers{each}"
+def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
+    """Return how many bytes the largest refit of a winner may need.
+
+    Methods hold matrices of all pairs of their samples at most, so that a refit needs at most what a pilot fit and its
+    preparation needed, times the square of the ratio of their numbers of samples.
+
+    Parameters
+    ----------
+    study : Study
+        Study to describe.
+    cost : CostEstimate
+        Its estimated cost.
+
+    Returns
+    -------
+    int or None
+        Bytes; None where those of the pilot fit are not known.
+    """
+    if cost.fit_bytes is None:
+        return None
+    fold, number = study.largest
+    inner = fold.inner[number]
+    transductive = solver_capabilities(study.config.solver.name).transductive  # holds the samples to predict as well
+    n_pilot = len(inner.train) + (len(inner.validation) if transductive else 0)
+    prepared = cost.prepared_bytes / (study.n_largest * len(study.prepared_examples))
+    return round((cost.fit_bytes + prepared) * (len(study.extreme_training_sets[1]) / n_pilot) ** 2)
+
+
+def memory_in_words(shared: int, fit: int | None, refit: int | None) -> str:
+    """Return the bytes that all workers share, and those of a fit and a refit beside them, if known, as text."""
+    words = f"{shared / 2**20:.0f} MiB shared by all workers"
+    if fit is not None:
+        words += f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
+    if refit is not None:
+        words += f", {refit / 2**20:.0f} MiB for the refit of a winner"
+    return words
 
 
 def announce(

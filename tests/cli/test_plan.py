@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
-from raysel.cli.plan import announce, describe, notes_section, section
+from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
 from raysel.results.words import method_facts
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
@@ -157,3 +159,18 @@ def test_lists_among_the_values_of_a_parameter_keep_their_brackets():
     facts = dict(method_facts(config))
     assert facts["searched"] == "k ([7, 7], [9, 9]), C (1, 0.5)"
     assert facts["fixed"] == "shape = [8, 8], max_iter = 12345678"
+
+
+def test_the_memory_of_a_refit_grows_with_the_square_of_its_samples(table):
+    """Twice the samples of a pilot fit; a transductive one held the samples to predict, which are the other half."""
+    _, path = table
+    for name, factor in (("kernel_svm", 4), ("mcgf", 1)):
+        study = make_study(
+            path, solver={"name": name}, evaluation={"classifier": "native"}, cv={"outer": 2, "inner": 2}
+        )
+        found = cost.estimate_cost(study)
+        assert len(study.largest[0].inner[study.largest[1]].train) == 30
+        n_prepared = round(10 * study.n_largest)
+        known = replace(found, fit_bytes=100, prepared_bytes=n_prepared)
+        assert refit_bytes(study, known) == pytest.approx(110 * factor, abs=2)
+        assert refit_bytes(study, replace(found, fit_bytes=None)) is None
