@@ -9,7 +9,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import IntArray
-from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short
+from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds
+from raysel.printing.shortening import short
 from raysel.ranking.feature_ranking import FeatureRanking
 
 _AROUND = 1.25  # inches: an axis with its labels, and a line above

@@ -13,7 +13,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from raysel.arrays import FloatArray
 from raysel.display.placing import spread_out
-from raysel.display.style import WARNING, short, short_middle
+from raysel.display.style import WARNING
+from raysel.printing.shortening import short, short_middle
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")

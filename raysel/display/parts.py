@@ -16,7 +16,8 @@ from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.display.bars import Bars
 from raysel.display.maps import Maps
 from raysel.display.planes import make_plane
-from raysel.display.style import BLUE, OUTLINE, short
+from raysel.display.style import BLUE, OUTLINE
+from raysel.printing.shortening import short
 from raysel.ranking.feature_ranking import FeatureRanking
 
 _TITLE = 0.48  # inches, as all sizes here: two lines

@@ -13,7 +13,8 @@ from raysel.cv.records import TrialRecord, mean_curve
 from raysel.data.layouts import Layout
 from raysel.display.maps import draw_background, label_plane
 from raysel.display.planes import make_plane
-from raysel.display.style import BLUE, OUTLINE, short
+from raysel.display.style import BLUE, OUTLINE
+from raysel.printing.shortening import short
 from raysel.ranking.feature_ranking import FeatureRanking
 
 _MOST_BARS = 20

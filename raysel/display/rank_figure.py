@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 from raysel.arrays import FloatArray
-from raysel.display.style import short, short_middle
+from raysel.printing.shortening import short, short_middle
 
 _WIDTH = 5.6  # inches, as all sizes here
 _LONGEST = 20  # letters of a label

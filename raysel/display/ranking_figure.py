@@ -14,7 +14,8 @@ from raysel.display.bars import Bars
 from raysel.display.maps import Maps
 from raysel.display.parts import ModalityBars, TaskRow
 from raysel.display.planes import make_plane
-from raysel.display.style import WARNING, mean_and_sd, short
+from raysel.display.style import WARNING, mean_and_sd
+from raysel.printing.shortening import short
 from raysel.ranking.feature_ranking import FeatureRanking
 
 _HEADER = 1.05  # inches, as all sizes here

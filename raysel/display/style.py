@@ -14,6 +14,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
 from raysel.arrays import FloatArray
+from raysel.printing.shortening import short
 
 OUTLINE = "#d95f02"  # distinct from all blues, also with colour blindness
 BLUE = "#08519c"
@@ -115,24 +116,6 @@ def label_folds(bar: Colorbar, n_folds: int, height: float = 4.0) -> None:
     bar.set_ticks(np.unique(np.linspace(0, n_folds, n_ticks + 1).round()).tolist())
     bar.ax.minorticks_off()
     bar.ax.yaxis.set_major_formatter("{x:.0f}")
-
-
-def short(name: str, longest: int) -> str:
-    """Shorten a text to one line of at most ``longest`` characters."""
-    line = _one_line(name)
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def short_middle(name: str, longest: int) -> str:
-    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end."""
-    line = _one_line(name)
-    end = (longest - 1) // 2
-    return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
-
-
-def _one_line(name: str) -> str:
-    """Join the words of a text by single spaces, and replace what cannot be printed: SVG must not contain it."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
 
 
 def mean_and_sd(scores: Sequence[float] | FloatArray) -> str:

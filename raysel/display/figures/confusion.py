@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from raysel.arrays import FloatArray, IntArray
-from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, plain_legend, short
+from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, plain_legend
+from raysel.printing.shortening import short
 
 _MOST_WRITTEN = 60  # classes up to which counts are written into the cells
 _LONGEST = 22  # letters of a class

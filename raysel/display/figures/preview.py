@@ -13,7 +13,8 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import FloatArray
 from raysel.display.figures.preview_parts import Images, Ranges
-from raysel.display.style import BLUE, GREEN, OUTLINE, PINK, SKY, SMALL, headed_figure, plain_legend, short
+from raysel.display.style import BLUE, GREEN, OUTLINE, PINK, SKY, SMALL, headed_figure, plain_legend
+from raysel.printing.shortening import short
 
 WIDTH = 9.0  # inches, as all sizes here
 _TITLE, _CAPTION, _AXES = 0.42, 0.24, 0.42  # above a part, above an image, and for its labels

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from raysel.arrays import FloatArray
-from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, short
+from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure
+from raysel.printing.shortening import short
 
 _MOST = 30  # features
 _ROW = 0.25  # inches

@@ -26,8 +26,8 @@ from raysel.display.style import (
     in_words,
     mean_and_sd,
     plain_legend,
-    short,
 )
+from raysel.printing.shortening import short
 
 #: Colour, dashes and marker of the known references; others take those of the last.
 _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {

@@ -11,7 +11,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import ArrayLike
 
 from raysel.display.placing import some_ticks
-from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, plain_legend, short
+from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, plain_legend
+from raysel.printing.shortening import short
 
 
 def plot_stability(

@@ -23,7 +23,8 @@ from raysel.display.figures.tried import (
     shown_parameters,
     varying_parameters,
 )
-from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, in_words, plain_legend, short
+from raysel.display.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, in_words, plain_legend
+from raysel.printing.shortening import short
 
 _MOST_LABELS = 16
 _FEW_VALUES = 6  # of a number, all of which are labelled

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.arrays import FloatArray, IntArray
-from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds, short, short_middle
+from raysel.display.style import BLUE, OUTLINE, fold_colours, label_folds
+from raysel.printing.shortening import short, short_middle
 
 WIDTH = 5.2  # inches, as all sizes here; on a phone the text remains readable
 _MOST_POINTS = 150

@@ -8,8 +8,8 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray
 from raysel.display.page.contents import Block, Picture, Section, Text, csv_download
-from raysel.display.style import short
 from raysel.metrics.ranks import selection_ranks
+from raysel.printing.shortening import short
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
 from raysel.results.words import stability_in_words

@@ -8,8 +8,8 @@ from pathlib import Path
 from raysel.config.yaml_text import dump_yaml
 from raysel.display.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text
 from raysel.display.page.render import render_page
-from raysel.display.style import short
 from raysel.files import write_result
+from raysel.printing.shortening import short
 from raysel.results import words
 from raysel.results.export import manifest
 from raysel.results.page import agreement, answer, data, ranking, search

@@ -11,7 +11,7 @@ from raysel.display.figures.preview_parts import Ranges
 from raysel.display.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
 from raysel.display.planes import make_plane
 from raysel.display.progress import counted
-from raysel.display.style import short
+from raysel.printing.shortening import short
 from raysel.results import words
 from raysel.results.pictures.preview import read_preview_parts
 from raysel.results.preview import Preview

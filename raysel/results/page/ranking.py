@@ -10,8 +10,8 @@ from raysel.arrays import FloatArray
 from raysel.data.layouts import Modalities
 from raysel.display.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
 from raysel.display.planes import make_plane
-from raysel.display.style import short
 from raysel.errors import DataError
+from raysel.printing.shortening import short
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results.page.data import drawn_parts
 from raysel.results.pictures import data as picture_data

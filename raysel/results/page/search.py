@@ -11,8 +11,8 @@ from raysel.cv.plan import FINAL
 from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
-from raysel.display.style import short
 from raysel.errors import headline
+from raysel.printing.shortening import short
 from raysel.results import words
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
