@@ -9,10 +9,9 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from raysel import run_study
-from raysel.cv.lockstep import run_in_lockstep
-from raysel.cv.records import FoldTrace, TrialRecord
 from raysel.cv.selection import select_winner
 from raysel.execution.computing import refit as refit_here
+from raysel.execution.trials import ConfigurationTrial
 from raysel.study.definition import Study
 from raysel.tracking.progress import Progress
 
@@ -98,17 +97,10 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
 
 
 def _trial(study, folds, number):
-    configuration = study.configurations[number]
-    record = TrialRecord(configuration.id, configuration.name, dict(configuration.params), "finished")
-    record.started = time.time()
-    for fold in study.plan.folds:
-        states = [fold.random_state(study.config.seed, inner) for inner in range(len(fold.inner))]
-        solvers = [study.solver(configuration.params, state) for state in states]
-        trace = record.folds[fold.name] = FoldTrace()
-        for _ in run_in_lockstep(solvers, folds[fold.name], study.evaluation, states, trace):
-            pass
-    record.ended = time.time()
-    return record
+    trial = ConfigurationTrial(study, {"configuration": number}, lambda fold, inner, _: folds[fold.name][inner])
+    for _ in trial.steps():
+        pass
+    return trial.record
 
 
 def check_same_work(ours: dict, plain: dict) -> None:

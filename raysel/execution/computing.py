@@ -14,6 +14,7 @@ from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.refit import refit_winner
+from raysel.limits import machine_memory
 from raysel.study.definition import Study
 
 
@@ -36,6 +37,36 @@ def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> F
     """
     with threadpool_limits(study.config.search.cpus_per_trial):
         return study.fold_data(inner, params)
+
+
+class PreparedFolds:
+    """Source of prepared folds for trials in this process, which keeps those that fit into its share of the memory.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    memory_share : float
+        Largest share of the machine's memory for the folds that are kept; further ones are prepared again each time.
+    """
+
+    def __init__(self, study: Study, memory_share: float) -> None:
+        self._study, self._room = study, memory_share * machine_memory()
+        self._kept: dict[tuple[str, int, str], FoldData] = {}
+
+    def __call__(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
+        """Return an inner fold, given by its number, prepared for a configuration's parameters."""
+        key = fold.name, inner, self._study.prepare_key(params)
+        if key in self._kept:
+            return self._kept[key]
+        data = prepare_fold(self._study, fold.inner[inner], params)
+        if data.nbytes <= self._room:
+            self._kept[key], self._room = data, self._room - data.nbytes
+        return data
+
+    def clear(self) -> None:
+        """Forget the folds that are kept."""
+        self._kept.clear()
 
 
 def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:

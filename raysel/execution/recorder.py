@@ -10,6 +10,7 @@ from raysel.clock import now
 from raysel.cv.records import PathRecord, TrialRecord
 from raysel.execution.memory import process_memory
 from raysel.execution.trial_plan import TrialPlan
+from raysel.execution.trials import mark_stopped
 from raysel.limits import machine_memory
 from raysel.tracking.log import StudyLog
 
@@ -48,7 +49,7 @@ class Recorder:
         record : TrialRecord or PathRecord
             Record of the trial; its status becomes ``stopped``.
         """
-        record.status, record.ended = "stopped", now()
+        mark_stopped(record)
         self.keep(record)
 
     def lose(self, config: Mapping[str, Any], reason: str) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from raysel.cv.plan import OuterFold
-from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
+from raysel.execution.computing import PreparedFolds, TaskEnd, refit, run_task
 from raysel.execution.executor import Executor, refit_error
 from raysel.execution.limits import SearchLimits
 from raysel.execution.recorder import Recorder
 from raysel.execution.trial_plan import TrialPlan
-from raysel.limits import machine_memory
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
@@ -35,11 +33,10 @@ class SerialExecutor(Executor):
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._prepared: dict[tuple[str, int, str], FoldData] = {}
-        self._n_bytes = 0
+        self._fold_data = PreparedFolds(study, _MEMORY_SHARE)
 
     def __exit__(self, *_: object) -> None:
-        self._prepared.clear()
+        self._fold_data.clear()
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan, one after the other.
@@ -74,24 +71,11 @@ class SerialExecutor(Executor):
     def _run_trial(self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits) -> None:
         recorder.start()
         trial = plan.trial_class(self._study, config, self._fold_data)
-        for iteration in trial.steps():
+        for _ in plan.steps(trial, config):
             if limits.reached():  # as on Ray, a running trial is abandoned without a record
                 return
             recorder.refresh()
-            rung = trial.rung(iteration)
-            if rung and not plan.should_continue(config, rung):
-                recorder.stop(trial.record)
-                return
         recorder.keep(trial.record)
-
-    def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
-        key = fold.name, inner, self._study.prepare_key(params)
-        if key in self._prepared:
-            return self._prepared[key]
-        data = prepare_fold(self._study, fold.inner[inner], params)
-        if self._n_bytes + data.nbytes <= _MEMORY_SHARE * machine_memory():
-            self._prepared[key], self._n_bytes = data, self._n_bytes + data.nbytes
-        return data
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, one after the other, and score each once."""

@@ -13,7 +13,7 @@ from raysel.cv.records import PathRecord, TrialRecord
 from raysel.cv.seeds import derived_seed
 from raysel.errors import StudyError
 from raysel.execution.path_records import trial_records
-from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial
+from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial, mark_stopped
 from raysel.search.nested import FoldSearch, empty_record
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
@@ -101,6 +101,28 @@ class TrialPlan(ABC):
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
         """Return whether a trial continues at a rung of early stopping; always True without early stopping."""
         return True
+
+    def steps(self, trial: Trial, config: Mapping[str, Any]) -> Iterator[int]:
+        """Run a trial in this process until it ends or early stopping ends it.
+
+        Parameters
+        ----------
+        trial : Trial
+            Trial of this plan, which has not started.
+        config : mapping of str to object
+            The trial as `propose` returned it.
+
+        Yields
+        ------
+        int
+            As `Trial.steps`, before the next iteration.
+        """
+        for iteration in trial.steps():
+            rung = trial.rung(iteration)
+            if rung and not self.should_continue(config, rung):
+                mark_stopped(trial.record)
+                return
+            yield iteration
 
 
 class ConfigurationPlan(TrialPlan):

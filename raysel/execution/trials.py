@@ -40,6 +40,17 @@ class Rung(NamedTuple):
     score: float
 
 
+def mark_stopped(record: TrialRecord | PathRecord) -> None:
+    """Note in a trial's record that early stopping has ended the trial now.
+
+    Parameters
+    ----------
+    record : TrialRecord or PathRecord
+        Record of the trial; modified.
+    """
+    record.status, record.ended = "stopped", now()
+
+
 def _ignore(_: float) -> None:
     """Default of ``on_limit``."""
 

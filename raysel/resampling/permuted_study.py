@@ -11,14 +11,13 @@ import numpy as np
 
 from raysel.arrays import FloatArray, IntArray
 from raysel.cv.plan import FINAL, InnerFold, NestedPlan, OuterFold
-from raysel.cv.prepared import FoldData
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.seeds import derived_seed
 from raysel.cv.selection import select_winner
 from raysel.data.task_blocks import as_samples, constant_features
+from raysel.execution.computing import PreparedFolds
 from raysel.execution.path_records import trial_records
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
-from raysel.limits import machine_memory
 from raysel.statistics.label_permutations import LabelPermutations
 from raysel.study.definition import Study
 
@@ -188,33 +187,13 @@ def _search(study: Study) -> dict[str, Chosen]:
 
 
 def _run_trials(study: Study) -> list[TrialRecord]:
-    plan, folds = trial_plan(study), _PreparedFolds(study)
+    plan, folds = trial_plan(study), PreparedFolds(study, _MEMORY_SHARE)
     while (config := plan.propose()) is not None:
         trial = plan.trial_class(study, config, folds)
-        for iteration in trial.steps():
-            rung = trial.rung(iteration)
-            if rung and not plan.should_continue(config, rung):
-                trial.record.status = "stopped"
-                break
+        for _ in plan.steps(trial, config):
+            pass
         plan.add(trial.record)
     return trial_records(study, plan.records) if isinstance(plan, TrainingSetPlan) else plan.records
-
-
-class _PreparedFolds:
-    """Source of prepared folds, which keeps as many as fit into its share of the memory."""
-
-    def __init__(self, study: Study) -> None:
-        self._study, self._room = study, _MEMORY_SHARE * machine_memory()
-        self._kept: dict[tuple[str, int, str], FoldData] = {}
-
-    def __call__(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
-        key = fold.name, inner, self._study.prepare_key(params)
-        if key in self._kept:
-            return self._kept[key]
-        data = self._study.fold_data(fold.inner[inner], params)
-        if data.nbytes <= self._room:
-            self._kept[key], self._room = data, self._room - data.nbytes
-        return data
 
 
 def packed(scores: FloatArray) -> str:

@@ -1,4 +1,7 @@
-"""Studies of raysel 0.1, whose journals have no schema version, are read, exported and uploaded, but not resumed."""
+"""Studies of raysel 0.1, whose journals have no schema version, are read, exported and uploaded.
+
+They are resumed only if the code that computes numbers has not changed, which it has since.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mlflow.tracking import MlflowClient
-from small_studies import raw_config, write_digits
+from small_studies import NoUpload, raw_config, run_offline, write_digits
 
 from raysel import report, select, tune
-from raysel.api import open_study
+from raysel.api import open_study, prepare_study
+from raysel.base.registry import solver_class
 from raysel.config import config_from_dict
 from raysel.data.loading import load_dataset
 from raysel.errors import DataError
+from raysel.execution import runner
+from raysel.execution.serial import SerialExecutor
+from raysel.study.identity import numbers_hash
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
@@ -140,3 +147,23 @@ def test_an_interrupted_study_is_refused_because_numbers_have_changed(here, caps
     assert "(0.1.0+bde55731 by raysel 0.1.0 -> " in change
     assert change.endswith("to finish the study, install raysel 0.1.0")
     assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.slow
+def test_its_records_are_resumed_where_no_number_has_changed(here):
+    """Were the code that computes numbers the same, as the journal is made to say, what it holds would be kept."""
+    with_libraries_of_today(here / "interrupted")
+    rewrite_versions(here / "interrupted", raysel=numbers_hash([solver_class("smr")]))
+    directory = StudyDirectory(here / "interrupted")
+    written = StoredStudy.read(directory)
+    study = prepare_study(None, {"evaluation.choose_n": "mean", "pictures": []}, resumed=directory, tracked=False)
+    result = runner.resume(study, written, SerialExecutor(study), start_upload=NoUpload)
+    assert [trial.id for trial in StoredStudy.read(directory).trials[:3]] == [trial.id for trial in written.trials]
+    kinds = [line["kind"] for line in lines(here / "interrupted")]
+    assert kinds == ["study", *["trial"] * 3, "study", *["trial"] * 3, "search", *["refit"] * 3, "end"]
+    afresh = run_offline(study.config.to_dict(), here / "afresh")
+    found, expected = (
+        [(r.fold, r.params, r.inner_score, r.test_scores, r.feature_scores) for r in each.refits]
+        for each in (result, afresh)
+    )
+    assert found == expected
