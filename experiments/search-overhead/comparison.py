@@ -16,13 +16,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
 from processes import below
 
 from raysel import run_study
-from raysel.config import dump_config, load_comparison, member_folders
+from raysel.config import dump_config, load_comparison, load_config, member_folders
 from raysel.testing.studies import timeless
 from raysel.tracking.journal import read_journal
 
@@ -79,10 +80,13 @@ def numbers(study: Path) -> list[str]:
 
 def in_one_session(folder: Path) -> None:
     """Run the members in one process with one session of Ray: what a comparison can spare at most."""
-    from raysel.distributed.session import ray_session  # noqa: PLC0415 - sets Ray's environment
+    members = sorted(folder.glob("*.yaml"))
+    with ExitStack() as session:
+        if any(load_config(member).search.executor == "ray" for member in members):
+            from raysel.distributed.session import ray_session  # noqa: PLC0415 - sets Ray's environment
 
-    with ray_session(None):
-        for member in sorted(folder.glob("*.yaml")):
+            session.enter_context(ray_session(None))
+        for member in members:
             run_study(member, output=folder / "session" / member.stem, progress=False)
 
 

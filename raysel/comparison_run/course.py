@@ -191,7 +191,7 @@ class _Course:
         self._comparison, self._directory, self._lock = comparison, directory, lock
         self._allow_mixed_versions = allow_mixed_versions
         self._address, self._listeners = address, listeners
-        self._session = ExitStack()
+        self._session, self._has_ray = ExitStack(), False
 
     def run(self, record: ComparisonRecord) -> ComparisonResult:
         """Run the members that have not finished, write tables and figures, and upload all."""
@@ -247,6 +247,9 @@ class _Course:
         """Start or join Ray before the first member that computes on it; the others use the same session."""
         if study.config.search.executor == "serial":
             return
+        if not self._has_ray:
+            self._say("joining the cluster" if cluster_address(study, self._address) else "starting Ray")
+            self._has_ray = True
         from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
         place, mixed = cluster_address(study, self._address), self._allow_mixed_versions

@@ -148,7 +148,8 @@ class RayExecutor(Executor):
             If Ray does not start or fails, its head node is lost, more than ``search.max_failures`` trials fail, or
             the disk fails.
         """
-        log.enter_phase("joining the cluster" if self._address else "starting Ray")
+        if not ray.is_initialized():  # the members of a comparison share a session
+            log.enter_phase("joining the cluster" if self._address else "starting Ray")
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # errors are recorded in the journal
         self._plan, self._log = plan, log

@@ -138,7 +138,7 @@ def _start() -> None:
                 log_to_driver=False,
                 logging_level="ERROR",
             )
-    except (ConnectionError, ValueError, RuntimeError, RayError) as error:
+    except Exception as error:  # Ray raises a bare one where its servers take too long to start
         raise StudyError(f"Ray cannot be started on this machine: {error}") from error
 
 

@@ -147,8 +147,8 @@ def test_an_error_names_the_member_the_key_and_a_remedy(override, said):
 
 def test_a_label_that_is_no_text_is_refused():
     source = raw()
-    source["compare"] = {1: source["compare"]["SMR"], 2: source["compare"]["SVM"]}
-    assert "compare: the label 1 is not text; write it in quotation marks" in refusal(source)
+    source["compare"] = dict(enumerate(source["compare"].values()))
+    assert "compare: the label 0 is not text; write it in quotation marks" in refusal(source)
 
 
 def test_a_label_without_keys_is_not_left_out_silently():

@@ -9,6 +9,9 @@ import sys
 import pytest
 from small_studies import write_digits, write_yaml
 
+from raysel.distributed import session
+from raysel.errors import StudyError
+
 HIDDEN = """
 import sys
 from raysel.distributed.session import mlflow_hidden_from_tune
@@ -75,3 +78,16 @@ def test_a_study_on_ray_leaves_the_process_as_it_was(tmp_path):
     assert run(tmp_path, STUDY)[-4:] == ["True", "False", "False", "False"]
     assert token.read_text() == "a" * 64
     assert token.stat().st_mode & 0o777 == 0o600
+
+
+def test_servers_that_take_too_long_to_start_are_an_error_of_the_study(monkeypatch):
+    def too_slow(**_: object):
+        raise Exception("The current node timed out during startup.")  # as Ray itself raises
+
+    monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(session.ray, "init", too_slow)
+    with (
+        pytest.raises(StudyError, match="Ray cannot be started on this machine: The current node timed out"),
+        session.ray_session(None),
+    ):
+        pass
