@@ -211,6 +211,11 @@ def domain_in_words(domain: Any) -> str:
     -------
     str
         E.g. ``"0.01, 0.1"`` or ``"6 values from 0.003 to 0.9 in equal ratios"``.
+
+    Examples
+    --------
+    >>> domain_in_words([[7, 7], [10, 10]])
+    '[7, 7], [10, 10]'
     """
     if not isinstance(domain, Mapping):
         return _value(domain)
@@ -272,6 +277,6 @@ def _value(value: Any) -> str:
         line = " ".join(str(value).split())
         return line if len(line) <= _LONGEST_VALUE else f"{line[: _LONGEST_VALUE - 1]}…"
     if isinstance(value, list | tuple):
-        shown = [_value(item) for item in value]
+        shown = [f"[{_value(item)}]" if isinstance(item, list | tuple) else _value(item) for item in value]
         return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", shown[-1]])
     return f"{value:g}"
