@@ -211,6 +211,11 @@ def domain_in_words(domain: Any) -> str:
     -------
     str
         E.g. ``"0.01, 0.1"`` or ``"6 values from 0.003 to 0.9 in equal ratios"``.
+
+    Examples
+    --------
+    >>> domain_in_words([[7, 7], [10, 10]])
+    '[7, 7], [10, 10]'
     """
     if not isinstance(domain, Mapping):
         return _items(domain) if isinstance(domain, list | tuple) else _value(domain)
