@@ -92,7 +92,7 @@ class OwnData:
             raise ConfigError(f"groups={self.groups!r} names a column, and X is an array; give the groups themselves.")
 
     def __bool__(self) -> bool:
-        """Whether anything is given."""
+        """Return whether anything is given."""
         return any(value is not None for value in (self.X, self.y, self.label, self.groups, self.data))
 
     def dataset(self, config: DatasetConfig, groups: str | None) -> Dataset:

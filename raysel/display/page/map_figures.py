@@ -50,8 +50,8 @@ def score_map_figure(plane: Plane, scores: FloatArray, selected: BoolArray, back
         Scores; cells without a score (0) show the image.
     selected : ndarray of bool, shape (n_features,)
         Cells that are outlined.
-    background : ndarray of shape (n_cells,), optional
-        Image below the cells; a light grey by default.
+    background : ndarray of shape (n_cells,) or None
+        Image below the cells; None: a light grey.
 
     Returns
     -------
@@ -86,8 +86,8 @@ def count_map_figure(
         Number of outer folds.
     selected : ndarray of bool, shape (n_features,)
         Cells that are outlined.
-    background : ndarray of shape (n_cells,), optional
-        Image below the cells; a light grey by default.
+    background : ndarray of shape (n_cells,) or None
+        Image below the cells; None: a light grey.
 
     Returns
     -------

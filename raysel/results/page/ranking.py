@@ -89,8 +89,8 @@ def _profile(result: StudyResult) -> Iterator[Picture]:
     values, names, classes = found["coefficients"], found["features"], found["classes"]
     n = min(len(names), _MOST_BARS)
     caption = (
-        f"Coefficients of the {n} best features in the final model (of the scaled features) by class: + favours the "
-        "class, - is against it."
+        f"Coefficients of the {n} best features in the final model (of the scaled features) by class: + favours it, "
+        "- is against it."
     )
     width = float(np.clip(0.2 * len(values) + 2.6, 5.2, 7.0))
     figure = framed(plot_profile, 0.24 * n + 1.1, values[:, :n], names[:n], classes, width=width)

@@ -1,4 +1,4 @@
-"""What went wrong with MLflow, in one plain line that names the remedy."""
+"""Errors of MLflow as one line of text that names the remedy."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def experiment_note(
 
 
 def _question(study: StudyRecord) -> str:
-    """What a study asks, from its configuration."""
+    """Return the question of a study as text, from its configuration."""
     config = study.config
     solver, scored = config.get("solver", {}).get("name", "the method"), config.get("evaluation", {})
     classifier = scored.get("classifier", "native")
