@@ -45,7 +45,7 @@ def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
         ("broken.png", Matrix(3, 4), "broken.png cannot be read"),
         ("empty.npy", Matrix(3, 4), "empty.npy is empty"),
         ("object.npy", Matrix(3, 4), "holds pickled Python objects"),
-        ("text.npy", Matrix(3, 4), "no array of real numbers"),
+        ("text.npy", Matrix(3, 4), "not an array of real numbers"),
         ("nan.npy", Matrix(3, 4), "no finite value"),
         ("a.jpg", Matrix(3, 4), "unknown suffix"),
         ("a.npy", Tensor((12,)), "neither matrices nor volumes"),
