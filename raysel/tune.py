@@ -226,7 +226,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     comparison, directory = ComparisonDirectory(path), StudyDirectory(path)
     is_one = comparison.members.exists()
     stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
-    settings = dict(setting.partition("=")[::2] for setting in arguments.set)
+    settings = {name: value for name, _, value in (setting.partition("=") for setting in arguments.set)}
     uri = settings.pop("tracking.uri", None)
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")

@@ -395,7 +395,12 @@ CONFIGURATION = [
     Fault("a word to keep", few("dataset.keep=a"), 2, "dataset.keep: ...list, not 'a'"),
     Fault("one of the classes", few("dataset.classes=[0]"), 2, "dataset.classes: ...at least 2 items"),
     Fault("half a class", few("dataset.classes=[0, 1.5]"), 2, "dataset.classes.1: 1.5 is not a class: give its name"),
-    Fault("yes for a class", few("dataset.exclude_classes=[yes]"), 2, "exclude_classes.0: true is not a class: ...in quotes"),
+    Fault(
+        "yes for a class",
+        few("dataset.exclude_classes=[yes]"),
+        2,
+        "exclude_classes.0: true is not a class: ...in quotes",
+    ),
     Fault("a long delimiter", few("dataset.delimiter=;;"), 2, "dataset.delimiter: ...at most 1 character"),
     Fault("an unknown order", few("dataset.order=G"), 2, "dataset.order: ...'C' or 'F', not 'G'"),
     Fault("an empty mask", few("dataset.mask=''"), 2, "dataset.mask: ...at least 1 character"),

@@ -49,9 +49,10 @@ def select_winner(
             best = (key, record)
     if best is None:
         causes = [headline(record.failure) for record in records if record.failure]
-        why = f"{len(causes)} failed, the first with {causes[0]!r}" if causes else "no trial has finished"
-        raise StudyError(
-            f"no configuration has a score on {fold}: {why}. Change solver.space, or raise search.time_budget or "
-            "search.trial_timeout."
-        )
+        if causes:
+            why = f"{len(causes)} failed, the first with {causes[0]!r}"
+            mend = "Change solver.space, or raise search.trial_timeout if that ended them."
+        else:
+            why, mend = "no trial has finished", "Raise search.time_budget."
+        raise StudyError(f"no configuration has a score on {fold}: {why}. {mend}")
     return best[1]

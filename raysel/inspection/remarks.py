@@ -44,7 +44,7 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     >>> data_remarks(load_dataset("wine"))
     []
     >>> data_remarks(load_dataset("digits"))
-    ['3 of 64 columns are constant and never selected: r0c0, r4c0, r4c7.']
+    ['3 of 64 columns are constant, which tells nothing of the label: r0c0, r4c0, r4c7.']
     """
     remarks = list(_group_remarks(dataset))
     for found in inspect(dataset):
@@ -110,7 +110,7 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
     constant = np.flatnonzero(_constant(found, dataset)).tolist()
     if constant:
         some = ", e.g. " if len(constant) > _NAMED else ": "
-        yield f"{_of_all(found, constant)} constant and never selected{some}{_names(found, constant)}."
+        yield f"{_of_all(found, constant)} constant, which tells nothing of the label{some}{_names(found, constant)}."
 
 
 def _may_name_groups(found: Findings, column: int) -> bool:

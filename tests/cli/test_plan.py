@@ -66,7 +66,9 @@ def test_the_data_are_told_as_pandas_counts_them(table):
     assert rows["values"] == f"{X.min().min():.4g} to {X.max().max():.4g}, mean {X.to_numpy().mean():.4g}"
     assert "constant" not in rows  # a note says it, once
     (note,) = [text for text in found["checks"][1].values() if "constant" in text]
-    assert note.startswith(f"{int((X.nunique() == 1).sum())} of 4 columns is constant and never selected: flat")
+    assert note.startswith(
+        f"{int((X.nunique() == 1).sum())} of 4 columns is constant, which tells nothing of the label: flat"
+    )
     assert found["method"][1]["searched"] == "C (3 values from 0.01 to 1 in equal ratios)"
     assert found["method"][1]["fixed"] == "tol = 0.001"
     assert "zscore (each feature to mean 0 and variance 1); fitted on the training" in found["method"][1]["scaling"]

@@ -110,8 +110,8 @@ def test_constant_columns_are_counted_in_each_task():
     first[:, :5], second[:, 1] = 1.0, 2.0
     remarks = data_remarks(join_tasks({"one": table(first, y), "two": table(second, y)}))
     assert remarks == [
-        "Task one: 5 of 6 columns are constant and never selected, e.g. c0, c1, c2.",
-        "Task two: 1 of 3 columns is constant and never selected: c1.",
+        "Task one: 5 of 6 columns are constant, which tells nothing of the label, e.g. c0, c1, c2.",
+        "Task two: 1 of 3 columns is constant, which tells nothing of the label: c1.",
     ]
 
 

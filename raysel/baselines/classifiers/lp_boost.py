@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -23,6 +22,7 @@ from raysel.baselines.classifiers.kernel_classifier import (
     kernel_matrix,
 )
 from raysel.baselines.classifiers.margin_programs import shared_weights, solve_program
+from raysel.baselines.recent import RecentResults
 from raysel.errors import DataError
 from raysel.validation import Interval, StrOptions
 
@@ -35,14 +35,20 @@ _FOLDS = 5
 _Folds = Sequence[tuple[IntArray, IntArray]]
 
 
-@dataclass(frozen=True)
-class _Machines:
-    """SVMs of one modality: scores of shape (n_problems, n_samples), on held-out samples, and the dual solutions."""
+class _Machines(NamedTuple):
+    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual solutions.
 
-    C: float
+    The shapes are (n_modalities,), twice (n_modalities, n_problems, n_samples), and (n_modalities, n_problems).
+    """
+
+    C: FloatArray
     scores: FloatArray
     dual: FloatArray
     intercept: FloatArray
+
+
+#: Latest machines, which configurations share that differ in ``nu`` or ``weights`` only; 128 MiB at most.
+_recent: RecentResults[_Machines] = RecentResults(2**24)
 
 
 class LPBoost(OneShotEstimator, KernelClassifier):
@@ -163,31 +169,34 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         return (float(self.weights == "per_class"), -float(self.nu), float(C), float(self.gamma))
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
-        target, pairs = prepared.target, self._kernel_pairs(prepared)
+        target = prepared.target
         folds = _inner_folds(target, check_random_state(self.random_state))
-        machines = [self._machines(kernel_matrix(row), target, folds) for row in pairs]
-        weights, objective = self._weigh(np.stack([m.scores for m in machines]), target)
-        self._keep(
-            X,
-            prepared,
-            np.stack([m.dual for m in machines]),
-            (np.stack([m.intercept for m in machines]) * weights).sum(axis=0),
-        )
+        splits = tuple(part for label in folds for split in label for part in split)
+        arrays = (prepared.distances, self._gammas(prepared), target.signs, *splits)
+        machines = _recent.get(f"{self.C} {self.tol}", arrays, lambda: self._machines(prepared, folds))
+        weights, objective = self._weigh(machines.scores, target)
+        self._keep(X, prepared, machines.dual, (machines.intercept * weights).sum(axis=0))
         varied = (target.signs != target.signs[:, :1]).any(axis=1)
         self.intercept_ = np.where(varied, self.intercept_, target.signs[:, 0])
         by_class = target.multilabel or self.weights == "per_class"
         self.modality_scores_ = weights if by_class and weights.shape[1] > 1 else weights[:, 0]
-        self.loss_weights_ = np.array([m.C for m in machines])
+        self.loss_weights_ = machines.C.copy()
         yield objective
 
-    def _machines(self, kernel: FloatArray, target: SignedTarget, folds: Sequence[_Folds]) -> _Machines:
-        """Fit the SVMs of one modality, with the best C of the grid if none is given."""
-        grid = C_GRID if self.C is None else (float(self.C),)
-        scores = np.stack([_out_of_fold(kernel, target.signs, folds, C, self.tol) for C in grid])
-        best = int(np.argmax([_accuracy(candidate, target) for candidate in scores]))
-        fitted = [fit_machine(kernel, sign, grid[best], self.tol) for sign in target.signs]
-        dual, intercept = np.stack([a for a, _ in fitted]), np.array([b for _, b in fitted])
-        return _Machines(grid[best], scores[best], dual, intercept)
+    def _machines(self, prepared: PreparedKernels, folds: Sequence[_Folds]) -> _Machines:
+        """Fit the SVMs of each modality, with the best C of the grid if none is given."""
+        target, grid = prepared.target, C_GRID if self.C is None else (float(self.C),)
+        chosen, held_out, duals, intercepts = [], [], [], []
+        for row in self._kernel_pairs(prepared):
+            kernel = kernel_matrix(row)
+            scores = [_out_of_fold(kernel, target.signs, folds, C, self.tol) for C in grid]
+            best = int(np.argmax([_accuracy(candidate, target) for candidate in scores]))
+            fitted = [fit_machine(kernel, sign, grid[best], self.tol) for sign in target.signs]
+            chosen.append(grid[best])
+            held_out.append(scores[best])
+            duals.append(np.stack([dual for dual, _ in fitted]))
+            intercepts.append(np.array([intercept for _, intercept in fitted]))
+        return _Machines(np.array(chosen), np.stack(held_out), np.stack(duals), np.stack(intercepts))
 
     def _weigh(self, scores: FloatArray, target: SignedTarget) -> tuple[FloatArray, float]:
         """Weights of shape (n_modalities, n_problems), 0 for constant labels, and the value of the program."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from raysel.arrays import FloatArray
+from raysel.baselines.recent import RecentResults
 
 #: Largest number of samples: the dense matrices grow with its square, the time with its cube.
 MOST_SAMPLES = 6000
@@ -19,8 +17,7 @@ MOST_SAMPLES = 6000
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True)
-class GraphSpectrum:
+class GraphSpectrum(NamedTuple):
     """Eigenvalues and eigenvectors of a graph's Laplacian D - W.
 
     Attributes
@@ -35,11 +32,8 @@ class GraphSpectrum:
     vectors: FloatArray
 
 
-#: Latest spectra by a digest of their samples, so that configurations on one fold share them; in total they hold at
-#: most MOST_SAMPLES^2 numbers.
-_latest: OrderedDict[bytes, GraphSpectrum] = OrderedDict()
-#: Held while `_latest` is read or changed, so that models can predict in several threads.
-_lock = threading.Lock()
+#: Latest spectra, which configurations on one fold share; one of the largest graph fits.
+_recent: RecentResults[GraphSpectrum] = RecentResults(MOST_SAMPLES * (MOST_SAMPLES + 1))
 
 
 def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
@@ -61,23 +55,13 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
     GraphSpectrum
         Read-only arrays, which later calls with the same arguments may return again.
     """
-    digest = hashlib.blake2b(f"{X.shape} {n_neighbors}".encode())
-    digest.update(np.ascontiguousarray(X).data)
-    key = digest.digest()
-    with _lock:
-        if key in _latest:
-            _latest.move_to_end(key)
-            return _latest[key]
-    # Transposed, i.e. in LAPACK's order, the matrix is overwritten and not copied.
-    values, vectors = scipy.linalg.eigh(laplacian(X, n_neighbors).T, overwrite_a=True, check_finite=False)
-    spectrum = GraphSpectrum(values, vectors)
-    for array in (values, vectors):
-        array.flags.writeable = False
-    with _lock:
-        _latest[key] = spectrum
-        while sum(kept.vectors.size for kept in _latest.values()) > MOST_SAMPLES**2:
-            _latest.popitem(last=False)
-    return spectrum
+
+    def decompose() -> GraphSpectrum:
+        # Transposed, i.e. in LAPACK's order, the matrix is overwritten and not copied.
+        L = laplacian(X, n_neighbors).T
+        return GraphSpectrum(*scipy.linalg.eigh(L, overwrite_a=True, check_finite=False))
+
+    return _recent.get(f"{n_neighbors}", (X,), decompose)
 
 
 def laplacian(X: FloatArray, n_neighbors: int) -> FloatArray:

@@ -10,8 +10,11 @@ from kernel_references import draw, kernels_of, signs_of, soft_margin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
+from raysel.baselines.classifiers import lp_boost
+from raysel.baselines.classifiers.kernel_classifier import fit_machine
 from raysel.baselines.classifiers.lp_boost import C_GRID, LPBoost
 from raysel.baselines.classifiers.margin_programs import solve_program
+from raysel.baselines.recent import RecentResults
 from raysel.errors import DataError
 
 
@@ -104,3 +107,26 @@ def test_classes_of_one_sample_only_are_refused():
     with pytest.raises(DataError, match="each of the 12 classes has one training sample only"):
         LPBoost(modalities, C=1.0).fit(X, np.arange(12))
     LPBoost(modalities, C=1.0, random_state=0).fit(X, np.minimum(np.arange(12), 10))
+
+
+def test_configurations_share_the_machines(monkeypatch):
+    X, y, modalities = draw()
+    fits = []
+    monkeypatch.setattr(lp_boost, "fit_machine", lambda *args: fits.append(args) or fit_machine(*args))
+    settings = [{"nu": 0.3}, {"nu": 0.6}, {"nu": 0.3, "weights": "per_class"}]
+    monkeypatch.setattr(lp_boost, "_recent", RecentResults(0))  # keeps nothing
+    alone = [LPBoost(modalities, C=2.0, random_state=3, **own).fit(X, y) for own in settings]
+    n_alone = len(fits)
+    monkeypatch.setattr(lp_boost, "_recent", RecentResults(10**6))
+    shared = [LPBoost(modalities, C=2.0, random_state=3, **own).fit(X, y) for own in settings]
+    assert len(fits) - n_alone == n_alone / 3
+    for one, other in zip(alone, shared, strict=True):
+        np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+    for changed in ({"C": 3.0}, {"gamma": 0.5}, {"random_state": 4}, {"tol": 1e-2}):
+        before = len(fits)
+        LPBoost(modalities, **{"C": 2.0, "random_state": 3, **changed}).fit(X, y)
+        assert len(fits) > before, changed
+    before = len(fits)
+    LPBoost(modalities, C=2.0, random_state=3).fit(X, np.roll(y, 1))
+    LPBoost(modalities, C=2.0, random_state=3).fit(X + 1e-3 * np.arange(len(X))[:, None], y)
+    assert len(fits) - before == 2 * n_alone / 3

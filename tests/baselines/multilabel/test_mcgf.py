@@ -19,6 +19,7 @@ from raysel.base.registry import build_solver, solver_capabilities
 from raysel.baselines.multilabel import neighbour_graph
 from raysel.baselines.multilabel.mcgf import MCGF, correlated_scores
 from raysel.baselines.multilabel.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
+from raysel.baselines.recent import RecentResults
 from raysel.cv.prepared import make_fold_data
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
@@ -184,13 +185,12 @@ def test_configurations_share_the_decomposition(monkeypatch):
         return eigh(A, **options)
 
     monkeypatch.setattr(neighbour_graph.scipy.linalg, "eigh", counting)
-    monkeypatch.setattr(neighbour_graph, "_latest", type(neighbour_graph._latest)())
+    monkeypatch.setattr(neighbour_graph, "_recent", RecentResults(50 * 51))
     found = [MCGF(beta, alpha).fit(X[:30], Y[:30]).decision_function(X[30:]) for beta in (0.1, 1) for alpha in (0, 0.5)]
     assert solved_sizes.count(50) == 1
-    monkeypatch.setattr(neighbour_graph, "MOST_SAMPLES", 50)
     MCGF().fit(X[:30], Y[:30]).decision_function(X[31:])
-    assert [len(kept.values) for kept in neighbour_graph._latest.values()] == [49]  # both exceed the limit
     again = MCGF(1, 0.5).fit(X[:30], Y[:30]).decision_function(X[30:])
+    assert solved_sizes.count(50) == 2  # both decompositions exceed the limit
     np.testing.assert_array_equal(again, found[3])
 
 
@@ -199,8 +199,9 @@ def test_threads_share_the_decompositions_and_changed_samples_do_not(monkeypatch
     sets = [draw(seed, 30) for seed in range(6)]
     models = [MCGF(n_neighbors=5).fit(X[:20], Y[:20]) for X, Y in sets]
     alone = [model.decision_function(X[20:]) for model, (X, _) in zip(models, sets, strict=True)]
-    monkeypatch.setattr(neighbour_graph, "MOST_SAMPLES", 45)  # two spectra of 30 samples
-    monkeypatch.setattr(neighbour_graph, "_latest", SlowDict())
+    recent = RecentResults(2 * 30 * 31)  # two spectra of 30 samples
+    recent._latest = SlowDict()
+    monkeypatch.setattr(neighbour_graph, "_recent", recent)
     order = [i % 6 for i in range(120)]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda i: models[i].decision_function(sets[i][0][20:]), order))

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from raysel.baselines.multilabel import neighbour_graph
 from raysel.baselines.multilabel.neighbour_graph import graph_spectrum, laplacian
+from raysel.baselines.recent import RecentResults
 
 
 def draw(seed, n=40, d=5):
@@ -47,7 +48,7 @@ def test_the_spectrum_is_that_of_the_laplacian_and_counts_the_parts(seed, k, gro
 
 
 def test_a_kept_spectrum_is_read_only_and_that_of_its_own_samples(monkeypatch):
-    monkeypatch.setattr(neighbour_graph, "_latest", type(neighbour_graph._latest)())
+    monkeypatch.setattr(neighbour_graph, "_recent", RecentResults(10**6))
     X = draw(1)
     first = graph_spectrum(X, 3)
     assert graph_spectrum(X.copy(), 3) is first
