@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import Capabilities
@@ -337,6 +338,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     @property
     def ranking_(self) -> IntArray:
         """Rank of each feature, 1 for the largest score."""
+        if "scores_" not in vars(self):
+            check_is_fitted(self)
         return ranks(self.scores_)
 
     def __sklearn_tags__(self) -> Tags:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 from raysel.base.registry import OWN, solver_capabilities, solver_class
 
@@ -29,3 +30,12 @@ def test_iterate_yields_once(name):
 def test_what_has_no_iterations_has_no_tolerance(name):
     assert not hasattr(solver_class(name)(), "max_iter")
     assert not hasattr(solver_class(name)(), "tol")
+
+
+def test_a_ranking_needs_a_fit_and_scores():
+    for name in ("fisher_score", "nearest_neighbor"):
+        with pytest.raises(NotFittedError):
+            _ = solver_class(name)().ranking_
+    iris = load_iris(return_X_y=True)
+    assert sorted(solver_class("fisher_score")().fit(*iris).ranking_) == [1, 2, 3, 4]
+    assert not hasattr(solver_class("nearest_neighbor")().fit(*iris), "ranking_")
