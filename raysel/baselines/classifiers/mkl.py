@@ -45,8 +45,7 @@ class MKL(IterativeEstimator, KernelClassifier):
         identity matrix is one more kernel, whose weight 1 / lambda is learnt as well, or is 1 for ``norm=1``.
     norm : {"inf", 1, 2}, default="inf"
         Norm of the **dual**. "inf": sparse weights of sum 1; a weight of 0 is reached only up to ``tol``, with 1e-3 to
-        about 0.01. 2: weights of Euclidean norm 1. 1: all weights are 1, the
-        plain sum of the kernels.
+        about 0.01. 2: weights of Euclidean norm 1. 1: all weights are 1, the plain sum of the kernels.
     C : float, default=1.0
         Weight of the hinge loss, above 0. The squared loss has none: only the default is accepted with it.
     gamma : float, default=1.0
