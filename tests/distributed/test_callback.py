@@ -34,8 +34,8 @@ def broken(phase, kind):
 @pytest.mark.parametrize(
     ("phase", "kind", "expected"),
     [
-        ("step", "raises", "the file of a node is missing"),
-        ("setup", "raises", "the file of a node is missing"),
+        ("step", "raises", "LookupError: first line"),
+        ("setup", "raises", "LookupError: first line"),
         ("step", "dies", "the worker process died 3 times (killed, or out of memory)"),
     ],
 )
