@@ -18,15 +18,14 @@ from small_studies import raw_config, run_offline, write_digits
 
 pytestmark = pytest.mark.slow
 
-#: Solver whose fits take as long as the environment says, ten times as long after the first two configurations, so
-#: that a slow machine has time to stop the study there; and a command that runs or resumes a study with it, without
+#: Solver whose fits take as long as the environment says, and a command that runs or resumes a study with it, without
 #: MLflow.
 SOLVER = """
 import os, time
 from sklearn.svm import LinearSVC
 class Slow(LinearSVC):
     def fit(self, X, y):
-        time.sleep(float(os.environ.get("FIT_SECONDS", "0")) * (1 if self.C < 0.03 else 10))
+        time.sleep(float(os.environ.get("FIT_SECONDS", "0")))
         return super().fit(X, y)
 """
 DRIVER = """
