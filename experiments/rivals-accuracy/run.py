@@ -88,7 +88,7 @@ PROTOCOLS = {
     "USPS": (4, 10, [20, 50, 100], [7, 10]),
 }
 #: Draws for the tuned methods, which take minutes each on ORL.
-TUNED_DRAWS = {"ORL": 2, "USPS": 5}
+TUNED_DRAWS = 5
 
 
 def fixed(data: str, repeats: int | None = None, methods: Iterable[str] | None = None) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def main() -> None:
             found, seconds = run(fixed(data, arguments.repeats), output)
             rows += beside_known(data, found)
         else:
-            found, seconds = run(tuned(data, arguments.repeats or TUNED_DRAWS[data]), output)
+            found, seconds = run(tuned(data, arguments.repeats or TUNED_DRAWS), output)
             rows += [{"data": data} | row for row in found.table().to_dict("records")]
         write(f"{arguments.part}.csv", rows)
         print(f"{data}: {seconds:.0f} CPU seconds", flush=True)
