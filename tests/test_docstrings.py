@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from ast import literal_eval
 
 import pytest
 from method_cases import CASES
@@ -44,7 +45,7 @@ def test_each_parameter_is_described_in_the_order_of_the_signature(name):
             assert re.search(r"default=|optional", kind), parameter.name
             stated = re.search(r"default=(.*)$", kind)
             if stated and isinstance(parameter.default, int | float | str | None):
-                assert eval(stated[1]) == parameter.default, parameter.name
+                assert literal_eval(stated[1]) == parameter.default, parameter.name
 
 
 @pytest.mark.parametrize("name", [*PUBLIC, *METHODS])
