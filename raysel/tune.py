@@ -7,13 +7,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.prompt import Confirm
 from rich.text import Text
 
-from raysel.api import prepare_study, resume_study, run_study
+from raysel.api import prepare_study
 from raysel.cli.arguments import hide_credentials
 from raysel.cli.comparison_run import asks_for_comparison, compare
 from raysel.cli.failures import print_error
@@ -22,15 +23,16 @@ from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.resuming import resume_with
-from raysel.cli.summary import print_summary
+from raysel.cli.summary import print_answer, print_files
 from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DirectoryError, HeadLostError, RayselError, StudyError
-from raysel.execution.runner import check_directory
+from raysel.execution import runner
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.files import result_path
 from raysel.launch.machines import check_resources, joined
 from raysel.launch.places import output_directory, working_folder
+from raysel.launch.start import make_executor
 from raysel.printing.last_words import last_words
 from raysel.printing.terminal import Terminal, print_path
 from raysel.storage.location import as_uri
@@ -123,11 +125,15 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         path = places.enter_context(working_folder(place, [progress], new=True))
         places.enter_context(last_words(lambda: resume_with(arguments, path, [study.config.solver.name])))
         with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
-            check_directory(study, path, stored)
+            runner.check_directory(study, path, stored)
             for line in announce(study, path, stored, width, nodes):
                 out.print(line, markup=False)
-            where = {"address": arguments.address, "allow_mixed_versions": mixed, "progress": progress}
-            result = resume_study(path, study, **where) if stored else run_study(study, output=path, **where)
+            executor = make_executor(study, arguments.address, allow_mixed_versions=mixed)
+            show = partial(print_answer, out=out, verbose=arguments.verbose)
+            if stored:
+                result = runner.resume(study, stored, executor, [progress], show=show)
+            else:
+                result = runner.run(study, path, executor, [progress], show=show)
     except KeyboardInterrupt:
         console.print(f"stopped. {_progress_kept(arguments, path)}", markup=False, highlight=False)
         raise
@@ -136,7 +142,7 @@ def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, 
         if path:
             console.print(resume_with(arguments, path, [study.config.solver.name]), markup=False, highlight=False)
         return 1
-    print_summary(result, out)
+    print_files(result, out)
     if arguments.quiet:
         print_path(shown_place(result.path))
     return 0
@@ -181,6 +187,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="print the built-in studies and comparisons and exit")
     parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
     parser.add_argument("--list-solvers", action="store_true", help="print all methods with their parameters and exit")
+    parser.add_argument(
+        "--verbose", action="store_true", help="print all tables, figures and remarks of the result, as in report.html"
+    )
     parser.add_argument(
         "--quiet", action="store_true", help="print only the study's directory, once it has finished, and errors"
     )

@@ -22,7 +22,7 @@ from scipy.stats import binom
 from small_studies import CLASSES, EACH, ENDLESS, raw_config, write_digits, write_yaml
 
 from raysel.api import open_study
-from raysel.cli.summary import print_summary
+from raysel.cli.summary import print_answer, print_files
 from raysel.config import load_config
 from raysel.cv.plan import NestedPlan
 from raysel.cv.records import FoldTrace, TrialRecord
@@ -76,6 +76,12 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     for name, words in (("variance", "largest variance"), ("f_test", "F-test"), ("chance", r"chance \(stratified\)")):
         own = scores["references"][name]
         assert re.search(rf"^{words} .*{own['test_mean']:.3f} ± {own['test_std']:.3f}", out, re.MULTILINE)
+    assert out.index("test accuracy") < out.index("writing the results") < out.index("uploading")
+    assert "study      study\n" in out
+    assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
+    screen = io.StringIO()
+    print_answer(open_study(finished_study.study), Console(file=screen, width=200), verbose=True)
+    out = screen.getvalue()
     for i, fold in enumerate(("outer0", "outer1")):
         winner = f"alpha={winners[fold]['alpha']} rank={winners[fold]['rank']}"
         n_scored = manifest["features_with_score"][fold]
@@ -88,9 +94,6 @@ def test_a_study_says_what_it_found_and_where(finished_study):
         f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on all 80 samples" in out
     )
     assert "2 of 6 trials gave the zero solution" in out
-    assert "ranking    study/ranking/" in out
-    assert "study      study\n" in out
-    assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -108,7 +111,8 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path
         refits={fold: dataclasses.replace(refit, name=name) for fold, refit in stored.refits.items()},
         trials=[*stored.trials[:3], failed],
     )
-    print_summary(StudyResult(renamed), console)
+    print_answer(StudyResult(renamed), console, verbose=True)
+    print_files(StudyResult(renamed), console)
     out = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())
     for refit in StudyResult(stored).outer:
         row = next(line for line in out.splitlines() if line.startswith(f"{refit.fold} "))

@@ -13,20 +13,57 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.credentials import bare_uri
+from raysel.cv.plan import FINAL
+from raysel.display.progress import counted
 from raysel.results import words
+from raysel.results.error_control.summary import open_checks
 from raysel.results.result import StudyResult
+from raysel.results.trust import CONSENSUS
 from raysel.storage.working_copy import shown_place
 from raysel.tracking.mlflow_pages import runs_page
 
 _LABEL = 11  # columns of the labels, with the space behind them
+_MOST_ACTIONS = 3
 _HEAD = 13  # columns to which the head of a table's column is wrapped where its cells are narrower
 
 
-def print_summary(result: StudyResult, out: Console) -> None:
-    """Print the result of a study, the paths of its files and the command that opens MLflow.
+def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) -> None:
+    """Print what a study found: score, verdict, references, best features, stability, and what asks for an action.
 
-    The answer comes first, then tables, facts, limitations, explanations (dim) and files. On a terminal sentences are
-    wrapped between words; in a file each stays on one line. Paths, commands and addresses are never broken.
+    On a terminal sentences are wrapped between words; in a file each stays on one line.
+
+    Parameters
+    ----------
+    result : StudyResult
+        Result of a study whose winners have been refitted.
+    out : Console
+        Console to print to.
+    verbose : bool, default=False
+        Whether to print the other tables, figures, remarks and explanations too.
+    """
+    out.print()
+    _say(out, words.headline(result), style="bold")
+    if verdict := " ".join(filter(None, [*words.verdict_sentences(result), words.missing_references_sentence(result)])):
+        _say(out, verdict, style="yellow")
+    rows = [[row.name.rpartition(".")[2], *row[1:]] for row in words.score_rows(result)]
+    if len(rows) > 1:
+        out.print(_table(["method or reference", "features", f"test {result.metric}", "method minus it [95 %]"], rows))
+    for label, text in (_details if verbose else _trust)(result):
+        _say(out, text, label)
+    remarks = result.remarks() if verbose else result.actions()[:_MOST_ACTIONS]
+    for remark in remarks:
+        _say(out, remark, style="yellow")
+    if verbose:
+        for table in _tables(result):
+            out.print()
+            out.print(table)
+        out.print()
+        for text in _explanations(result):
+            _say(out, text, style="dim")
+
+
+def print_files(result: StudyResult, out: Console) -> None:
+    """Print where the report and the study are, the next command, and how to open MLflow; no path is broken.
 
     Parameters
     ----------
@@ -35,47 +72,22 @@ def print_summary(result: StudyResult, out: Console) -> None:
     out : Console
         Console to print to.
     """
-
-    def line(text: str, style: str = "", indent: int = 0) -> None:
-        parts = _wrapped(text, out.width, indent) if out.is_terminal else [text]
-        out.print("\n".join(parts), markup=False, style=style or None, soft_wrap=True)
-
-    def labelled(label: str, text: str, style: str = "") -> None:
-        line(f"{label:<{_LABEL}}{text}", style, _LABEL)
-
-    out.print()
-    line(words.headline(result), "bold")
-    for sentence in (*words.verdict_sentences(result), words.missing_references_sentence(result)):
-        if sentence:
-            line(sentence, "yellow")
-    for table in _tables(result):
-        out.print()
-        out.print(table)
-    out.print()
-    for label, text in _facts(result):
-        labelled(label, text)
-        if label == "stability":
-            for note in words.stability_notes(result):
-                labelled("", note, "dim")
-    if remarks := result.remarks():
-        out.print()
-    for remark in remarks:
-        line(remark, "yellow")
-    out.print()
-    for text in _explanations(result):
-        line(text, "dim")
-    out.print()
     for label, text in _files(result):
         out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
     if problem := result.tracking.get("problem"):
-        labelled("", problem, "yellow")
+        _say(out, problem, " ", style="yellow")
     if not result.tracking.get("complete"):
-        labelled("", f"not all runs are uploaded: {result.tracking.get('error') or 'MLflow was too slow'}. To upload:")
-        out.print(
-            f"{'':<{_LABEL}}python -m raysel.tune --replay {shlex.quote(shown_place(result.path))}",
-            markup=False,
-            soft_wrap=True,
-        )
+        why = result.tracking.get("error") or "MLflow was too slow"
+        _say(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
+        command = f"python -m raysel.tune --replay {shlex.quote(shown_place(result.path))}"
+        out.print(f"{'':<{_LABEL}}{command}", markup=False, soft_wrap=True)
+
+
+def _say(out: Console, text: str, label: str = "", style: str | None = None) -> None:
+    """Print a sentence behind its label, wrapped on a terminal."""
+    indent = _LABEL if label else 0
+    parts = _wrapped(f"{label:<{indent}}{text}", out.width, indent) if out.is_terminal else [f"{label:<{indent}}{text}"]
+    out.print("\n".join(parts), markup=False, style=style, soft_wrap=True)
 
 
 def _wrapped(text: str, width: int, indent: int) -> list[str]:
@@ -86,10 +98,7 @@ def _wrapped(text: str, width: int, indent: int) -> list[str]:
 
 
 def _tables(result: StudyResult) -> Iterator[Table]:
-    """Yield the references, the curve over the numbers of features and the winners of the outer folds."""
-    rows = [[row.name.rpartition(".")[2], *row[1:]] for row in words.score_rows(result)]
-    if len(rows) > 1:
-        yield _table(["method or reference", "features", f"test {result.metric}", "method minus it [95 %]"], rows)
+    """Yield the curve over the numbers of features and the winners of the outer folds."""
     header, rows = words.curve_rows(result)
     if len(rows) > 1:
         references = [words.short_reference(result, name) for name in result.references]
@@ -132,8 +141,20 @@ def _winners_table(result: StudyResult) -> Table:
     return table
 
 
-def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on the model, its ranking and the figures of the winners."""
+def _trust(result: StudyResult) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the lines on the best features and on their stability."""
+    if result.ranks_features:
+        ranking = result.ranking(by=FINAL if result.has_final else CONSENSUS)
+        yield "features", words.best_features_in_words(ranking)
+        yield "stability", words.stability_value(result)[0]
+
+
+def _details(result: StudyResult) -> Iterator[tuple[str, str]]:
+    """Yield those lines, and label and text of others on the model, its ranking and the figures of the winners."""
+    yield from _trust(result)
+    if result.ranks_features:
+        yield from ((" ", note) for note in words.stability_notes(result))
+        yield "overlap", words.stability_value(result)[1]
     if result.has_final:
         model = f"{result.final.name}, fitted on all {result.stored.study.n_samples} samples"
         if result.final.n_features is not None:
@@ -153,12 +174,8 @@ def _facts(result: StudyResult) -> Iterator[tuple[str, str]]:
         of = "outer folds and final model" if result.has_final else "outer folds"
         yield "converged", f"{found.n_converged} of {found.n_fits} winners ({of})"
     yield from (("trials", text) for text in _trials_in_words(result))
-    if result.ranks_features:
-        value, overlap = words.stability_value(result)
-        yield "stability", value
-        yield "overlap", overlap
-        if told := result.consensus_sentence():
-            yield "consensus", told
+    if told := result.consensus_sentence():
+        yield "consensus", told
     if redundancy := words.redundancy_in_words(result):
         yield "redundancy", redundancy
     if modalities := words.modalities_in_words(result):
@@ -194,18 +211,14 @@ def _trials_in_words(result: StudyResult) -> list[str]:
 
 
 def _files(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on the files and on MLflow."""
-    if result.is_ranked:
-        yield "ranking", f"{shown_place(result.directory.ranking)}/ (ranking.csv, ranking.png, model.skops, ...)"
-    elif result.ranks_features:
-        folds, ranking = shown_place(result.directory.folds), shown_place(result.directory.ranking)
-        yield "rankings", f"{folds}/ (of the outer folds), {ranking}/ (manifest.json)"
-    else:
-        yield (
-            "result",
-            f"{shown_place(result.directory.ranking)}/ (manifest.json, ...); there is no ranking of the features",
-        )
-    yield "study", shown_place(result.path)
+    """Yield label and text of the lines on the report, the study, the next command and MLflow."""
+    place, more = shown_place(result.path), len(result.remarks()) - len(result.actions()[:_MOST_ACTIONS])
+    if result.directory.report.exists():
+        others = f"; {counted(more, 'more remark')}" if more else ""
+        yield "report", f"{shown_place(result.directory.report)} (all figures and tables{others})"
+    yield "study", place
+    for _, command in open_checks(result, shlex.quote(place))[:1]:
+        yield "next", command
     yield from zip(("MLflow", ""), _mlflow_lines(result), strict=False)
 
 

@@ -56,6 +56,8 @@ from raysel.tracking.validity.places import note_places
 _N_EXAMPLES = 3
 #: Function that starts the upload of a study's journal to MLflow.
 StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
+#: Function that shows the result once the winners are refitted, before pictures and upload.
+ShowResult: TypeAlias = Callable[[StudyResult], None]
 
 
 def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:
@@ -91,6 +93,7 @@ def run(
     executor: Executor,
     listeners: Sequence[Listener] = (),
     start_upload: StartUpload = MLflowUploader,
+    show: ShowResult | None = None,
 ) -> StudyResult:
     """Run a study in a new directory.
 
@@ -106,6 +109,8 @@ def run(
         Objects that show the progress.
     start_upload : callable, default=MLflowUploader
         Starts the upload of the study's journal to MLflow once the journal is open.
+    show : callable, optional
+        Is called with the result once the winners are refitted, before pictures are drawn and the upload ends.
 
     Returns
     -------
@@ -125,7 +130,7 @@ def run(
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
     note_places(study.config, record.uri)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
-        return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload)
+        return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload, show)
 
 
 def resume(
@@ -134,6 +139,7 @@ def resume(
     executor: Executor,
     listeners: Sequence[Listener] = (),
     start_upload: StartUpload = MLflowUploader,
+    show: ShowResult | None = None,
 ) -> StudyResult:
     """Resume a study that was interrupted, or extend one that has more configurations now.
 
@@ -149,6 +155,8 @@ def resume(
         Objects that show the progress.
     start_upload : callable, default=MLflowUploader
         Starts the upload of the study's journal to MLflow once the journal is open.
+    show : callable, optional
+        Is called with the result once the winners are refitted, before pictures are drawn and the upload ends.
 
     Returns
     -------
@@ -175,7 +183,7 @@ def resume(
             raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
         with Journal(directory.journal, lock) as journal:
             journal.append(record)
-            return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload)
+            return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload, show)
 
 
 class _Course:
@@ -206,7 +214,9 @@ class _Course:
         self._study, self._directory, self._executor = study, directory, executor
         self._stored, self._record = stored, record
 
-    def run(self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload) -> StudyResult:
+    def run(
+        self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload, show: ShowResult | None
+    ) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
         progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
         with sigterm_as_interrupt(), StudyLog(journal, progress, self._directory.progress, listeners) as log:
@@ -216,8 +226,10 @@ class _Course:
             try:
                 with self._executor:
                     self._refit_winners(self._search(log), log)
-                log.enter_phase("writing the results")
                 result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
+                if show is not None:
+                    show(result)
+                log.enter_phase("writing the results")
                 write_mean_sample(self._study.dataset, self._directory.mean_sample)
                 if self._study.background is not None:
                     write_image(self._study.background, self._directory.background)

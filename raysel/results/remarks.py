@@ -143,10 +143,8 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
         yield f"Fewer features than the top {top} have a score, and only those are selected: {', '.join(fewer)}."
 
 
-def largest_number_remarks(
-    chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]
-) -> Iterator[str]:
-    """Remark on winners whose chosen number of features is the largest that was scored.
+def number_remarks(chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]) -> Iterator[str]:
+    """Remark on winners whose chosen number of features is the largest or the smallest that was scored.
 
     Parameters
     ----------
@@ -160,40 +158,35 @@ def largest_number_remarks(
     Yields
     ------
     str
-        One sentence if there are such winners.
+        One sentence for each end.
     """
     if len(listed) < 2:
         return
-    folds = [fold for fold, n in chosen.items() if n == listed[-1] < n_scored.get(fold, 0)]
-    if folds:
-        yield (
-            f"The inner scores choose the largest number of features that was tried, {listed[-1]}, on "
-            f"{len(folds)} of {len(chosen)} folds ({', '.join(folds)}): larger numbers may score better; add some to "
-            "evaluation.n_features."
-        )
+    largest = [fold for fold, n in chosen.items() if n == listed[-1] < n_scored.get(fold, 0)]
+    smallest = [fold for fold, n in chosen.items() if n == listed[0] > 1]
+    for folds, end, others, may in (
+        (largest, f"largest number of features that was tried, {listed[-1]}", "larger", "may score better"),
+        (smallest, f"smallest number of features that was tried, {listed[0]}", "smaller", "may score as well"),
+    ):
+        if folds:
+            yield (
+                f"The inner scores choose the {end}, on {len(folds)} of {len(chosen)} folds ({', '.join(folds)}): "
+                f"{others} numbers {may}; add some to evaluation.n_features."
+            )
 
 
-def convergence_remarks(trials: Sequence[TrialRecord], refits: Sequence[RefitRecord]) -> Iterator[str]:
-    """Remark on winners and inner fits that did not reach ``tol``.
-
-    Parameters
-    ----------
-    trials : sequence of TrialRecord
-        Records of all trials; those that were stopped early are not counted.
-    refits : sequence of RefitRecord
-        Records of the winners' refits.
-
-    Yields
-    ------
-    str
-        One sentence for each limitation.
-    """
+def convergence_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
+    """Remark on winners that did not reach ``tol``."""
     missed = [refit for refit in refits if refit.converged is False]
     if missed:
         gap = Convergence.of(missed).gap
         size = "" if gap is None else f", largest relative duality gap {gap:.1e}"
         folds = ", ".join(refit.fold for refit in missed)
         yield f"{len(missed)} of {len(refits)} winners did not reach tol in max_iter iterations ({folds}{size})."
+
+
+def inner_fit_remarks(trials: Sequence[TrialRecord]) -> Iterator[str]:
+    """Remark on inner fits that did not reach ``tol``; those of trials that were stopped early are not counted."""
     ended = [record.convergence() for record in trials if record.status != "stopped"]
     n_fits, n_converged = sum(found.n_fits for found in ended), sum(found.n_converged for found in ended)
     if n_converged < n_fits:

@@ -20,8 +20,9 @@ from raysel.results.remarks import (
     convergence_remarks,
     final_remarks,
     fit_remarks,
-    largest_number_remarks,
+    inner_fit_remarks,
     model_remarks,
+    number_remarks,
     ranking_remarks,
     search_remarks,
     selection_remarks,
@@ -160,7 +161,7 @@ class StudyResult(StudyNumbers):
         """
         self.check_top(top)
         return [
-            *search_remarks(self.records, self.stored.search),
+            *self.actions(),
             *ranking_remarks(self.unranked_folds, len(self.refits)),
             *(
                 model_remarks(self.directory.model.exists(), self.stored.study.untrusted)
@@ -168,16 +169,23 @@ class StudyResult(StudyNumbers):
                 else final_remarks()
             ),
             *selection_remarks(self.n_scored, top or self.default_top),
-            *largest_number_remarks(
-                self.n_features if self.stored.study.choose_n != "mean" else {},
-                self.config["evaluation"].get("n_features") or (),
-                self.n_scored,
-            ),
-            *convergence_remarks(self.records, self.refits),
+            *inner_fit_remarks(self.records),
             *fit_remarks(self.refits),
             *(self.stability_selection.remarks() if self.stability_selection else ()),
             *self.stored.mixed,
             *self.stored.study.data_remarks,
+        ]
+
+    def actions(self) -> list[str]:
+        """Return those of `remarks` that name a key of the configuration to change."""
+        return [
+            *search_remarks(self.records, self.stored.search),
+            *convergence_remarks(self.refits),
+            *number_remarks(
+                self.n_features if self.stored.study.choose_n != "mean" else {},
+                self.config["evaluation"].get("n_features") or (),
+                self.n_scored,
+            ),
         ]
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The summary at the end of a command: readable in 80 columns, and whole sentences in a file."""
+"""The end of a command: short, readable in 80 columns, whole sentences in a file, and all of it when asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from raysel.api import open_study
-from raysel.cli.summary import print_summary
+from raysel.cli.summary import print_answer, print_files
 from raysel.results import words
 from raysel.results.result import StudyResult
 
@@ -25,12 +25,12 @@ def with_metric(result, metric):
     return StudyResult(dataclasses.replace(result.stored, study=study))
 
 
-def shown(result, terminal):
+def shown(result, terminal, verbose=True):
     screen = io.StringIO()
     console = Console(
         file=screen, width=80, force_terminal=terminal, color_system=None, soft_wrap=True, highlight=False
     )
-    print_summary(result, console)
+    print_answer(result, console, verbose=verbose)
     return screen.getvalue().splitlines()
 
 
@@ -38,8 +38,7 @@ def shown(result, terminal):
 def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
     result = with_metric(finished, metric)
     lines = shown(result, terminal=True)
-    files = next(i for i, line in enumerate(lines) if line.startswith("ranking    "))
-    assert max(map(len, lines[:files])) <= 80
+    assert max(map(len, lines)) <= 80
     assert "…" not in "\n".join(lines)
     cells = [line.split("  ") for line in lines]
     rows = [[cell.strip() for cell in line if cell.strip()] for line in cells]
@@ -55,8 +54,8 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
 
 def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished):
     text = " ".join(" ".join(shown(finished, terminal=True)).split())
-    told = [words.headline(finished), *words.verdict_sentences(finished), "mean", *finished.remarks()]
-    told += [words.rule_sentence(finished), words.interval_footnote(finished), str(finished.path)]
+    told = [words.headline(finished), *words.verdict_sentences(finished), *finished.remarks()]
+    told += [words.rule_sentence(finished), words.interval_footnote(finished)]
     places = [text.index(part) for part in told]
     assert places == sorted(places)
 
@@ -65,3 +64,19 @@ def test_a_sentence_is_one_line_in_a_file(finished):
     lines = shown(finished, terminal=False)
     for sentence in (words.headline(finished), words.rule_sentence(finished), *finished.remarks()):
         assert sentence in lines
+
+
+def test_it_is_short_unless_all_is_asked_for(finished):
+    lines = shown(finished, terminal=False, verbose=False)
+    screen = io.StringIO()
+    print_files(finished, Console(file=screen, width=80))
+    files = screen.getvalue().splitlines()
+    assert len(lines) <= 14
+    ranking = finished.ranking()
+    (best,) = (line for line in lines if line.startswith("features  "))
+    for i in ranking.top(10):
+        assert f"{ranking.feature_names[i]} ({ranking.selection_count[i]})" in best
+    assert [line for line in lines if line in finished.remarks()] == finished.actions()[:3]
+    labels = [line.split()[0] for line in files if line[0] != " "]
+    assert labels == ["report", "study", "next", "MLflow"][not finished.directory.report.exists() :]
+    assert f"python -m raysel.stability {finished.path}" in screen.getvalue()

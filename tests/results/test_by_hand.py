@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler
 from small_studies import raw_config
 
 import raysel
-from raysel.cli.summary import print_summary
+from raysel.cli.summary import print_answer
 from raysel.cv.plan import OuterFold
 from raysel.results.export import markdown
 
@@ -133,7 +133,7 @@ def test_headline_curve_and_references_are_scikit_learns(study):
     assert (study.interval.lower, study.interval.upper) == pytest.approx((low, high), abs=1e-14)
 
     out = io.StringIO()
-    print_summary(study, Console(file=out, width=200))
+    print_answer(study, Console(file=out, width=200))
     shown = [" ".join(text.split()) for text in (out.getvalue(), markdown(study).replace("|", " "))]
     n = f"{min(numbers)} to {max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
     mean, sd = np.mean(figures["test"]), np.std(figures["test"], ddof=1)

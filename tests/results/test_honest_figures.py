@@ -48,7 +48,7 @@ def shown(path, capsys) -> list[str]:
 @pytest.mark.slow
 def test_winners_that_select_nothing_are_said_everywhere_and_have_no_stability(here, capsys):
     write_yaml(here / "few.yaml", solver__space={"alpha": [2.0, 7.5]})
-    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
     for text in shown(here / "study", capsys):
         assert "The final model selects no feature" in text
         assert "The winners of 2 of 2 outer folds select no feature: outer0, outer1." in text
@@ -64,7 +64,7 @@ def test_winners_that_select_nothing_are_said_everywhere_and_have_no_stability(h
 @pytest.mark.slow
 def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
     write_yaml(here / "few.yaml", solver__params={"max_iter": 6, "tol": 1e-3}, solver__space={"alpha": [0.01, 0.3]})
-    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
     entries = list(read_journal(here / "study/journal.jsonl"))
     refits = [RefitRecord.from_json(entry) for entry in entries if entry["kind"] == "refit"]
     for refit in refits:
@@ -90,7 +90,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     write_yaml(here / "few.yaml", solver__space=space, search={"max_concurrent": 1, "time_budget": 1000.0})
     with monkeypatch.context() as context:
         context.setattr(SearchLimits, "reached", after_three)
-        assert tune.main(["few.yaml", "--output", "study", "--set", f"tracking.uri={uri}"]) == 0
+        assert tune.main(["few.yaml", "--output", "study", "--verbose", "--set", f"tracking.uri={uri}"]) == 0
     for text in shown(here / "study", capsys):
         assert "search.time_budget ended the search: 3 of 8 trials were made." in text
     manifest = json.loads((here / "study/ranking/manifest.json").read_text())
@@ -223,7 +223,7 @@ def test_what_a_winners_fit_warned_of_stands_beside_the_result(here, capsys):
         solver=solver,
         evaluation={"classifier": "native"},
     )
-    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
     for text in shown(here / "study", capsys):
         assert "The fit of outer0, outer1, final warned: " in text
         assert "rank 3 of 4 directions that vary" in text
@@ -239,7 +239,7 @@ def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monke
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1]}
     write_yaml(here / "few.yaml", solver__space=space, search=search)
     monkeypatch.setattr(SearchLimits, "reached", after_four)
-    assert tune.main(["few.yaml", "--output", "study"]) == 0
+    assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
     manifest = json.loads((here / "study/ranking/manifest.json").read_text())
     assert manifest["search"]["cut_by_time_budget"]
     assert manifest["command"] is None

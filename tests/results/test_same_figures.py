@@ -15,7 +15,7 @@ from rich.console import Console
 from small_studies import raw_config, write_digits
 
 import raysel
-from raysel.cli.summary import print_summary
+from raysel.cli.summary import print_answer
 from raysel.results import words
 from raysel.results.export import markdown
 from raysel.tracking.journal import read_journal
@@ -60,7 +60,8 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
 
     # Pages: the same text, of which the figures have three decimals.
     screen = io.StringIO()
-    print_summary(result, Console(file=screen, width=80, force_terminal=True, color_system=None, soft_wrap=True))
+    console = Console(file=screen, width=80, force_terminal=True, color_system=None, soft_wrap=True)
+    print_answer(result, console, verbose=True)
     svg = (result.directory.ranking / "ranking.svg").read_text()
     pages = {
         "terminal": screen.getvalue(),

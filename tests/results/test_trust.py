@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel.cli.summary import print_summary
+from raysel.cli.summary import print_answer
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, StudyError
 from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
@@ -81,7 +81,7 @@ def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
 
 def test_summary_manifest_and_markdown_agree(finished):
     screen = io.StringIO()
-    print_summary(finished, Console(file=screen, width=500))
+    print_answer(finished, Console(file=screen, width=500), verbose=True)
     words, sentence = stability_in_words(finished), finished.consensus_sentence()
     assert words in markdown(finished)
     told = (*stability_value(finished), *stability_notes(finished))

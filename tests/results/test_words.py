@@ -12,7 +12,7 @@ from small_studies import raw_config, run_offline, write_digits
 from raysel.cv.plan import FINAL
 from raysel.results import words
 from raysel.results.export import figures, manifest, markdown
-from raysel.results.remarks import largest_number_remarks
+from raysel.results.remarks import number_remarks
 from raysel.results.result import StudyResult
 from raysel.statistics.paired import paired_comparison
 
@@ -55,7 +55,9 @@ REFERENCES = [
 @pytest.fixture
 def at_eight(finished):
     changes = {"n_features": [8] * 3, "position": [1] * 3, "test_scores": SCORES, "references": REFERENCES}
-    return changed(finished, **changes, training_scores=[[0.9, 1.0]] * 3, inner_score=[0.95, 0.96, 0.97])
+    of_eight = changed(finished, **changes, training_scores=[[0.9, 1.0]] * 3, inner_score=[0.95, 0.96, 0.97])
+    refits = {**of_eight.stored.refits, FINAL: dataclasses.replace(of_eight.final, n_features=8)}
+    return StudyResult(dataclasses.replace(of_eight.stored, refits=refits))
 
 
 def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_eight):
@@ -64,7 +66,8 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     assert words.headline(at_eight) in repr(at_eight)
     differ = changed(at_eight, n_features=[4, 8, 8], position=[0, 1, 1])
     assert differ.test_scores == [0.80, 0.94, 0.92]
-    assert words.headline(differ).endswith("4 to 8 best of 64 features, chosen on each outer fold by its inner scores")
+    assert "4 to 8 best of 64 features, chosen on each outer fold by its inner scores" in words.headline(differ)
+    assert words.headline(differ).endswith("; the final model uses 8")
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert mean.test_scores == pytest.approx([0.85, 0.82, 0.885])
     assert words.headline(mean).endswith("as the mean over the best 4 and 8 of 64 features")
@@ -101,8 +104,19 @@ def test_a_choice_of_the_largest_number_that_was_tried_is_remarked(at_eight):
         changed(at_eight, {"n_features": [8]}),
     ):
         assert not any("largest number" in text for text in other.remarks())
-    few = list(largest_number_remarks({"outer0": 8}, [4, 8], {"outer0": 8}))
+    few = list(number_remarks({"outer0": 8}, [4, 8], {"outer0": 8}))
     assert few == [], "all features with a score are used already"
+    (smallest,) = number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {})
+    assert "smallest number of features that was tried, 4, on 2 of 3 folds (outer0, final): smaller" in smallest
+    assert list(number_remarks({"outer0": 1}, [1, 8], {"outer0": 9})) == [], "there is no smaller number"
+
+
+def test_the_headline_names_the_models_number_where_it_differs(at_eight):
+    refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
+    differ = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
+    assert words.headline(differ).endswith(
+        ") with the 8 best of 64 features on the outer folds; the final model uses 4"
+    )
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):

@@ -1,4 +1,4 @@
-"""Summary of a study's stability selection and permutation test for its manifest."""
+"""Summary of a study's stability selection and permutation test: for its manifest, and which is still to run."""
 
 from __future__ import annotations
 
@@ -51,3 +51,18 @@ def error_control_figures(result: StudyResult) -> dict[str, Any]:
             "sentences": test.sentences(),
         }
     return found
+
+
+def open_checks(result: StudyResult, place: str) -> list[tuple[str, str]]:
+    """Return what each check answers that has not been run for a study at a place, and the command that runs it."""
+    checks = []
+    if result.stability_selection is None and result.is_ranked:
+        what = (
+            "Stability selection (how often each feature is selected on random halves of the samples, with a bound on "
+            "the number of false selections)"
+        )
+        checks.append((what, f"python -m raysel.stability {place}"))
+    if result.permutation_test is None:
+        what = "The permutation test (how often a score as high is reached where labels mean nothing)"
+        checks.append((what, f"python -m raysel.permute {place} --permutations 200"))
+    return checks

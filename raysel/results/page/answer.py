@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +9,12 @@ import numpy as np
 
 from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results import words
+from raysel.results.error_control.summary import open_checks
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
+
+#: Where the commands of a report run: a path of this machine means nothing where the report was mailed to.
+IN_FOLDER = "in the study's folder, which holds this report"
 
 
 def answer(result: StudyResult) -> Section:
@@ -217,20 +220,9 @@ def error_control(result: StudyResult) -> Section | None:
 
 
 def _error_blocks(result: StudyResult) -> Iterator[Block]:
-    place = shlex.quote(result.path.name or str(result.path))
-    selection = (
-        "Stability selection (how often each feature is selected on random halves of the samples, with a bound on the "
-        "number of false selections) has not been run for this study. To run it:"
-    )
-    permutation = (
-        "The permutation test (how often a score as high is reached where labels mean nothing) has not been run for "
-        "this study. To run it:"
-    )
     if (halves := result.stability_selection) is not None:
         yield Text([halves.sentence(), *halves.remarks()])
-    elif result.ranks_features:
-        yield Command(f"python -m raysel.stability {place}", selection)
     if (permuted := result.permutation_test) is not None:
         yield Text(permuted.sentences())
-    else:
-        yield Command(f"python -m raysel.permute {place} --permutations 200", permutation)
+    for what, command in open_checks(result, "."):
+        yield Command(command, f"{what} has not been run for this study. To run it, {IN_FOLDER}:")

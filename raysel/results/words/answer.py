@@ -65,7 +65,8 @@ def n_features_in_words(result: StudyNumbers) -> str:
     -------
     str
         E.g. ``"with the 16 best of 64 features"``; the range and how it is chosen if it differs between the outer
-        folds, and the numbers that are averaged if ``evaluation.choose_n`` is ``mean``.
+        folds, and the numbers that are averaged if ``evaluation.choose_n`` is ``mean``. That of the final model beside
+        it where it differs.
     """
     evaluation, d = result.config["evaluation"], len(result.feature_names)
     if evaluation["classifier"] == "native":
@@ -74,9 +75,12 @@ def n_features_in_words(result: StudyNumbers) -> str:
     if result.stored.study.choose_n == "mean" and len(evaluation["n_features"]) > 1:
         return f"as the mean over the best {listed(evaluation['n_features'])} of {d} features"
     found = [refit.n_features or evaluation["n_features"][0] for refit in result.outer]
+    final = result.final.n_features if result.has_final else None
+    model = f"; the final model uses {final}" if final and {final} != set(found) else ""
     if min(found) == max(found):
-        return f"with the {found[0]} best of {d} features"
-    return f"with the {min(found)} to {max(found)} best of {d} features, chosen on each outer fold by its inner scores"
+        return f"with the {found[0]} best of {d} features{' on the outer folds' if model else ''}{model}"
+    how = "chosen on each outer fold by its inner scores"
+    return f"with the {min(found)} to {max(found)} best of {d} features, {how}{model}"
 
 
 def shows_n_features(result: StudyNumbers) -> bool:

@@ -1,10 +1,23 @@
-"""Figures of a study's rankings in words: redundancy, weights of the modalities."""
+"""Figures of a study's rankings in words: best features, redundancy, weights of the modalities."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from raysel.display.progress import counted
+from raysel.printing.shortening import short
+from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results.numbers import StudyNumbers
+
+
+def best_features_in_words(ranking: FeatureRanking, most: int = 10) -> str:
+    """Return the best features as one line, each with the number of outer folds that select it."""
+    shown = ranking.top(most)
+    if not len(shown):
+        return f"none has a score above 0 in {ranking.source}"
+    named = ", ".join(f"{short(ranking.feature_names[i], 40)} ({ranking.selection_count[i]})" for i in shown)
+    folds = counted(ranking.n_folds, "outer fold")
+    return f"best {len(shown)} of {ranking.source}, in brackets how many of {folds} select each: {named}"
 
 
 def redundancy_in_words(result: StudyNumbers, top: int | None = None) -> str:
