@@ -10,6 +10,7 @@ import numpy as np
 from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.linalg.classes import distinct_classes
 from raysel.linalg.reweighting import Penalty, l2p_weights, weighted_ridge
+from raysel.linalg.rounding import product
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class LeastSquaresData:
     Y : ndarray of shape (n_classes, n_rows)
         Centred one-hot targets, transformed alike.
     XY : ndarray of shape (n_classes, n_features)
-        ``Y X'``.
+        ``Y X'``, exactly 0 where a feature tells nothing of a class.
     scale : float
         The power of two that puts the largest deviation of a feature from its mean into [0.5, 1); 1 where no
         feature varies. Division by it rounds nothing: data times a power of two give the same X. Coefficients P
@@ -130,6 +131,7 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
     centred, X_mean, constant, scale = centre_and_scale(X)
     Y_mean = targets.mean(axis=0)
     targets -= Y_mean
+    XY = product(targets.T, centred)
     residual = 0.0
     if n_samples > n_features:
         # The R of [X, Y] = Q R: no Q is formed, and R is no larger than X is.
@@ -137,7 +139,6 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
         centred, targets = R[:n_features, :n_features], R[:n_features, n_features:]
         residual = float((R[n_features:, n_features:] ** 2).sum())
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
-    XY = targets @ features.T
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
 

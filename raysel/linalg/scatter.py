@@ -17,8 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from raysel.arrays import FloatArray, IntArray
-
-EPS = float(np.finfo(np.float64).eps)
+from raysel.linalg.rounding import EPS
 
 #: Roundings that a value of the data may have come through.
 FEW = 8
@@ -68,8 +67,9 @@ class ScatterRange:
 
     @property
     def within_trace(self) -> float:
-        """Trace of the within-class scatter, tr(S_t) - tr(S_b)."""
-        return max(0.0, float(self.total.sum() - (self.between**2).sum()))
+        """Trace of the within-class scatter, tr(S_t) - tr(S_b), at least what rounding may leave of 0."""
+        whole = self.total.sum()
+        return float(max(EPS * whole, whole - (self.between**2).sum()))
 
     def lift(self, centred: FloatArray, V: FloatArray) -> FloatArray:
         """Express directions of the range in the original features: Q V.

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 
 from raysel.arrays import FloatArray
+from raysel.linalg.rounding import EPS
 
 #: Where the maximum 1 is attained by more than one subspace, the limit from below is the canonical one.
 LARGEST_RATIO = 1.0 - 1e-8
@@ -24,7 +25,7 @@ LARGEST_RATIO = 1.0 - 1e-8
 SEPARATED = 1.0 - 1e-10
 
 #: An eigenvalue below this share of the largest has lost half of its digits to rounding.
-RESOLVED = float(np.finfo(np.float64).eps) ** 0.5
+RESOLVED = EPS**0.5
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,8 @@ def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> 
     Scatters
         B and T.
     """
-    ridge = shrinkage * max(0.0, float(total.mean() - (between**2).sum() / len(total)))
+    mean = total.mean()  # S_w is at least what rounding may leave of 0
+    ridge = shrinkage * float(max(EPS * mean, mean - (between**2).sum() / len(total)))
     return Scatters(between, (1 - shrinkage) * total + ridge, overlap=shrinkage)
 
 

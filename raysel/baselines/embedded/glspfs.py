@@ -18,6 +18,7 @@ from raysel.base.selector import LinearSelector
 from raysel.linalg.least_squares import expand, one_hot
 from raysel.linalg.neighbor_graph import heat_kernel_laplacian
 from raysel.linalg.reweighting import l2p_penalty, l2p_weights, weighted_ridge_with_dual
+from raysel.linalg.rounding import product
 from raysel.linalg.scatter import centre
 from raysel.validation import Interval, StrOptions
 
@@ -218,7 +219,7 @@ class GLSPFS(IterativeEstimator, LinearSelector):
             )
         mean, deviation = mean[used], deviation[used]
         rows: FloatArray = centred[:, used] / deviation
-        correlations = np.linalg.norm(rows.T @ T, axis=1)
+        correlations = np.linalg.norm(product(rows.T, T), axis=1)
         sparsity_max = 2.0 / len(X) * float(correlations.max(initial=0.0))
         laplacian = heat_kernel_laplacian(rows, self.n_neighbors)
         if len(X) > rows.shape[1]:

@@ -14,6 +14,7 @@ from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import LinearSelector
 from raysel.baselines.embedded.l21_regression import EPS, l21_steps, null_model
 from raysel.linalg.least_squares import centre_and_scale, one_hot
+from raysel.linalg.rounding import product
 from raysel.validation import Interval, StrOptions
 
 
@@ -168,7 +169,7 @@ class RFS(IterativeEstimator, LinearSelector):
         classes, T = one_hot(y)
         features, X_mean, _, scale = centre_and_scale(X)
         null_intercept, gradients = null_model(T.sum(axis=0).astype(np.int64))
-        alpha_max = scale * float(np.linalg.norm(features.T @ (T @ gradients), axis=1).max())
+        alpha_max = scale * float(np.linalg.norm(product(features.T, T @ gradients), axis=1).max())
         return PreparedRFS(features, T, X_mean, scale, classes, null_intercept, alpha_max)
 
     def is_zero_solution(self, prepared: PreparedRFS) -> bool:

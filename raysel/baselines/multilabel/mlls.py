@@ -14,7 +14,8 @@ from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
 from raysel.base.one_shot import OneShotEstimator
 from raysel.errors import ConfigError
-from raysel.linalg.scatter import EPS, centre
+from raysel.linalg.rounding import EPS
+from raysel.linalg.scatter import centre
 from raysel.validation import Interval
 
 

@@ -17,6 +17,7 @@ from raysel.base.projections.fitted import FittedProjection
 from raysel.base.projections.task_samples import task_samples
 from raysel.data.layouts import Layout, Tensor
 from raysel.errors import ConfigError, DataError
+from raysel.linalg.rounding import EPS
 from raysel.linalg.scatter import centre, thin_svd
 from raysel.validation import Interval
 
@@ -328,7 +329,7 @@ def discriminant_directions(within: FloatArray, between: FloatArray, size: int, 
     S_w, S_b = (flat @ flat.T for flat in (part.transpose(1, 0, 2).reshape(order, -1) for part in (within, between)))
     largest = (order - size, order - 1)
     trace = float(np.trace(S_w))
-    if trace > 0:
+    if trace > (len(within) * EPS) ** 2 * np.trace(S_b):  # else the deviations may be the rounding of class means
         S_w *= 1 - shrinkage
         S_w[np.diag_indices(order)] += shrinkage * trace / order
         vectors = scipy.linalg.eigh(S_b, S_w, subset_by_index=largest, check_finite=False)[1]

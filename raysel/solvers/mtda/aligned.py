@@ -20,6 +20,7 @@ from raysel.arrays import FloatArray
 from raysel.base.projections.components import warn_of_lost_directions
 from raysel.base.projections.task_samples import TaskSamples
 from raysel.errors import ConfigError, DataError
+from raysel.linalg.rounding import rounding
 from raysel.linalg.scatter import centre, equilibrated_rank, scatter_range, thin_svd
 from raysel.linalg.trace_ratio import Scatters, maximize_trace_ratio, shrunken
 
@@ -116,8 +117,9 @@ def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None)
     """
     means, centred = zip(*(centre(task.X) for task in samples), strict=True)
     mapped = centred if maps is None else tuple(own @ W for own, W in zip(centred, maps, strict=True))
-    for task, Z in zip(samples, mapped, strict=True):
-        if not Z.any():
+    for i, (task, Z) in enumerate(zip(samples, mapped, strict=True)):
+        error = 0.0 if maps is None else rounding(task.X, maps[i]).max(axis=0)
+        if (np.abs(Z).max(axis=0) <= error).all():
             raise DataError(
                 f"{task}: aligned maps all samples to one point; give a map whose range contains varying features."
             )

@@ -18,6 +18,7 @@ import scipy.linalg
 from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.linalg.blocks import FeatureNorm, ModalityNorm
 from raysel.linalg.hinge import balanced, best_bias, hinge_loss
+from raysel.linalg.rounding import product
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def prepare_modalities(
     varying = float(((squares > 0) * widths).sum())
     units *= np.sqrt(0.3 * max(varying, 1.0) * n / min(n, d))
     centred /= np.repeat(units, widths)
-    product = centred @ centred.T if n < d else centred.T @ centred
-    eigenvalues, eigenvectors = scipy.linalg.eigh(product, driver="evd", overwrite_a=True, check_finite=False)
-    gradient = balanced(np.ones_like(signs), signs) * signs @ centred
+    gram = centred @ centred.T if n < d else centred.T @ centred
+    eigenvalues, eigenvectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    gradient = product(balanced(np.ones_like(signs), signs) * signs, centred)
     return PreparedModalities(
         X=centred,
         mean=mean,
