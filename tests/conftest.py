@@ -9,8 +9,15 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from small_studies import CommandRun, write_digits, write_yaml
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the same examples in every quick run, and let none fail for its time."""
+    hypothesis.settings.register_profile("tests", deadline=None, derandomize=config.option.markexpr == "not slow")
+    hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -31,7 +31,7 @@ from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text() | st.sampled_from(EVIL_NAMES))
 def test_no_text_obeys_a_terminal_once_it_is_printable(text):
     shown = printable(text)

@@ -28,7 +28,7 @@ def target(rng, kind, n=40):
     return y
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**16), kind=st.sampled_from(["two", "many", "labels"]), model=st.integers(0, 2))
 def test_an_empty_model_predicts_the_majority(seed, kind, model):
     rng = np.random.default_rng(seed)

@@ -188,7 +188,7 @@ def test_a_study_and_a_comparison_are_not_taken_for_each_other():
     st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=8, unique=True),
     st.lists(st.sampled_from(["SMR", "smr", "comparison", "Comparison"]), unique=True),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_folders_are_plain_unique_and_stay_when_members_are_added(labels, more):
     found = member_folders(labels)
     assert list(found) == labels

@@ -538,7 +538,7 @@ def one_file(tmp_path_factory) -> Path:
 @given(raw=studies)
 @example(raw={"name": "1e5", "dataset": {"path": "2001-01-01"}, "solver": {"name": "on", "params": {"p": "1e-3"}}})
 @example(raw={"name": "a", "dataset": {"path": "\u00fc \u3000.npz"}, "solver": {"name": "=", "params": {"p": 1e-300}}})
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_dumped_is_read_back_the_same(one_file, raw):
     config = config_from_dict(raw)
     one_file.write_text(dump_config(config), encoding="utf-8")
@@ -563,7 +563,7 @@ sections = st.sampled_from(
 
 
 @given(section=sections, value=nested)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_value_anywhere_is_taken_or_refused_in_words(section, value):
     raw = yaml.safe_load(STUDY)
     place = raw
@@ -589,7 +589,7 @@ def test_any_value_anywhere_is_taken_or_refused_in_words(section, value):
         ).map(lambda p: f"a: !!{p[0]} {p[1]}"),
     )
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_no_text_escapes_as_anything_but_a_config_error(one_file, text):
     try:
         one_file.write_text(text, encoding="utf-8")
@@ -602,14 +602,14 @@ def test_no_text_escapes_as_anything_but_a_config_error(one_file, text):
 
 
 @given(raw=domains)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_domain_is_written_as_it_is_read(raw):
     domain = domain_from_yaml(raw)
     assert domain_from_yaml(domain.to_yaml()) == domain == domain_from_yaml(domain)
 
 
 @given(low=st.floats(1e-12, 1e12), high=st.floats(1e-12, 1e12), n=st.integers(2, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_logspace_is_geometric_with_its_bounds_exact(low, high, n):
     try:
         values = domain_from_yaml({"logspace": [low, high, n]}).values

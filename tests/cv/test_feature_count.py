@@ -16,7 +16,7 @@ SCORES = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SCORES)
 def test_each_rule_is_its_definition(scores):
     scores = [[value / 8 for value in row] for row in scores]

@@ -19,7 +19,7 @@ def indicator(seed, n=60, rates=(0.5, 0.3, 0.12)):
 
 
 @given(seed=st.integers(0, 2**16), n_splits=st.integers(2, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_fold_gets_its_share_of_every_label(seed, n_splits):
     Y = indicator(seed)
     folds = split(Y, n_splits, groups=None, random_state=seed, where="cv.outer")
@@ -36,7 +36,7 @@ def test_every_fold_gets_its_share_of_every_label(seed, n_splits):
 
 
 @given(seed=st.integers(0, 2**16))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_groups_stay_whole(seed):
     Y = indicator(seed)
     groups = np.random.default_rng(seed).integers(0, 12, len(Y))

@@ -49,7 +49,7 @@ refits = st.builds(
 
 
 @given(record=trials)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_trial_survives_json(record):
     again = TrialRecord.from_json(json.loads(json.dumps(record.to_json(), allow_nan=False)))
     assert again == record
@@ -57,14 +57,14 @@ def test_a_trial_survives_json(record):
 
 
 @given(record=refits)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_refit_survives_json_whatever_stands_beside_it(record):
     stored = json.loads(json.dumps({"kind": "refit", **record.to_json(), "metrics": {}}, allow_nan=False))
     assert repr(RefitRecord.from_json(stored)) == repr(record)
 
 
 @given(curves=st.lists(st.lists(st.floats(-1e6, 1e6), max_size=5), max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_curve_that_has_ended_holds_its_last_value(curves):
     found = mean_curve(curves)
     alive = [curve for curve in curves if curve]

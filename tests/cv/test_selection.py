@@ -38,7 +38,7 @@ RECORDS = st.lists(
 
 
 @given(drawn=RECORDS, order=st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
     records, complexity_key = [], {}
     for number, (a, b, status, simple) in enumerate(drawn):

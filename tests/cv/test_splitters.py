@@ -17,7 +17,7 @@ from raysel.errors import DataError
     seed=st.integers(0, 2**32 - 1),
     order=st.randoms(use_true_random=False),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_fold_gets_its_share_of_every_class(counts, n_splits, seed, order):
     labels = [name for name, count in zip("dbca", counts, strict=False) for _ in range(count)]
     order.shuffle(labels)
@@ -43,7 +43,7 @@ def test_every_fold_gets_its_share_of_every_class(counts, n_splits, seed, order)
     n_splits=st.integers(2, 3),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_groups_stay_whole_and_no_class_leaves_a_training_set(sizes, n_splits, seed):
     y = np.concatenate([np.full(size, label) for label, size in sizes])
     groups = np.concatenate([np.full(size, f"g{number}") for number, (_, size) in enumerate(sizes)])
@@ -89,7 +89,7 @@ def test_too_few_groups_are_counted():
     data=st.data(),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_drawn_training_set_holds_exactly_so_many_of_each_class(counts, data, seed):
     y = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
     wanted = data.draw(st.integers(1, min(counts) - 1))

@@ -246,7 +246,7 @@ def test_a_file_of_matlab_73_reads_as_one_of_version_7():
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=4), st.sampled_from(["f8", "f4", "i2", "u1", "?"]))
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 def test_axes_of_matlab_73_come_back_in_order(tmp_path_factory, shape, dtype):
     values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     path = tmp_path_factory.mktemp("axes") / "a.mat"
@@ -340,7 +340,7 @@ def test_a_label_in_each_row_is_taken_for_classes():
 
 
 @given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=4, max_size=8))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 def test_only_rows_of_one_label_are_classes(tmp_path_factory, rows):
     Y = np.array([*rows, [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # no label is constant unless all rows have it
     path = tmp_path_factory.mktemp("rows") / "a.npz"

@@ -37,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @given(kind=st.sampled_from(KINDS[:-1]), options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
     path = folder / f"case.{kind}"
     path.write_bytes(damaged(kind, draw))
@@ -48,7 +48,7 @@ def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
 
 @pytest.mark.slow
 @given(options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 def test_a_damaged_hdf5_file_is_taken_or_refused(folder, options, draw):
     path = folder / "case.h5"
     path.write_bytes(damaged("h5", draw))

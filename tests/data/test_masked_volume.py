@@ -20,7 +20,7 @@ MASKS = arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=5)).filter(np
 AFFINE = np.array([[2, 0.1, 0, -90], [0, 2.5, 0, 7.3], [0, 0, -3, 1 / 3], [0, 0, 0, 1]])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(mask=MASKS, affine=st.sampled_from([None, AFFINE]))
 def test_the_features_are_the_cells_of_the_mask_in_c_order_and_json_keeps_them(mask, affine):
     layout = MaskedVolume(mask, affine)

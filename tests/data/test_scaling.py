@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import skops.io
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
@@ -24,7 +24,6 @@ def test_sklearn_contract(estimator, check):
     check(estimator)
 
 
-@settings(deadline=None)
 @given(hnp.arrays(np.float64, (7, 3), elements=st.integers(-(10**6), 10**6).map(float)))
 def test_unit_scaler_maps_the_whole_range_and_keeps_relative_variances(X):
     before = X.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
@@ -13,7 +13,6 @@ from raysel.data.synthetic import make_matrix_classification, make_multimodal_cl
 from raysel.errors import ConfigError
 
 
-@settings(deadline=None)
 @given(st.integers(2, 5), st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(0, 2**32 - 1), st.data())
 def test_class_means_are_of_rank_one_on_the_planted_cells_only(n_classes, shape, seed, data):
     rows, columns = data.draw(st.integers(1, shape[0])), data.draw(st.integers(1, shape[1]))

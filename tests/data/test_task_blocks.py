@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from raysel.data.layouts import Tasks
@@ -40,7 +40,6 @@ def mixed(draw):
 
 
 @given(mixed())
-@settings(deadline=None)
 def test_a_padded_array_is_taken_apart_and_put_together(given_tasks):
     owners, widths = given_tasks
     X, layout, blocks = make(owners, widths)
@@ -57,7 +56,6 @@ def test_a_padded_array_is_taken_apart_and_put_together(given_tasks):
 
 
 @given(mixed(), st.data())
-@settings(deadline=None)
 def test_rows_are_taken_as_from_the_padded_array(given_tasks, data):
     X, _, blocks = make(*given_tasks)
     n = len(X)

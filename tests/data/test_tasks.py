@@ -36,7 +36,7 @@ def make(n, layout, seed=0, groups=False, words=False):
     sizes=st.lists(st.tuples(st.integers(4, 9), st.integers(1, 4), st.integers(1, 3)), min_size=2, max_size=4),
     grouped=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_sample_keeps_its_values_its_label_and_its_group(sizes, grouped):
     tasks = {f"t{i}": make(n, Matrix(h, w), seed=i, groups=grouped, words=i == 1) for i, (n, h, w) in enumerate(sizes)}
     joined = join_tasks(tasks)

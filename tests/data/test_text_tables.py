@@ -60,7 +60,7 @@ WRITING = {
 
 
 @given(data=st.data(), how=st.fixed_dictionaries(WRITING))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_what_pandas_writes_is_read_as_pandas_reads_it_when_told_how(folder, data, how):
     if how["sep"] == ",":
         how["decimal"] = "."

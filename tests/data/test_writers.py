@@ -45,7 +45,7 @@ def datasets(draw):
     return Dataset(X, y, Tensor(shape), draw(WORDS.filter(bool)), groups, names, **told)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(datasets(), st.sampled_from([".parquet", ".arrow", ".feather"]))
 def test_round_trip_is_exact(data, suffix):
     with tempfile.TemporaryDirectory() as folder:

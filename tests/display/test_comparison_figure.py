@@ -92,7 +92,7 @@ def test_curves_and_rows_show_the_given_scores():
     assert len([line for line in differences.lines if line.get_marker() == "D"]) == 3
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.floats(0, 3), min_size=1, max_size=12))
 def test_places_are_spread_out_in_the_same_order(wanted):
     wanted = np.array(wanted)

@@ -16,7 +16,7 @@ def slices(plane):
 
 
 @given(shape=st.tuples(*[st.integers(2, 6)] * 3), seed=st.integers(0, 99), affine=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_voxel_of_a_small_mask_is_shown_once_and_in_order(shape, seed, affine):
     rng = np.random.default_rng(seed)
     mask = rng.random(shape) < 0.4

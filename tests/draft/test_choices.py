@@ -24,7 +24,7 @@ def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None
 
 
 @given(st.lists(st.integers(FEWEST, 12), min_size=2, max_size=5), st.integers(0, 10))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_folds_can_be_drawn_for_any_classes_of_three_samples_and_more(sizes, seed):
     y = np.repeat(np.arange(len(sizes)), sizes)
     folds = fold_counts(y)
@@ -33,7 +33,7 @@ def test_folds_can_be_drawn_for_any_classes_of_three_samples_and_more(sizes, see
 
 
 @given(st.lists(st.integers(FEWEST, 5), min_size=2, max_size=3), st.integers(1, 4))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_folds_can_be_drawn_for_groups_within_classes(n_groups, each):
     y = np.repeat(np.arange(len(n_groups)), [n * each for n in n_groups])
     groups = np.repeat(np.arange(sum(n_groups)), each)
@@ -111,7 +111,7 @@ names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_
 
 
 @given(st.lists(names, max_size=30), names, names)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_text_reads_back_whatever_the_names(drop, label, comment):
     entries = [
         Entry("seed", 0, comment),

@@ -36,7 +36,7 @@ def remark(X, layout, order="C", y=None):
 SIDES, SEEDS = st.integers(6, 24), st.integers(0, 2**20)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(height=SIDES, width=SIDES, seed=SEEDS)
 def test_shape_of_smooth_fields_is_found(height, width, seed):
     fields = smooth_fields(height, width, seed)
@@ -48,7 +48,7 @@ def test_shape_of_smooth_fields_is_found(height, width, seed):
 
 
 # With fewer cells, some permutations put many neighbours side by side by chance.
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(height=st.integers(10, 24), width=st.integers(10, 24), seed=SEEDS)
 def test_permuted_columns_have_no_shape(height, width, seed):
     X = smooth_fields(height, width, seed).reshape(60, -1)
@@ -57,7 +57,7 @@ def test_permuted_columns_have_no_shape(height, width, seed):
     assert "not in the order of an image" in remark(X, Matrix(height, width))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(height=SIDES, width=SIDES, seed=SEEDS)
 def test_right_shape_is_not_remarked_and_the_other_way_round_is(height, width, seed):
     X = smooth_fields(height, width, seed).reshape(60, -1)
@@ -68,7 +68,7 @@ def test_right_shape_is_not_remarked_and_the_other_way_round_is(height, width, s
             assert f"shape [{height}, {width}] and order C, or with shape {wrong} and order F" in said
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(n_features=st.integers(4, 400), seed=SEEDS)
 def test_spectra_and_noise_have_no_shape(n_features, seed):
     noise = np.random.default_rng(seed).standard_normal((60, n_features))

@@ -260,7 +260,7 @@ def outcome(data: Dataset) -> str:
     return "accepted"
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(labelled())
 def test_every_bijection_of_the_label_is_refused(sample):
     X, y, rng = sample
@@ -269,7 +269,7 @@ def test_every_bijection_of_the_label_is_refused(sample):
     assert "label" in refusal(table(np.column_stack([X, codes[y]])[order], y[order]))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(labelled())
 def test_the_order_of_the_samples_and_the_names_of_the_classes_change_nothing(sample):
     X, y, rng = sample
@@ -280,7 +280,7 @@ def test_the_order_of_the_samples_and_the_names_of_the_classes_change_nothing(sa
     assert outcome(table(X, names[y])) == expected.replace("equals the label", "is the label in other values")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(labelled())
 def test_measurements_are_never_refused(sample):
     _, y, rng = sample

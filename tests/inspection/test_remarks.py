@@ -38,7 +38,7 @@ def test_what_may_leak_is_said_on_one_line(what):
     assert not any("\n" in remark for remark in remarks)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from([-0.0, 0.0, 1.0]), st.integers(0, 2)), min_size=1, max_size=12))
 def test_equal_rows_are_those_that_compare_equal(rows):
     X = np.array(rows, dtype=float)

@@ -36,7 +36,7 @@ def test_a_step_combines_the_remembered_steps_of_least_residual(memory):
         np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**16), radius=st.floats(0.5, 0.95))
 def test_on_an_affine_iteration_it_is_gmres_and_a_step(seed, radius):
     M, c = affine(np.random.default_rng(seed), 10, radius)

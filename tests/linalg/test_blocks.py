@@ -44,7 +44,7 @@ def cases(draw):
     return kind, widths, penalty_of(kind, rng, widths), W
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cases())
 def test_norms_sums_and_members_are_those_of_each_block(case):
     kind, widths, penalty, W = case
@@ -95,7 +95,7 @@ def test_capping_is_the_projection_on_the_dual_ball(kind):
     assert (penalty.ratios(U) < 1).any()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cases(), st.floats(0.01, 10.0))
 def test_shrinking_takes_away_what_capping_keeps(case, step):
     # Moreau: W = prox of step * penalty at W + projection of W on step times the dual ball.

@@ -10,7 +10,7 @@ from raysel.linalg.class_distances import distance_differences
 
 
 @given(st.integers(1, 6), st.integers(2, 5), st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_it_is_the_nearest_other_class_less_the_own(n, n_classes, seed):
     nearest = np.random.default_rng(seed).integers(0, 4, (n, n_classes)).astype(float)  # with ties
     found = distance_differences(nearest)

@@ -26,7 +26,7 @@ def loss(margins, signs):
     return sum(max(0.0, 1.0 - y * m) for m, y in zip(margins, signs, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems())
 def test_the_loss_is_its_definition(problem):
     margins, signs = problem
@@ -34,7 +34,7 @@ def test_the_loss_is_its_definition(problem):
     np.testing.assert_allclose(hinge_loss(margins, signs), expected, rtol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_no_bias_is_better_than_the_best(problem):
     margins, signs = problem
@@ -60,7 +60,7 @@ def test_the_step_is_the_proximal_point(step):
     np.testing.assert_allclose(out, Z.value, atol=1e-4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_balanced_variables_are_feasible_and_lose_no_more_than_they_must(problem):
     raw, signs = problem

@@ -36,7 +36,7 @@ def penalised_loss(P, X, y, alpha, p, zeta):
     return ((Xc @ P.T - Y) ** 2).sum() + alpha * (((P**2).sum(axis=0) + zeta) ** (p / 2)).sum()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**16), n_samples=st.integers(4, 30), n_features=st.integers(2, 12))
 def test_it_keeps_the_loss_of_any_coefficients(seed, n_samples, n_features):
     X, y = sample(seed, n_samples, n_features)
@@ -55,7 +55,7 @@ def test_it_keeps_the_loss_of_any_coefficients(seed, n_samples, n_features):
     assert not data.X[data.constant].any()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(power=st.integers(-300, 300), n_samples=st.sampled_from([6, 30]))
 def test_a_power_of_two_in_the_data_is_in_the_scale_alone(power, n_samples):
     X, y = sample(0, n_samples, 8)

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from raysel.linalg.neighbor_graph import heat_kernel_laplacian
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**16), n=st.integers(2, 15), d=st.integers(1, 30), k=st.integers(1, 20))
 def test_it_is_the_loop_over_pairs(seed, n, d, k):
     X = np.random.default_rng(seed).standard_normal((n, d))

@@ -13,7 +13,7 @@ EXPONENTS = st.floats(0.1, 2.0)
 SMOOTHINGS = st.floats(1e-6, 1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**16), p=EXPONENTS, zeta=SMOOTHINGS)
 def test_the_ridge_penalty_of_the_weights_touches_the_l2p_penalty_from_above(seed, p, zeta):
     rng = np.random.default_rng(seed)
@@ -27,7 +27,7 @@ def test_the_ridge_penalty_of_the_weights_touches_the_l2p_penalty_from_above(see
     assert l2p_penalty(near, p, zeta) - l2p_penalty(now, p, zeta) == pytest.approx(first_order, rel=1e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**16), p=EXPONENTS)
 def test_the_penalty_is_the_sum_of_powers_of_norms(seed, p):
     coefficients = np.random.default_rng(seed).standard_normal((3, 5))
@@ -36,7 +36,7 @@ def test_the_penalty_is_the_sum_of_powers_of_norms(seed, p):
     assert l2p_penalty(energy, p, zeta) == pytest.approx((np.linalg.norm(padded, axis=0) ** p).sum())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**16), d=st.integers(1, 12), n=st.integers(1, 12), alpha=st.floats(1e-3, 10.0))
 def test_the_ridge_step_solves_its_normal_equations(seed, d, n, alpha):
     rng = np.random.default_rng(seed)

@@ -70,7 +70,7 @@ def test_both_scatters_keep_the_digits_of_small_features(n, smallest):
 
 
 @given(st.integers(0, 10**6), st.integers(3, 20), st.integers(1, 12), st.integers(0, 10), st.integers(0, 2))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_scale_of_a_feature_changes_no_rank(seed, n, D, power, copies):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, D)) + 10

@@ -13,7 +13,7 @@ from raysel.linalg.trace_ratio import LARGEST_RATIO, Scatters, maximize_trace_ra
 
 
 @given(st.integers(0, 10**6), st.integers(4, 25), st.integers(1, 25), st.integers(2, 4), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_range_loses_nothing(seed, n, D, c, copies):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, D)) + 10
@@ -40,7 +40,7 @@ def test_constant_features_of_any_size_have_no_range():
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1), st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_newton_finds_the_root(seed, overlap, count):
     rng = np.random.default_rng(seed)
     problems, sizes = [], []

@@ -14,7 +14,7 @@ from raysel.metrics.classification import METRICS, needs_scores
 
 
 @given(st.integers(1, 30), st.integers(1, 5), st.sampled_from([1, 2, 5, 1000]), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_is_scikit_learns_with_ties(n, n_classes, n_levels, seed):
     rng = np.random.default_rng(seed)
     y = (rng.random((n, n_classes)) < rng.random(n_classes)).astype(int)
@@ -29,7 +29,7 @@ def test_it_is_scikit_learns_with_ties(n, n_classes, n_levels, seed):
 
 
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_of_hard_labels_it_is_precision_times_recall_and_the_rest_at_chance(n, seed):
     rng = np.random.default_rng(seed)
     y, predicted = rng.integers(0, 2, n), rng.integers(0, 2, n)

@@ -25,7 +25,7 @@ def expected(X, order, n):
 
 
 @given(st.integers(2, 12), st.integers(1, 9), st.integers(1, 4), st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_it_is_the_mean_over_pairs_at_every_number_of_features(n, d, block, seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4, d) + rng.standard_normal(d)

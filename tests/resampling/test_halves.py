@@ -11,7 +11,7 @@ from raysel.errors import DataError
 from raysel.resampling.halves import check_halves, draw_halves
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(2, 9), min_size=2, max_size=6), st.integers(0, 2**31))
 def test_halves_are_disjoint_equal_and_stratified(sizes, seed):
     y = np.random.default_rng(seed).permutation(np.repeat([f"class {i}" for i in range(len(sizes))], sizes))

@@ -111,7 +111,7 @@ def inside(value, domain) -> bool:
     n=st.integers(1, 20),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_samples_stay_in_their_domains_each_once_and_the_same_for_the_same_seed(space, method, n, seed):
     found = configurations({}, space, method=method, num_samples=n, seed=seed)
     assert 1 <= len(found) <= n

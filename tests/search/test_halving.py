@@ -6,14 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ray.tune.schedulers.async_hyperband import _Bracket
 
 from raysel.search.halving import SuccessiveHalving
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 4),
     st.integers(2, 4),
@@ -37,7 +36,6 @@ def test_trials_are_stopped_as_ray_stops_them(grace, factor, curves, random):
             del going[name]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=14), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_in_batches_the_order_within_changes_nothing(scores, size, random):
     def decisions(shuffled: bool) -> dict[int, bool]:

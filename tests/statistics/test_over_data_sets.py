@@ -43,7 +43,7 @@ def test_demsars_worked_example():
     assert found.groups == [(3, 1, 2, 0)]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(arrays(int, st.tuples(st.integers(5, 12), st.integers(3, 6)), elements=st.integers(0, 6)))
 def test_friedman_is_scipys_ties_included(table):
     found = compare_over_data_sets(table / 6)

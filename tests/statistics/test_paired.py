@@ -16,7 +16,7 @@ from raysel.statistics.paired import holm, paired_comparison
 SCORES = st.lists(st.tuples(*[st.integers(0, 40)] * 2), min_size=3, max_size=25)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SCORES, st.floats(0.05, 49.0))
 def test_both_tests_are_the_published_formulas(pairs, ratio):
     a, b = np.array(pairs).T / 40
@@ -68,7 +68,7 @@ def test_scores_that_cannot_be_compared_are_refused():
         paired_comparison([0.1, 0.2], [0.1, 0.3], 0.25, 95)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=7), st.integers(1, 199))
 def test_holm_rejects_what_the_step_down_procedure_rejects(values, level):
     p, alpha = [v / 200 for v in values], (level + 0.5) / 200

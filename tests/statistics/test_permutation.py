@@ -30,7 +30,7 @@ def test_all_permutations_give_the_exact_p_value(seed):
     assert permutation_p_value(found[0], found[1:]).p_value == pytest.approx(exact.pvalue)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.9, 0.95, 0.99]))
 def test_the_interval_is_that_of_scipy(successes, n, confidence):
     n = max(n, successes)
@@ -61,7 +61,7 @@ SCORES = st.integers(1, 6).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SCORES)
 def test_the_maximum_statistic_is_counting_written_out(rows):
     observed, permuted = rows[0], rows[1:]

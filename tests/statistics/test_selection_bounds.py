@@ -64,7 +64,7 @@ def test_it_is_not_given_where_another_mode_is_worse():
     assert unimodal_bound(600, 1000, 0.9, n_pairs) is None  # theta above 1 / sqrt(3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(2, 200), st.integers(1, 500), st.integers(1, 2000), st.floats(0.500001, 1.0))
 def test_thresholds_round_up_to_shares_and_bounds_fall(n_pairs, q, p, threshold):
     q = min(q, p)

@@ -34,7 +34,7 @@ def numbered(number: int, **params: object) -> SearchRecord | TrialRecord:
 
 
 @given(written=st.lists(records, max_size=4), cut=st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_records_come_back_exactly_and_a_cut_drops_only_what_it_hit(tmp_path_factory, written, cut):
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
     sizes = [0]

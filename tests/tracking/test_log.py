@@ -42,7 +42,7 @@ class Notebook:
     outcomes=st.lists(st.booleans(), min_size=1, max_size=12),
     scores=st.lists(st.floats(0, 1), min_size=12, max_size=12),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_counts_are_those_of_the_trials(tmp_path_factory, outcomes, scores):
     folder = tmp_path_factory.mktemp("log")
     expected = {"finished": 0, "running": 0, "failed": 0, "total": len(outcomes)}

@@ -52,7 +52,7 @@ def simulate(trials, slots, start_up=0.0, pause=0.0, known=True):
     start_up=st.floats(0, 50),
     known=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_trials_of_one_duration_end_within_one_duration_of_the_estimate(duration, slots, n, start_up, known):
     shown = simulate([(duration, {})] * n, slots, start_up, known=known)
     assert shown[-1][0] is None
@@ -61,7 +61,7 @@ def test_trials_of_one_duration_end_within_one_duration_of_the_estimate(duration
 
 
 @given(slots=st.integers(1, 4), seed=st.integers(0, 1000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_trials_whose_cost_depends_on_one_parameter_are_told_by_it(slots, seed):
     rng = np.random.default_rng(seed)
     rank = rng.permutation(np.repeat([1, 2, 10], 20))

@@ -59,7 +59,7 @@ def check_evidence(kernels, T, logs):
     np.testing.assert_allclose(gradient, np.diff(ends)[:, 0] / -2e-5, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([0.01, 1.0, 100.0]))
 def test_evidence_and_gradient_are_as_written(seed, n_classes, gamma):
     X, y, modalities = draw(n=20, n_classes=n_classes, seed=seed)

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from raysel.baselines.classifiers.kernel_svm import KernelSVM
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([0.01, 1.0, 100.0]), st.sampled_from([0.01, 1.0, 10.0])
 )

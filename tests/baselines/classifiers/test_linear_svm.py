@@ -80,7 +80,7 @@ def test_the_objective_is_a_minimum(penalty):
         assert objective(*moved) > least
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**16), classes=st.integers(2, 4), shift=st.sampled_from([0.0, 3.0]))
 def test_is_null_says_exactly_when_the_l1_machine_is_empty(seed, classes, shift):
     rng = np.random.default_rng(seed)

@@ -31,7 +31,7 @@ def conic(scores, codes, nu, shared):
     return problem.solve("CLARABEL")
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.sampled_from([0.01, 0.1, 0.33, 0.5, 0.95, 1.0]), st.integers(2, 4))
 def test_cutting_planes_find_the_optimum_of_the_whole_program(seed, nu, n_classes):
     scores, codes = random_scores(seed, n_classes=n_classes)
@@ -77,7 +77,7 @@ def test_below_one_sample_the_smallest_margin_is_maximised():
     np.testing.assert_allclose(margin, shared_weights(scores, codes, 1 / 30)[1], atol=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5))
 def test_the_highest_point_is_proved_by_its_shares(seed, n_cuts, n_weights):
     """No weights exceed the largest coefficient of any mean of the functions, and this one is attained."""

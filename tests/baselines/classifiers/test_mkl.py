@@ -46,7 +46,7 @@ def test_optimum_and_weights_are_those_of_the_dual(loss, norm):
     check_dual(*draw(), loss, norm)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 10**6), st.sampled_from(["inf", 1, 2]), st.sampled_from(["hinge", "squared"]))
 def test_the_dual_of_random_problems(seed, norm, loss):
     """Weights move by the square root of the gap, which LIBSVM's single precision limits."""
@@ -62,7 +62,7 @@ def test_the_dual_of_photographs(msrcv1, loss, norm):
     check_dual(X[few], y[few], modalities, loss, norm, atol=1e-3)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     st.integers(0, 10**6), st.sampled_from(["inf", 1, 2]), st.sampled_from(["hinge", "squared"]),
     st.sampled_from([0.1, 3.0, 1e4]), st.sampled_from([0.3, 1.0, 30.0]),
@@ -102,7 +102,7 @@ def check_average(X, y, modalities, C):
     np.testing.assert_array_equal(model.modality_scores_, np.ones(len(modalities)))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([0.01, 0.7, 10.0]))
 def test_norm_1_is_the_average_kernel_with_c_times_the_number_of_kernels(seed, n_classes, C):
     check_average(*draw(n=40, n_classes=n_classes, seed=seed), C)

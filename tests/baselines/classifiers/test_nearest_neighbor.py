@@ -21,7 +21,7 @@ def draw(seed, n=30, d=4, c=3):
     return rng.standard_normal((c, d))[y] + rng.standard_normal((n, d)), y
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**16), k=st.integers(1, 7), classes=st.integers(2, 4))
 def test_it_is_scikit_learns(seed, k, classes):
     X, y = draw(seed, c=classes)

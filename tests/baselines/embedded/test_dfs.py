@@ -47,7 +47,7 @@ def iterations(X, y, **params):
     return [(dfs.scores_.copy(), J) for J in dfs.iterate(X, y)]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**16),
     size=st.sampled_from([(15, 40), (40, 12)]),
@@ -64,7 +64,7 @@ def test_it_is_the_eigenproblem_in_all_features(seed, size, gamma, p):
         assert pytest.approx(value, rel=1e-8) == J
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(6, 25),
@@ -87,7 +87,7 @@ def test_the_objective_never_rises_and_the_constraint_holds(seed, n, d, classes,
     assert value == pytest.approx(path[-1], rel=1e-6)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), classes=st.integers(2, 4))
 def test_without_penalty_it_is_discriminant_analysis(seed, classes):
     X, y = samples(seed, 60, 10, classes)

@@ -39,7 +39,7 @@ def literal(X, y, shape, alpha, n_iter):
     return np.array(coefs), np.sum(paths, axis=0)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), n=st.sampled_from([12, 40]), alpha=st.sampled_from([0.01, 0.3, 5.0]))
 def test_it_is_the_published_alternation(seed, n, alpha):
     X, y = samples(seed, n, (5, 4))
@@ -67,7 +67,7 @@ def test_the_start_sees_all_columns(flat):
     np.testing.assert_allclose(np.delete(scores, flat, axis=1).ravel(), others.scores_, rtol=1e-6)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**16),
     size=st.sampled_from([(30, 8), (10, 25), (12, 12)]),
@@ -81,7 +81,7 @@ def test_matrices_of_one_column_or_row_are_ridge_regression(seed, size, shape):
     np.testing.assert_allclose(ours.intercept_, ridge.intercept_, atol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(4, 20),

@@ -25,7 +25,7 @@ def samples(seed, n, d, classes=3):
     return (rng.standard_normal((classes, d))[y] + rng.standard_normal((n, d))) * spread + 7.0, y
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**16),
     size=st.sampled_from([(12, 20), (30, 6)]),
@@ -45,7 +45,7 @@ def test_the_optimum_is_that_of_a_conic_solver(seed, size, local, sparsity):
     np.testing.assert_allclose(glspfs.scores_, np.linalg.norm(W.value, axis=1), atol=2e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(4, 20),
@@ -59,7 +59,7 @@ def test_the_objective_never_rises(seed, n, d, local, sparsity):
     assert (np.diff(values) <= 1e-10 * values[:-1]).all()
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 2**16), size=st.sampled_from([(20, 30), (40, 10)]))
 def test_without_the_local_term_it_is_sparse_matrix_regression_of_full_rank(seed, size):
     X, y = samples(seed, *size)

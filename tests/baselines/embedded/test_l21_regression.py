@@ -31,7 +31,7 @@ def objective(X, T, W, b, alpha):
     return np.linalg.norm(X @ W + b - T, axis=1).sum() + alpha * np.linalg.norm(W, axis=1).sum()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), size=st.sampled_from([(12, 20), (24, 7)]), alpha=st.sampled_from([0.1, 0.5, 1.0]))
 def test_the_optimum_is_that_of_a_conic_solver(seed, size, alpha):
     X, T, _ = problem(seed, *size)
@@ -45,7 +45,7 @@ def test_the_optimum_is_that_of_a_conic_solver(seed, size, alpha):
     assert objective(X, T, step.W, step.b, alpha) == pytest.approx(step.J, rel=1e-6, abs=smoothing)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**16), n=st.integers(6, 20), d=st.integers(1, 20), alpha=st.sampled_from([1e-3, 0.1, 1.0, 5.0])
 )
@@ -64,7 +64,7 @@ def test_both_systems_give_the_same_iterations():
         assert not padded.W[8:].any()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 2**16), size=st.sampled_from([(20, 30), (24, 15)]))
 def test_without_an_intercept_it_is_scikit_features_program(seed, size):
     # Samples with their mirror images have the intercept 0, and twice the loss.
@@ -94,7 +94,7 @@ def test_the_dual_problem_proves_the_optimum_on_real_data(request, data, alpha):
     assert bound <= step.J <= 1.01 * bound
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(counts=st.lists(st.integers(1, 12), min_size=2, max_size=6))
 def test_the_null_model_is_the_spatial_median(counts):
     counts = np.array(counts)

@@ -13,7 +13,7 @@ from raysel.baselines.filters import bins as module
 from raysel.baselines.filters.bins import MOST_BINS, bin_range, count_terms, information
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**16), bins=st.integers(1, MOST_BINS))
 def test_bins_have_equal_widths_and_the_last_one_holds_the_maximum(seed, bins):
     """Of whole numbers, whose bins can be computed without rounding."""
@@ -29,7 +29,7 @@ def test_bins_have_equal_widths_and_the_last_one_holds_the_maximum(seed, bins):
         assert own[column.argmax()] == (bins - 1 if width else 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**16), bins=st.integers(1, 9), cached=st.sampled_from([1, 40, 2**16]))
 def test_information_is_scikit_learns_whatever_the_block_size(seed, bins, cached):
     rng = np.random.default_rng(seed)

@@ -27,7 +27,7 @@ def exact_moments(column, y):
         yield mean, sum((x - mean) ** 2 for x in values)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     labelled_samples(),
     st.sampled_from([0.0, 1.0, 1e8]),
@@ -50,7 +50,7 @@ def test_they_are_exact_up_to_the_last_digits(samples, offset, unit, cached):
         np.testing.assert_allclose(scatters[:, j], [float(scatter) for _, scatter in found], rtol=1e-12, atol=0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(labelled_samples(least_per_class=2), st.sampled_from(FILTERS))
 def test_no_unit_of_a_feature_changes_its_score(samples, method):
     X, y = samples

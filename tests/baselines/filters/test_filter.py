@@ -35,7 +35,7 @@ def test_the_largest_score_of_a_constant_feature_is_not_used():
     assert not hasattr(found, "predict")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**16), n=st.integers(1, 6), kind=st.sampled_from([np.uint8, np.float64, bool]))
 def test_constant_columns_have_one_value(seed, n, kind):
     X = np.random.default_rng(seed).integers(0, 2, (n, 8)).astype(kind)

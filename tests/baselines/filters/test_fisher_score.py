@@ -31,7 +31,7 @@ def added(X, y, gamma, n_ranked=500):
     return greedy_set(FisherScore("set").prepare(X, y), gamma, n_ranked)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(labelled_samples(least_per_class=2))
 def test_the_ratio_is_that_of_the_scatters(samples):
     X, y = samples
@@ -73,7 +73,7 @@ def test_no_scatter_within_classes_gives_the_largest_score():
     assert samples_alone[2] == 0 < samples_alone[0] == samples_alone[1] == samples_alone[3]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(labelled_samples(), st.sampled_from(GAMMAS))
 def test_every_step_adds_what_raises_the_trace_most(samples, gamma):
     X, y = samples
@@ -107,7 +107,7 @@ def test_the_first_feature_is_that_of_the_largest_ratio_for_a_small_gamma(orl, u
         assert added(X, y, 1e-9, 1)[0][0] == FisherScore().fit(X, y).scores_.argmax()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(labelled_samples(most_features=8), st.integers(1, 5), st.sampled_from([0.0, *GAMMAS]))
 def test_scores_decrease_along_the_order_and_then_with_each_features_own_trace(samples, n_ranked, gamma):
     X, y = samples

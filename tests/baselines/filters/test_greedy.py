@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from raysel.baselines.filters.greedy import first_largest, order_scores
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**16), n=st.integers(1, 12), scale=st.sampled_from([1e-8, 1.0, 1e8]))
 def test_rounding_does_not_decide_between_copies(seed, n, scale):
     rng = np.random.default_rng(seed)
@@ -27,7 +27,7 @@ def test_differences_of_large_terms_are_compared_by_the_terms_size():
     assert first_largest(np.array([-np.inf, -5.0, -np.inf])) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**16), d=st.integers(1, 10), n_ordered=st.integers(0, 10))
 def test_the_order_of_the_scores_is_the_order(seed, d, n_ordered):
     rng = np.random.default_rng(seed)

@@ -25,7 +25,7 @@ def literal_gain(X, y, bins):
     return np.array([mutual_info_score(y, literal_bins(column, bins)) for column in X.T.tolist()]) / np.log(2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(labelled_samples(), st.integers(2, 12))
 def test_it_is_the_mutual_information_of_each_column(samples, bins):
     X, y = samples

@@ -22,7 +22,7 @@ def bits(a, b):
     return mutual_info_score(a, b) / np.log(2)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(labelled_samples(), st.integers(2, 6), st.sampled_from(["MID", "MIQ"]))
 def test_every_step_selects_the_largest_value(samples, bins, criterion):
     X, y = samples
@@ -98,7 +98,7 @@ def test_a_copy_goes_last_and_a_constant_has_no_score(criterion):
     np.testing.assert_allclose(mrmr.relevance_, [1, 1, 1, 0, 1], atol=1e-12)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(labelled_samples(most_features=8), st.integers(1, 4))
 def test_after_the_selected_features_come_the_others_by_relevance(samples, n_ranked):
     X, y = samples

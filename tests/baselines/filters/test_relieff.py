@@ -32,7 +32,7 @@ def literal_weights(X, y, k):
     return weights / n
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(labelled_samples(), st.integers(1, 8))
 def test_it_is_the_published_sum(samples, k):
     X, y = samples
@@ -50,14 +50,14 @@ def whole_numbers(seed):
     return rng.integers(0, rng.integers(3, 12), (15, 5)).astype(float), y
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**16), st.integers(1, 3))
 def test_of_equal_distances_the_first_samples_count(seed, k):
     X, y = whole_numbers(seed)
     np.testing.assert_allclose(ReliefF(k).fit(X, y).weights_, literal_weights(X, y, k), atol=1e-14)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**16), st.integers(1, 3))
 def test_features_in_another_order_and_other_units_have_the_same_weights(seed, k):
     X, y = whole_numbers(seed)

@@ -19,7 +19,7 @@ def literal_t(column, y):
     return [abs(ttest_ind(column[y == r], column[y != r], equal_var=False).statistic) for r in classes]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(labelled_samples(least_per_class=2))
 def test_it_is_scipys_t_of_each_column(samples):
     X, y = samples

@@ -9,7 +9,7 @@ from labelled_samples import labelled_samples
 from raysel.baselines.filters.variance import Variance
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(labelled_samples())
 def test_variance_is_numpys(samples):
     X, y = samples

@@ -54,7 +54,7 @@ def solved(L, Y, C, beta, alpha):
     return scipy.linalg.solve_sylvester(beta * np.eye(len(L)) + L, -alpha * C, beta * Y)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**16),
     beta=st.sampled_from([0.1, 1.0, 10.0]),

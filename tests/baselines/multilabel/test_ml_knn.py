@@ -44,7 +44,7 @@ def by_loops(X, Y, X_test, k, s):
     return probabilities
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**16), k=st.integers(1, 9), smoothing=st.sampled_from([0.1, 1.0, 3.0]), n=st.integers(6, 30)
 )
@@ -142,7 +142,7 @@ def test_it_is_the_loop_version_on_photographs(msrcv2):
     )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 2**16), unit=st.sampled_from([1.0, 0.1]))
 def test_ties_of_distances_that_centring_would_round_apart(seed, unit):
     """Counts and grades: the differences of the samples are exact, those of the centred samples are not."""

@@ -46,7 +46,7 @@ def alternating(Xc, Sc, a, b, rank, seed, rounds=3000):
     return U, theta
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**16),
     alpha=st.sampled_from([0.05, 0.5, 5.0]),
@@ -91,7 +91,7 @@ def check_ridge(X, Y, beta):
     np.testing.assert_array_equal(model.predict(X)[clear], (ridge.predict(X) > 0)[clear])
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**16),
     size=st.sampled_from([(40, 8), (15, 30), (2, 3), (12, 12)]),

@@ -18,7 +18,7 @@ def draw(seed, n=40, d=5):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), k=st.integers(1, 8), n=st.integers(2, 25))
 def test_the_graph_is_that_of_the_loops(seed, k, n):
     X = draw(seed, n)
@@ -33,7 +33,7 @@ def test_equal_samples_share_their_neighbours():
     np.testing.assert_allclose(laplacian(np.ones((3, 2)), 1), 3 * np.eye(3) - 1)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), k=st.integers(1, 4), groups=st.integers(1, 4))
 def test_the_spectrum_is_that_of_the_laplacian_and_counts_the_parts(seed, k, groups):
     X = draw(seed, 24) + 100.0 * (np.arange(24) % groups)[:, None]

@@ -50,7 +50,7 @@ def require_same_directions(model, projected):
         stop += len(Z)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), dim=st.sampled_from([None, 4, 7]), size=st.integers(1, 4))
 def test_the_ratio_trace_has_the_eigenvectors_of_the_dense_matrices(seed, dim, size):
     tasks = [make_task(seed), make_task(seed + 1, n=40, D=7, c=3)]

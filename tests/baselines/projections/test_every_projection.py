@@ -68,7 +68,7 @@ def test_a_telling_feature_of_small_scale_is_found(model, scale):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.lists(st.floats(-10, 0), min_size=2, max_size=7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_scales_of_the_features_do_not_move_the_best_ratio(seed, c, powers):
     """One direction: the ratio is that of the generalised eigenproblem, which has no scale."""
     D = len(powers)

@@ -45,7 +45,7 @@ def by_eig(X, y, shape, sizes, shrinkage, passes):
     return L, R
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**16),
     k=st.integers(1, 3),
@@ -68,7 +68,7 @@ def test_each_pass_solves_the_printed_eigenproblems(seed, k, columns, shrinkage,
     assert model.objective_path_[0] == pytest.approx(between / total, rel=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**16), shape=st.sampled_from([None, (9, 1), (1, 9)]))
 def test_vectors_are_scikit_learns_lda(seed, shape):
     X, y = draw(seed, (9, 1), n=60, c=4)

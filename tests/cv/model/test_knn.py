@@ -80,7 +80,7 @@ def test_one_wild_training_sample_does_not_blur_the_others():
     k=st.integers(1, 5),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(n_train, n_test, d, k, seed):
     """Small whole numbers tie all the time; the rule is written out sample by sample, in fractions."""
     generator = np.random.default_rng(seed)
@@ -137,7 +137,7 @@ def class_distances(X, having, test, features):
 
 
 @given(st.integers(4, 30), st.integers(1, 12), st.integers(1, 6), st.booleans(), st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabel, seed):
     rng = np.random.default_rng(seed)
     X, test = rng.standard_normal((n_train, d)), rng.standard_normal((n_test, d))

@@ -96,7 +96,7 @@ def test_no_start_of_gradient_ascent_exceeds_the_optimum():
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_ratio_rises_and_stays_within_0_and_1(seed, shrinkage):
     mtda = MTDA(shrinkage=shrinkage).fit_tasks(make_tasks(seed, sizes=((12, 9, 3), (20, 4, 2))))
     path = mtda.objective_path_
@@ -182,7 +182,7 @@ def test_the_units_of_a_task_change_nothing():
 
 
 @given(st.integers(0, 10**6), st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_rotating_shifting_and_reordering_change_the_projection_alike(seed, random):
     tasks = make_tasks(seed, sizes=((30, 6, 3), (15, 20, 4)))
     rng = np.random.default_rng(random.randrange(10**6))

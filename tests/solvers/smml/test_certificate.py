@@ -14,7 +14,7 @@ from raysel.solvers.smml.certificate import Certificate, relative_gap
 WIDTHS = (6, 1, 5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(0.0, 1e6), st.floats(0.0, 1.0), st.floats(0.0, 1e6))
 def test_the_relative_gap_is_never_below_the_true_one(bound, share, room):
     objective = bound + room
@@ -40,7 +40,7 @@ def test_it_begins_with_zero_and_what_is_known_of_zero():
     assert 0 < certificate.bound < certificate.objective
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**16), gammas=st.sampled_from([(0.1, 0.1), (0.3, 0.0), (0.0, 0.2)]))
 def test_it_keeps_the_best_of_each_and_a_true_gap(seed, gammas):
     X, y, problem = posed_problem(seed, *gammas, n=15)

@@ -101,7 +101,7 @@ def whole_grids(data, overlapping):
     return wholes
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(pairs=st.lists(st.sampled_from(PAIRS), min_size=1, max_size=8, unique=True), which=st.integers(0, 1))
 def test_a_point_does_not_depend_on_the_others(wholes, pairs, which):
     X, prepared, whole = wholes[which]

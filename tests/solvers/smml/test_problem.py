@@ -46,7 +46,7 @@ def test_the_maxima_are_the_norms_of_the_mean_differences(multilabel):
     assert posed(X, y, WIDTHS, 0.6, 0.4 + 1e-9).is_zero_solution
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**16), gammas=st.sampled_from([(0.1, 0.2), (0.3, 0.0), (0.0, 0.3)]))
 def test_a_solution_costs_what_the_paper_says_and_no_bias_is_better(seed, gammas):
     X, y, problem = posed_problem(seed, *gammas)
@@ -88,7 +88,7 @@ def test_the_best_dual_point_is_worth_the_optimum(gammas, multilabel):
     assert found == pytest.approx(optimum, rel=1e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**16),
     gammas=st.sampled_from([(0.1, 0.1), (0.3, 0.02), (0.2, 0.0), (0.0, 0.2)]),

@@ -97,7 +97,7 @@ def test_the_gap_is_never_below_the_true_one(gamma1, gamma2, multilabel):
             assert smml.dual_gap_ >= own / optimum - 1 - 1e-8
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(8, 30),

@@ -55,7 +55,7 @@ def test_one_feature_that_tells_nothing():
         assert smml.objective_path_[-1] <= optimum * (1 + 1e-4 + 1e-7)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**16))
 def test_the_barrier_method_alone_certifies_within_few_steps(seed):
     X, y, widths, gamma1, gamma2 = random_problem(seed)

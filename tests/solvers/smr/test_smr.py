@@ -66,7 +66,7 @@ def problems(draw):
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems())
 def test_no_iteration_raises_the_objective(problem):
     rng = np.random.default_rng(problem["seed"])
@@ -159,7 +159,7 @@ def spearman(one, other):
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
 @pytest.mark.parametrize(("init", "rank"), [("multistart", 2), ("multistart", 8), ("identity", 2), ("random", 2)])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(power=st.integers(-40, 40), decimal=st.floats(-12, 12))
 def test_no_factor_of_the_data_changes_the_ranking(init, rank, p, power, decimal, digits):
     X, y = digits[0][:120], digits[1][:120]

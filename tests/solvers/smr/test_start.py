@@ -74,7 +74,7 @@ def test_iterations_are_pairs_of_the_papers_half_steps():
         assert pytest.approx(reference.objective(P, images / data.scale, y, *penalty)) == J
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(values=st.lists(st.sampled_from([1.0, 2.0, 3.0, 1.0 + 1e-9, 3.0 - 1e-9]), min_size=2, max_size=6))
 def test_the_lowest_are_the_first_of_the_smallest(values):
     order = sorted(range(len(values)), key=lambda i: (round(values[i], 6), i))
