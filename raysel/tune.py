@@ -40,9 +40,9 @@ from raysel.storage.working_copy import opened_at, running_at, shown_place
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.uploader import replay_comparison
+from raysel.tracking.comparisons.uploader import comparison_notices, replay_comparison
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.uploader import replay
+from raysel.tracking.uploader import notices, replay
 from raysel.tracking.uri import absolute_uri
 from raysel.tracking.validity.places import check_place, note_place
 
@@ -250,6 +250,8 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     note_place(absolute_uri(uri))
     with directory.open(0):  # a running study uploads its journal itself
         status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
+    for text in comparison_notices(comparison) if is_one else notices([status]):
+        out.print(text, markup=False)
     if status["error"]:
         raise StudyError(f"the upload failed: {status['error']}. Try again later.")
     what = "studies and comparisons" if is_one else "records"

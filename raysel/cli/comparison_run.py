@@ -43,7 +43,7 @@ from raysel.storage.working_copy import shown_place
 from raysel.study.cost import estimate_cost
 from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.uploader import comparison_status
+from raysel.tracking.comparisons.uploader import comparison_notices, comparison_status
 
 #: Settings that each member has of its own.
 _OWN = ("searched", "fixed")
@@ -214,6 +214,8 @@ def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out:
         markup=False,
     )
     out.print(f"MLflow     {bare_uri(directory.read().uri)}, experiment {directory.read().experiment}", markup=False)
+    for text in comparison_notices(directory):
+        out.print(f"           {text}", markup=False, style="yellow")
     if not status["complete"]:
         out.print(
             f"           not all runs are uploaded: {status['error'] or 'MLflow was too slow'}. "

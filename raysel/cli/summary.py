@@ -21,6 +21,7 @@ from raysel.results.result import StudyResult
 from raysel.results.trust import CONSENSUS
 from raysel.storage.working_copy import shown_place
 from raysel.tracking.mlflow_pages import runs_page
+from raysel.tracking.uploader import notices
 
 _LABEL = 11  # columns of the labels, with the space behind them
 _MOST_ACTIONS = 3
@@ -74,8 +75,8 @@ def print_files(result: StudyResult, out: Console) -> None:
     """
     for label, text in _files(result):
         out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
-    if problem := result.tracking.get("problem"):
-        _say(out, problem, " ", style="yellow")
+    for text in notices([result.tracking]):
+        _say(out, text, " ", style="yellow")
     if not result.tracking.get("complete"):
         why = result.tracking.get("error") or "MLflow was too slow"
         _say(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")

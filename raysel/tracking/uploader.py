@@ -181,8 +181,8 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
     dict of str to object
         ``complete`` (bool), ``error`` (text of the last error, else empty), ``locked`` (bool, whether the error is that
         another program has locked the database), ``logged`` (number of records) and, once
-        known, ``experiment_id``, ``study_run_id``, ``view`` (key of the shared view) and ``problem`` (what of the model
-        could not be logged, else empty).
+        known, ``experiment_id``, ``study_run_id``, ``view`` (key of the shared view), ``notice`` (what was done beside
+        logging, else empty) and ``problem`` (what of the model could not be logged, else empty).
     """
     try:
         return _checked_status(read_again(lambda: read_json(directory.tracking)))
@@ -190,12 +190,17 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
         return _checked_status({})
 
 
+def notices(states: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what a user must be told of uploads, with states as `tracking_status` returns them."""
+    return [text for state in states for key in ("notice", "problem") if (text := state.get(key))]
+
+
 def _checked_status(raw: Any) -> dict[str, Any]:
     """Return the state with the values of the known keys that have their type, because the file may be untrusted."""
     found: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     if not isinstance(raw, dict):
         return found
-    kinds = {"complete": bool, "locked": bool, "logged": int, "error": str, "problem": str}
+    kinds = {"complete": bool, "locked": bool, "logged": int, "error": str, "notice": str, "problem": str}
     found |= {key: raw[key] for key, kind in kinds.items() if type(raw.get(key)) is kind}
     return found | {key: raw[key] for key in _IDS if re.fullmatch(r"[\w-]{1,100}", str(raw.get(key, "")))}
 
@@ -260,7 +265,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
                     time.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
             status |= {"logged": status["logged"] + 1, "error": "", "complete": isinstance(record, EndRecord)}
-            status |= {"problem": runs.problem, "locked": False}
+            status |= {"notice": runs.notice, "problem": runs.problem, "locked": False}
             shown.write(json.dumps(status))
     return bool(status["logged"])
 

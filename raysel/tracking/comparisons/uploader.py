@@ -30,6 +30,7 @@ from raysel.tracking.uploader import (
     is_alive,
     last_end,
     last_study,
+    notices,
     send_credentials,
     tracking_status,
     waiting_limit,
@@ -150,6 +151,11 @@ def comparison_status(directory: ComparisonDirectory) -> dict[str, Any]:
     return tracking_status(StudyDirectory(directory.path))
 
 
+def comparison_notices(directory: ComparisonDirectory) -> list[str]:
+    """Return what a user must be told of the uploads of a comparison and of its members."""
+    return notices([comparison_status(directory), *map(tracking_status, _members(directory))])
+
+
 def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int | None, uri: str | None = None) -> bool:
     """Upload members to MLflow below a run of the comparison, then its tables and figures.
 
@@ -199,7 +205,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         parent = _insisted(lambda: ComparisonRun(record, target), driver, failed_by)
         if parent is None:
             return False
-        said(error="", locked=False, experiment_id=parent.experiment_id, run_id=parent.id)
+        said(error="", locked=False, notice=parent.notice, experiment_id=parent.experiment_id, run_id=parent.id)
         whole = True
         for folder in folders:
             lock.check()

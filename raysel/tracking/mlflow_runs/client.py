@@ -54,10 +54,12 @@ class MLflowExperiment:
         Id of the experiment.
     tags : dict of str to str
         Tags of the experiment.
+    notice : str
+        What was done with a half-made store; empty if there was none.
     """
 
     def __init__(self, uri: str, name: str) -> None:
-        with tables_lock(uri):
+        with tables_lock(uri) as self.notice:
             self.client = MlflowClient(uri)
             self.tags: dict[str, str] = {}
             self.id = self._find(name)

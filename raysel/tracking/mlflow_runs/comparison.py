@@ -24,11 +24,14 @@ class ComparisonRun:
         Id of the run.
     experiment_id : str
         Id of the MLflow experiment.
+    notice : str
+        What was done beside logging the runs; empty if nothing.
     """
 
     def __init__(self, record: ComparisonRecord, uri: str) -> None:
         self._record, self._experiment = record, MLflowExperiment(uri, record.experiment)
         self._client, self.experiment_id = self._experiment.client, self._experiment.id
+        self.notice = self._experiment.notice
         found = list(self._experiment.search(f"tags.`raysel.comparison` = '{record.id}'"))
         if found:
             self.id = str(found[-1].info.run_id)

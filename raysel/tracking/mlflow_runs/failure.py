@@ -13,6 +13,8 @@ _OF_SERVER = (
 _OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
 _LONGEST = 300
 _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
+_ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
+_UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
 _LOCKED = "database is locked"
 #: Patterns in the text of an error and what they mean, with the remedy.
 _MEANINGS: Sequence[tuple[str, str]] = (
@@ -21,6 +23,15 @@ _MEANINGS: Sequence[tuple[str, str]] = (
         f"refused the user or the password; {_OF_DATABASE}",
     ),
     (_LOCKED, "is locked by another program that writes to it; wait until that has ended"),
+    (
+        r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date|locate revision",
+        f"has other tables than this version of MLflow, may hold runs and is left as it is; {_UPGRADE}, or {_ANEW}",
+    ),
+    (
+        "file is not a database|disk image is malformed",
+        f"is damaged, or no database; restore it from a copy, or {_ANEW}",
+    ),
+    ("No space left on device|disk is full", "has no room left on its disk; make room, and upload the study again"),
     (
         "not in a valid JSON format",
         "gave an answer that is not MLflow's; check that tracking.uri names an MLflow server",

@@ -40,6 +40,8 @@ class MLflowRuns:
         Id of the study's own run.
     view : str
         Key of the shared view that shows the study's runs.
+    notice : str
+        What was done beside logging the runs; empty if nothing.
     problem : str
         What of the finished study's model could not be logged, and how to mend it; empty if all was.
     """
@@ -56,7 +58,7 @@ class MLflowRuns:
         self._refits: dict[str, RefitRecord] = {}  # the last of each outer fold
         self._replaced: set[str] = set()  # refits of earlier winners
         self._exported = ""  # run of the final model when the study was last finished
-        self.view, self.problem = view_key(study), ""
+        self.view, self.notice, self.problem = view_key(study), self._experiment.notice, ""
         self._find_runs()
         known = "study" in self._runs
         self.study_run_id = self._open_run("study", study.name, study.started, parent=parent)

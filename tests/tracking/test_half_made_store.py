@@ -1,0 +1,147 @@
+"""A program that is killed, or a disk that is full, while MLflow's sqlite store is made: the next upload works."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+#: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
+KILLS = """
+import os, random, signal, sys, time
+
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # loaded before the time is taken
+from mlflow.tracking import MlflowClient
+
+from raysel.tracking.mlflow_runs import schema
+from raysel.tracking.mlflow_runs.client import MLflowExperiment
+
+schema._QUIET_SECONDS = 0.1
+
+
+def by_raysel(uri):
+    MLflowExperiment(uri, "few")
+
+
+def by_mlflow(uri):
+    MlflowClient(uri).search_experiments()
+
+
+def run(make, uri, seconds=None):
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            make(uri)
+            status = 0
+        finally:
+            os._exit(status)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+folder, moments, make = sys.argv[2], random.Random(0), {"raysel": by_raysel, "mlflow": by_mlflow}[sys.argv[1]]
+started = time.monotonic()
+run(make, f"sqlite:///{folder}/whole.db")
+longest, killed = time.monotonic() - started, 0
+for i in range(12):
+    killed += run(make, f"sqlite:///{folder}/{i}.db", moments.uniform(0, longest)) == -signal.SIGKILL
+    assert run(by_raysel, f"sqlite:///{folder}/{i}.db") == 0, i
+print(killed)
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A whole store without runs, as MLflow makes it."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    path = tmp_path_factory.mktemp("store") / "whole.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def half_made(store, tmp_path):
+    """A store as a kill before its last migration leaves it."""
+    path = tmp_path / "mlflow.db"
+    path.write_bytes(store.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM experiments")
+        connection.execute("UPDATE alembic_version SET version_num = '75868b020152'")
+    return path
+
+
+def open_store(path):
+    from raysel.tracking.mlflow_runs.client import MLflowExperiment  # noqa: PLC0415 - takes seconds
+
+    return MLflowExperiment(f"sqlite:///{path}", "few")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("maker", ["raysel", "mlflow"])
+def test_a_store_works_after_a_kill_at_any_moment_of_its_making(tmp_path, maker):
+    command = [sys.executable, "-c", KILLS, maker, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout.split()[-1]) >= 8
+    aside = list(tmp_path.glob("*.half-made-1"))
+    assert bool(aside) == (maker == "mlflow")  # raysel's own store is whole or not there
+
+
+def test_a_half_made_store_is_moved_aside_and_that_is_said(half_made, monkeypatch):
+    monkeypatch.setattr("raysel.tracking.mlflow_runs.schema._QUIET_SECONDS", 0.0)
+    before = half_made.read_bytes()
+    opened = open_store(half_made)
+    assert f"{half_made} was half made" in opened.notice
+    assert "moved to mlflow.db.half-made-1" in opened.notice
+    assert half_made.with_name("mlflow.db.half-made-1").read_bytes() == before
+    assert sorted(path.name for path in half_made.parent.iterdir()) == ["mlflow.db", "mlflow.db.half-made-1"]
+    assert opened.client.get_experiment(opened.id).name == "few"
+    assert open_store(half_made).notice == ""
+
+
+def test_a_store_with_runs_that_cannot_be_used_is_left_and_the_mend_named(half_made):
+    from mlflow import MlflowException  # noqa: PLC0415 - takes seconds
+
+    from raysel.tracking.mlflow_runs.failure import failure_sentence  # noqa: PLC0415
+
+    with closing(sqlite3.connect(half_made)) as connection, connection:
+        connection.execute("INSERT INTO runs (run_uuid) VALUES ('a')")
+    before = half_made.read_bytes()
+    with pytest.raises(MlflowException) as caught:
+        open_store(half_made)
+    said = failure_sentence(caught.value, f"sqlite:///{half_made}")
+    assert "run `mlflow db upgrade` on a copy" in said
+    assert "python -m raysel.tune --replay DIR" in said
+    assert half_made.read_bytes() == before
+    assert sorted(path.name for path in half_made.parent.iterdir()) == ["mlflow.db"]
+
+
+def test_a_database_of_another_program_is_no_half_made_store(tmp_path):
+    from raysel.tracking.mlflow_runs.schema import _is_half_made  # noqa: PLC0415 - takes seconds
+
+    with closing(sqlite3.connect(tmp_path / "own.db")) as connection, connection:
+        connection.execute("CREATE TABLE addresses (name TEXT)")
+    assert not _is_half_made(tmp_path / "own.db")
+    (tmp_path / "text").write_text("no database\n" * 100)
+    assert not _is_half_made(tmp_path / "text")
+
+
+def test_a_disk_that_is_full_leaves_no_store(tmp_path, monkeypatch):
+    def full(path, content):
+        path.open("wb").write(content[:4096])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.write_bytes", full)
+        with pytest.raises(OSError, match="No space left"):
+            open_store(tmp_path / "mlflow.db")
+    assert not list(tmp_path.iterdir())
+    assert open_store(tmp_path / "mlflow.db").notice == ""
