@@ -6,14 +6,11 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from raysel.arrays import IntArray, LabelArray
 from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities
 from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.data.formats.files import find_data_file
-from raysel.data.layouts import Modalities, Tensor
 from raysel.display.progress import counted, duration
 from raysel.errors import DataError
 from raysel.launch.machines import THIS_MACHINE, Nodes, Slots, slots
@@ -311,17 +308,7 @@ def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
 
 
 def _notes_on_method(study: Study) -> Iterator[str]:
-    layout = study.dataset.layout
-    table = isinstance(layout, Modalities) or (isinstance(layout, Tensor) and len(layout.shape) == 1)
-    X = study.dataset.X
-    if table and isinstance(X, np.ndarray) and study.config.dataset.scaling == "unit":
-        spreads = X[:, ~study.dataset.constant].std(axis=0)
-        ratio = spreads.max() / spreads.min() if len(spreads) else 1.0
-        if ratio > _SPREADS:
-            yield (
-                f"the columns' standard deviations differ by a factor of {ratio:.3g}, which dataset.scaling "
-                "unit does not change: if the columns have different units, set it to zscore."
-            )
+    yield from study.scale_remarks
     if study.findings.untrusted:
         change = "not be written" if study.evaluation.classifier == "native" else "lack the fitted method"
         yield (

@@ -200,6 +200,7 @@ def prepare_comparison(
     raw = stored.to_dict()
     if path := found_path(raw["dataset"].get("path"), resumed.path):
         raw["dataset"]["path"] = path
+    raw["dataset"].setdefault("scaling", "unit")  # the default of versions before 0.7, which stored none
     for member in stored.members.values():
         refuse_foreign_code(member.solver.name, resumed.path)
     return Comparison.prepare(load_comparison(raw, overrides), resumed)

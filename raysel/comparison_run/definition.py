@@ -10,6 +10,7 @@ from pathlib import Path
 from raysel.base.registry import solver_capabilities
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison, member_folders
 from raysel.data.dataset import Dataset
+from raysel.data.scaling import default_scaling
 from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory
@@ -75,7 +76,10 @@ class Comparison:
             member = config.study(label, folder)
             with _naming(label):
                 studies[label] = Study.prepare(member, resumed.plan if resumed else None, _like(member, studies), own)
-        return cls(config, studies, folders)
+        raw = config.to_dict()
+        first = next(iter(studies.values()))
+        raw["dataset"] = {"scaling": default_scaling(first.dataset.layout), **raw["dataset"]}
+        return cls(load_comparison(raw), studies, folders)
 
     @property
     def first(self) -> Study:

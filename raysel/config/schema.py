@@ -140,10 +140,11 @@ class DatasetConfig(_SamplesConfig):
     """Labels of a multi-label data set that are left out."""
     background: Place | None = None
     """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean sample by default."""
-    scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] = "unit"
+    scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] | None = None
     """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
     0 and variance 1, zscore_sqrt_width also divides it by the square root of its modality's width, minmax maps each
-    feature to [0, 1], row_unit gives each sample norm 1 in each modality."""
+    feature to [0, 1], row_unit gives each sample norm 1 in each modality. By default zscore for tables and their tasks,
+    zscore_sqrt_width for modalities, unit for images, other arrays and volumes."""
 
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.arrays import FloatArray
-from raysel.data.layouts import Layout, Modalities, Tasks
+from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
 from raysel.data.modality_scaler import ModalityScaler
 from raysel.data.task_scaler import TaskScaler
 from raysel.errors import ConfigError
@@ -82,6 +82,21 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         scaled = values - self.offset_
         scaled /= self.range_
         return scaled
+
+
+def default_scaling(layout: Layout) -> str:
+    """Return the name of the scaling that fits a layout: "unit" only where all features have the same unit.
+
+    Examples
+    --------
+    >>> default_scaling(Tensor((30,))), default_scaling(Tensor((8, 8))), default_scaling(Modalities({"hog": 9}))
+    ('zscore', 'unit', 'zscore_sqrt_width')
+    """
+    if isinstance(layout, Modalities):
+        return "zscore_sqrt_width"
+    if isinstance(layout, Tasks):
+        return "zscore" if any(isinstance(shape, int) for shape in layout.tasks.values()) else "unit"
+    return "zscore" if isinstance(layout, Tensor) and sum(side > 1 for side in layout.shape) <= 1 else "unit"
 
 
 def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:

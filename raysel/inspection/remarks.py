@@ -8,11 +8,16 @@ import numpy as np
 
 from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
+from raysel.data.layouts import MaskedVolume
+from raysel.data.scaling import default_scaling
 from raysel.inspection.arrangement import arrangement_remark
 from raysel.inspection.copies import copy_remarks
 from raysel.inspection.findings import Findings, inspect
 from raysel.inspection.leaks import leaking_columns
+from raysel.inspection.parts import parts
 
+#: Columns whose standard deviations differ by more than this factor probably have different units.
+_SPREADS = 10.0
 #: Number of columns that a remark names.
 _NAMED = 3
 
@@ -53,6 +58,27 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         remarks += [f"{where}{remark}" for remark in told]
     arranged = arrangement_remark(dataset)
     return [*remarks, *([arranged] if arranged else [])]
+
+
+def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
+    """Remark on columns of a table, a task or modalities that ``dataset.scaling`` leaves at different scales."""
+    for part in parts(dataset) if scaling in ("unit", "none") else ():
+        if part.image or isinstance(dataset.layout, MaskedVolume):
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of values near the end of the range
+            spreads = np.concatenate([block.std(axis=0, dtype=np.float64) for _, block in part.columns()])
+        start = dataset.feature_names.index(part.names[0])
+        moving = ~dataset.constant[start : start + len(part.names)]
+        widest, narrowest = np.argmax(spreads), np.argmin(np.where(moving, spreads, np.inf))
+        ratio = spreads[widest] / spreads[narrowest] if moving.any() else 1.0
+        if ratio > _SPREADS:
+            where = "" if part.task is None else f"Task {part.task}: "
+            yield (
+                f"{where}The columns' standard deviations differ by a factor of {ratio:.3g} "
+                f"('{part.own_name(int(widest))}' to '{part.own_name(int(narrowest))}'), which dataset.scaling "
+                f"{scaling} leaves: if the columns have different units, the ranking is by their unit; set "
+                f"{default_scaling(dataset.layout)}."
+            )
 
 
 def _group_remarks(dataset: Dataset) -> Iterator[str]:

@@ -80,7 +80,7 @@ def study_record(
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
-        data_remarks=list(study.data_remarks if data_remarks is None else data_remarks),
+        data_remarks=[*study.data_remarks, *study.scale_remarks] if data_remarks is None else list(data_remarks),
         data_files=_data_files(config.dataset),
     )
 

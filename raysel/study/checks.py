@@ -192,7 +192,7 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
             f"{len(shape)}, {' x '.join(map(str, shape))}; {able} take any number; or set "
             f"dataset.shape to a height and a width{colours}."
         )
-    make_scaler(config.dataset.scaling, dataset.layout)
+    make_scaler(str(config.dataset.scaling), dataset.layout)
 
 
 def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:

@@ -22,10 +22,10 @@ from raysel.cv.records import TrialRecord
 from raysel.cv.scoring import Evaluation
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
-from raysel.data.scaling import make_scaler
+from raysel.data.scaling import default_scaling, make_scaler
 from raysel.errors import DataError
 from raysel.inspection.leaks import refuse_leaks
-from raysel.inspection.remarks import data_remarks
+from raysel.inspection.remarks import data_remarks, scale_remarks
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.search.configurations import Configuration, corners
 from raysel.search.halving import SuccessiveHalving
@@ -103,6 +103,7 @@ class Study:
             If the folds of a resumed study cannot be used.
         """
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
+        config = _with_scaling(config, dataset)
         shown = config.dataset.background
         background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
@@ -156,6 +157,11 @@ class Study:
         """Remarks on what in the data may make scores say less than they seem to."""
         return data_remarks(self.dataset, self.plan)
 
+    @property
+    def scale_remarks(self) -> list[str]:
+        """Remarks on features whose different scales the study's scaling leaves."""
+        return list(scale_remarks(self.dataset, self.config.dataset.scaling))
+
     @cached_property
     def examples(self) -> Sequence[Configuration]:
         """Representative configurations: the list, or the corners of the space if the search proposes them."""
@@ -199,7 +205,7 @@ class Study:
 
     def scaler(self) -> TransformerMixin:
         """Return an unfitted scaler as the configuration names it."""
-        return make_scaler(self.config.dataset.scaling, self.dataset.layout)
+        return make_scaler(str(self.config.dataset.scaling), self.dataset.layout)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -285,3 +291,9 @@ class Study:
         """Number of samples of all inner training sets together, relative to the largest one."""
         fold, number = self.largest
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
+
+
+def _with_scaling(config: StudyConfig, dataset: Dataset) -> StudyConfig:
+    """Return the configuration with the scaling that the layout of the data gives, where it names none."""
+    scaling = config.dataset.scaling or default_scaling(dataset.layout)
+    return config.model_copy(update={"dataset": config.dataset.model_copy(update={"scaling": scaling})})

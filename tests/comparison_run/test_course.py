@@ -69,7 +69,9 @@ def test_a_member_is_an_ordinary_study(finished, capsys):
     assert {path.name for path in finished.study.iterdir()} >= {"config.yaml", "plan.json", "members.json", *FOLDERS}
     assert (
         load_comparison(finished.study / "config.yaml").members
-        == load_comparison(finished.study.parent / "few.yaml", ["tracking.uri=sqlite:///mlflow.db"]).members
+        == load_comparison(
+            finished.study.parent / "few.yaml", ["tracking.uri=sqlite:///mlflow.db", "dataset.scaling=unit"]
+        ).members
     )
     listed = json.loads((finished.study / "members.json").read_text())
     assert (listed["schema"], listed["name"], listed["reference"]) == (1, "few", "SMR, small")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from small_compare import raw_comparison
@@ -79,3 +81,21 @@ def test_code_that_only_the_directory_names_is_not_imported(here):
     directory.config.write_text(dump_config(load_comparison(raw_comparison(), {"compare.SVM.solver.name": "mine.Own"})))
     with pytest.raises(ConfigError, match=r"mine\.Own imports code"):
         prepare_comparison(None, resumed=directory)
+
+
+def test_the_default_of_the_scaling_is_stored_and_where_none_is_stored_that_of_earlier_versions_holds(here):
+    raw = raw_comparison("table.npz")
+    del raw["compare"]["z"]
+    rng = np.random.default_rng(0)
+    np.savez("table.npz", X=rng.normal(size=(40, 10)), y=np.arange(40) % 2)
+    for keys in raw["compare"].values():
+        keys["solver"] = {"name": "linear_svm"}
+    comparison = prepare_comparison(raw)
+    directory = ComparisonDirectory(here / "compared")
+    with directory.create() as lock:
+        directory.write(comparison.record(id_="a", uri="b", started=1.0), lock)
+    directory.plan.write_text(json.dumps(comparison.first.plan.to_json()))
+    for config, scaling in ((comparison.config, "zscore"), (load_comparison(raw), "unit")):
+        directory.config.write_text(dump_config(config))
+        again = prepare_comparison(None, resumed=directory)
+        assert {study.config.dataset.scaling for study in again.studies.values()} == {scaling}

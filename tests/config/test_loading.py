@@ -54,7 +54,7 @@ def test_every_key_of_the_face_is_read(tmp_path):
     assert config.to_dict() == yaml.safe_load(STUDY.replace("1e-4", "1.0e-4"))
     assert config.solver.params["tol"] == 0.0001
     other = read(tmp_path, STUDY, "dataset={path: faces.npz, shape: [4, 16]}")
-    assert (other.dataset.path, other.dataset.shape, other.dataset.scaling) == ("faces.npz", (4, 16), "unit")
+    assert (other.dataset.path, other.dataset.shape, other.dataset.scaling) == ("faces.npz", (4, 16), None)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from raysel.tracking.uploader import replay
 REPORT = ["mean_average_precision", "macro_f1"]
 CHANGES = {
     "dataset__only": ["right", "left"],
+    "dataset__scaling": "unit",
     "solver": {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [0.03, 0.3]}},
     "evaluation__report": REPORT,
     "cv": {"outer": 3, "inner": 2, "final": False},

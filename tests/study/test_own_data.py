@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from sklearn.datasets import load_breast_cancer
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
 import raysel
@@ -365,3 +366,24 @@ def test_a_full_disk_and_a_taken_place_are_said_as_of_any_study(tmp_path, digits
 def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
     assert words.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few") == "own samples"
     assert words.data_name({"path": "runs/faces.npz"}, "few") == "faces.npz"
+
+
+def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(tmp_path):
+    """The areas of a cell are 200 000 times as wide as its fractal dimension: scaled as one, they alone are chosen."""
+    frame = load_breast_cancer(as_frame=True).frame
+    raw = without_data(solver={"name": "smr", "space": {"alpha": [0.01, 0.1]}}, cv={"outer": 2, "inner": 2})
+    raw["evaluation"] = {"classifier": "linear_svm", "n_features": [2, 5, 10]}
+    found = {}
+    for scaling in (None, "unit", "none"):
+        raw["dataset"] = {} if scaling is None else {"scaling": scaling}
+        found[scaling] = run_own(raw, tmp_path / str(scaling), X=frame, label="target")
+    assert found[None].test_mean > 0.94
+    assert found["unit"].test_mean < 0.93
+    assert found[None].config["dataset"]["scaling"] == "zscore"  # stored as resolved
+    assert "scaling: zscore" in found[None].directory.config.read_text()
+    sections = ({}, {"scaling": "zscore"})
+    default, explicit = (prepare_study({**raw, "dataset": section}, X=frame, label="target") for section in sections)
+    assert default.config.hash == explicit.config.hash
+    said = "standard deviations differ by a factor of 2.15e+05 ('worst area' to 'fractal dimension error')"
+    for scaling, result in found.items():
+        assert ((result.path / "ranking/manifest.json").read_text().count(said) == 1) == (scaling is not None)
