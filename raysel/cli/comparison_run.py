@@ -15,6 +15,7 @@ from raysel.cli.failures import print_error
 from raysel.cli.plan import (
     data_headline,
     data_rows,
+    failure_note,
     folds_section,
     memory_in_words,
     method_in_words,
@@ -23,6 +24,7 @@ from raysel.cli.plan import (
     pilot_place,
     refit_bytes,
     section,
+    time_in_words,
 )
 from raysel.cli.preview import show_preview
 from raysel.cli.resuming import resume_with
@@ -33,7 +35,7 @@ from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
 from raysel.credentials import bare_uri
 from raysel.display.progress import ProgressLine, counted, duration
-from raysel.errors import DirectoryError, HeadLostError
+from raysel.errors import ConfigError, DirectoryError, HeadLostError
 from raysel.launch.machines import Nodes, joined, slots
 from raysel.launch.places import working_folder
 from raysel.printing.last_words import last_words
@@ -159,31 +161,41 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
     of_refits: list[int | None] = []
     found: dict[str, list[str]] = {}
     members = []
+    unknown: list[str] = []
     for label, study in comparison.studies.items():
-        cost, places = estimate_cost(study), slots(study, nodes)
+        try:
+            cost, places = estimate_cost(study), slots(study, nodes)
+        except ConfigError as error:
+            raise ConfigError(f"compare.{label}: {error}") from error
         d = study.dataset.n_features
         on = "" if d == first.dataset.n_features else f" on {d} features"
-        about = "at most about" if cost.at_most else "about"
-        fits = f"{cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, {about} {duration(cost.seconds / places.n)}"
+        each = "" if cost.fit_seconds is None else f" of up to {cost.fit_seconds:.3g} s"
+        fits = f"{cost.n_fits} fits{each}, {time_in_words(cost, places)}"
         members.append((label, f"{method_in_words(study, on)}: {fits}"))
         members += [("", f"{term}: {text}") for term, text in _own_settings(study, first)]
         n_fits, at_most = n_fits + cost.n_fits, at_most or cost.at_most
-        seconds, fixed = seconds + cost.seconds / places.n, max(fixed, cost.fixed_seconds)  # one Ray, one upload
+        unknown += [label] * (cost.seconds is None)
+        seconds, fixed = (
+            seconds + (cost.seconds or 0.0) / places.n,
+            max(fixed, cost.fixed_seconds),
+        )  # one Ray, one upload
         n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
         fit_bytes.append(cost.fit_bytes)
         of_refits.append(refit_bytes(study, cost))
-        for note in notes(study, first.data_remarks if study.dataset is first.dataset else None):
+        known = first.data_remarks if study.dataset is first.dataset else None
+        for note in (*notes(study, known), *failure_note(cost)):
             found.setdefault(note, []).append(label)
     shared = [(term, text) for term, text in method_facts(first.config.to_dict()) if term not in _OWN]
     number = f"{len(comparison.studies)}, tested against {comparison.config.reference}"
     yield from section("members", number, members, width)
     yield from section("method", f"of {next(iter(comparison.studies))}, and of all others unless said", shared, width)
+    beside = f" and the time, not known, of {', '.join(unknown)}" if unknown else ""
     places = max((slots(study, nodes) for study in comparison.studies.values()), key=lambda found: found.n)
     yield from section(
         "cost",
-        f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)} on the {counted(places.n, 'slot')} of "
-        f"{places.where}: {n_fits} fits, from pilot fits{pilot_place(places)}, and {duration(fixed)} "
-        "to start and to write the results",
+        f"{'at most about' if at_most else 'about'} {duration(seconds + fixed)}{beside} on the "
+        f"{counted(places.n, 'slot')} of {places.where}, if nothing else uses its processors: {n_fits} fits, from the "
+        f"processor time of pilot fits{pilot_place(places)}, and {duration(fixed)} to start and to write the results",
         [("memory", f"at most {memory_in_words(n_bytes, _largest(fit_bytes), _largest(of_refits))}")],
         width,
     )

@@ -23,10 +23,10 @@ from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 
-#: Columns whose standard deviations differ by more than this factor probably have different units.
-_SPREADS = 100.0
 #: Letters of the column of titles and terms, and of the narrowest and the widest text that is easy to read.
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
+#: Number of configurations that a note names.
+_NAMED = 3
 
 
 def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
@@ -56,7 +56,7 @@ def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Ite
         ("memory", memory_in_words(shared, cost.fit_bytes, refit_bytes(study, cost))),
     ]
     yield from section("cost", _in_words(study, cost, nodes), rows, width)
-    yield from notes_section(notes(study), width)
+    yield from notes_section([*notes(study), *failure_note(cost)], width)
 
 
 def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
@@ -268,20 +268,37 @@ def announce(
     yield from _in_columns("", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width)
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
-    for note in notes(study):
-        yield from _in_columns("note", note, 10, width)
     cost = estimate_cost(study, stored.n_trials if stored else 0)
+    for note in (*notes(study), *failure_note(cost)):
+        yield from _in_columns("note", note, 10, width)
     yield from _in_columns("", _in_words(study, cost, nodes), 0, width)
 
 
 def _in_words(study: Study, cost: CostEstimate, nodes: Nodes) -> str:
     places = slots(study, nodes)
-    about = "at most about" if cost.at_most else "about"
+    fixed = f"{duration(cost.fixed_seconds)} to start and to write the results"
+    on = f"on the {counted(places.n, 'slot')} of {places.where}"
+    if cost.seconds is None:
+        return f"{time_in_words(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
     return (
-        f"{about} {duration(cost.seconds / places.n + cost.fixed_seconds)} on the {counted(places.n, 'slot')} of "
-        f"{places.where}: {cost.n_fits} fits of up to {cost.fit_seconds:.3g} s, from a pilot fit{pilot_place(places)}, "
-        f"and {duration(cost.fixed_seconds)} to start and to write the results"
+        f"{time_in_words(cost, places, cost.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
+        f"fits of up to {cost.fit_seconds:.3g} s of processor time, from pilot fits{pilot_place(places)}, and {fixed}"
     )
+
+
+def time_in_words(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str:
+    """Return how long the fits of a study take on its slots, or that it is not known, as text."""
+    if cost.seconds is None:
+        return f"time not known ({cost.unknown})"
+    return f"{'at most about' if cost.at_most else 'about'} {duration(cost.seconds / places.n + fixed)}"
+
+
+def failure_note(cost: CostEstimate) -> Iterator[str]:
+    """Yield a sentence with the configurations whose pilot fit failed, if any did."""
+    if cost.failures:
+        names = list(cost.failures)
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"The fit of {', '.join(names[:_NAMED])}{more} fails, and will as a trial: {cost.failures[names[0]]}"
 
 
 def pilot_place(places: Slots) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -12,15 +14,21 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from raysel.base.estimator import Estimator
+from raysel.cv.convergence import convergence_of
 from raysel.cv.lockstep import run_in_lockstep
+from raysel.cv.prepared import FoldData
 from raysel.cv.records import FoldTrace
-from raysel.errors import RayselError
+from raysel.errors import ConfigError
+from raysel.search.configurations import Configuration
 from raysel.study.definition import Study
 
-#: A pilot fit is stopped after this many seconds, and its remaining time is extrapolated.
+#: A pilot fit is stopped after this many seconds of processor time.
 _PILOT_SECONDS = 2.0
 #: Largest number of preparations that are timed if the preparation depends on parameters.
 _MOST_PREPARED = 2
+#: Where a pilot fit fails, other configurations are tried for this many seconds, to name those that fail as well.
+_MOST_SECONDS = 10.0
 #: Seconds to import and start Ray with its first workers, measured on two idle cores.
 _RAY_SECONDS = 8.0
 #: Seconds to write traces, ranking, pictures and model and to finish the upload to MLflow, measured likewise.
@@ -35,14 +43,20 @@ class CostEstimate:
 
     Parameters
     ----------
-    seconds : float
-        Seconds of all fits of the study if one trial runs at a time.
+    seconds : float or None
+        Seconds of all fits of the study if one trial runs at a time and nothing else uses the processors: from the
+        processor time of pilot fits, or from their elapsed time where several threads take less. None where a pilot
+        fit had not ended and nothing tells how many iterations it needs.
     fixed_seconds : float
-        Seconds of what does not depend on the fits: starting Ray, writing the results and finishing the upload.
-    fit_seconds : float
-        Mean seconds to fit and score a configuration on the largest inner training set.
+        Elapsed seconds of what does not depend on the fits: starting Ray, writing the results and finishing the upload.
+    fit_seconds : float or None
+        Mean seconds to fit and score a configuration on the largest inner training set; None as for ``seconds``.
     at_most : bool
-        Whether the estimate is an upper bound, because fits may end before the last iteration or be skipped.
+        Whether the estimate is an upper bound, because fits may be stopped early or be skipped.
+    unknown : str
+        What is known of the pilot fit that makes ``seconds`` None; empty if none does.
+    failures : dict of str to str
+        Error of each configuration whose pilot fit failed, by its name.
     prepared_bytes : int
         Bytes of all prepared folds.
     n_fits : int
@@ -52,10 +66,12 @@ class CostEstimate:
         at once needs them. None where the system does not tell.
     """
 
-    seconds: float
+    seconds: float | None
     fixed_seconds: float
-    fit_seconds: float
+    fit_seconds: float | None
     at_most: bool
+    unknown: str
+    failures: dict[str, str]
     prepared_bytes: int
     n_fits: int
     fit_bytes: int | None
@@ -65,7 +81,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     """Estimate the cost of a study from pilot fits of the first and the last configuration.
 
     The pilot fits use the largest inner training set and take a few seconds at most. The cost of a fit is assumed to
-    be proportional to the number of training samples.
+    be proportional to the number of training samples. A pilot fit that has not ended by then needs as many iterations
+    as the decrease of its duality gap tells, else as many as the other pilot fit.
 
     Parameters
     ----------
@@ -78,49 +95,122 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     -------
     CostEstimate
         Estimate for the remaining trials and all refits.
+
+    Raises
+    ------
+    ConfigError
+        If the fits of all configurations fail.
     """
     fold, number = study.largest
-    examples = [study.examples[0], study.examples[-1]]
-    at_most = study.config.search.early_stopping is not None or study.config.search.method == "path"
-    spent: list[float] = []
-    peaks: list[int] = []
+    examples = list({example.id: example for example in (study.examples[0], study.examples[-1])}.values())
+    failures: dict[str, str] = {}
+    pilots: list[_Pilot] = []
     with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
-        started = time.perf_counter()
-        prepared = {
-            key: study.fold_data(fold.inner[number], params)
-            for key, params in islice(study.prepared_examples.items(), _MOST_PREPARED)
-        }
-        n_keys = len(study.prepared_examples)
-        prepare_seconds = (time.perf_counter() - started) * n_keys / len(prepared)
-        state = fold.random_state(study.config.seed, number)
+        elapsed = _stopwatch()
+        prepared: dict[str, FoldData] = {}
+        for key, params in islice(study.prepared_examples.items(), _MOST_PREPARED):
+            with suppress(Exception):  # the pilot fit meets the error again
+                prepared[key] = study.fold_data(fold.inner[number], params)
+        n_keys = len(study.prepared_examples) / max(1, len(prepared))
+        prepare_seconds = elapsed() * n_keys
         for example in examples:
-            solver = study.solver(example.params, state)
-            shared = prepared.get(study.prepare_key(example.params))
-            data = shared or study.fold_data(fold.inner[number], example.params)
-            before = _restart_peak()
-            started = time.perf_counter()
             try:
-                for iteration in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
-                    elapsed = time.perf_counter() - started
-                    if elapsed > _PILOT_SECONDS and iteration < solver.max_steps:
-                        spent.append(elapsed / iteration * solver.max_steps)
-                        at_most = True
-                        break
-                else:
-                    spent.append(time.perf_counter() - started)
-            except (ArithmeticError, ValueError, MemoryError, RayselError):
-                spent.append(time.perf_counter() - started)  # the trial itself will record the error
-            if before is not None:
-                peaks.append(_peak() - before)
+                pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
+            except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
+                failures[example.name] = _headline(error)
+        elapsed = _stopwatch()
+        for example in study.examples if failures else ():
+            if elapsed() < _MOST_SECONDS and example not in examples:
+                try:
+                    pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
+                except Exception as error:  # noqa: BLE001
+                    failures[example.name] = _headline(error)
+    if study.configurations and len(failures) == len(study.configurations):
+        name, first = next(iter(failures.items()))
+        few = "it fails" if len(failures) == 1 else f"all {len(failures)} configurations fail"
+        raise ConfigError(
+            f"solver: {few} on the {len(fold.inner[number].train)} samples of the largest inner training set: "
+            f"{name}: {first}"
+        )
     share = max(0, study.n_trials - n_done) / study.n_trials
-    fit_seconds, n_refits = sum(spent) / len(spent), len(study.plan.folds)
-    n_tried = study.n_configurations * share
-    seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds
-    n_fits = round(n_tried * study.n_inner) + n_refits
-    n_bytes = sum(data.nbytes for data in prepared.values()) * n_keys / len(prepared)
-    fit_bytes = max(peaks) if peaks else None
-    fixed = _END_SECONDS + (_RAY_SECONDS if study.config.search.executor == "ray" else 0.0)
-    return CostEstimate(seconds, fixed, fit_seconds, at_most, round(study.n_largest * n_bytes), n_fits, fit_bytes)
+    n_refits, n_tried = len(study.plan.folds), study.n_configurations * share
+    known = [pilot.n_iter for pilot in pilots if pilot.ended]
+    spent = [pilot.total(max(known, default=None)) for pilot in pilots]
+    unknown = next((pilot.progress for pilot, total in zip(pilots, spent, strict=True) if total is None), "")
+    fit_seconds = seconds = None
+    if pilots and not unknown:
+        fit_seconds = sum(total for total in spent if total is not None) / len(spent)
+        seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds
+    peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
+    return CostEstimate(
+        seconds,
+        _END_SECONDS + (_RAY_SECONDS if study.config.search.executor == "ray" else 0.0),
+        fit_seconds,
+        study.config.search.early_stopping is not None or study.config.search.method == "path",
+        unknown or ("" if pilots else "the pilot fits fail"),
+        failures,
+        round(study.n_largest * sum(data.nbytes for data in prepared.values()) * n_keys),
+        round(n_tried * study.n_inner) + n_refits,
+        max(peaks, default=None),
+    )
+
+
+@dataclass(frozen=True)
+class _Pilot:
+    """One pilot fit: its time, its iterations, whether it ended by itself, its duality gaps and its memory."""
+
+    seconds: float
+    n_iter: int
+    ended: bool
+    gaps: list[float]
+    solver: Estimator
+    peak: int | None
+
+    @property
+    def progress(self) -> str:
+        return (
+            f"after {self.n_iter} of at most {self.solver.max_steps} iterations, {self.seconds:.3g} s, a pilot fit had "
+            "not ended, and nothing tells how many it needs"
+        )
+
+    def total(self, n_other: int | None) -> float | None:
+        """Return the seconds of the whole fit, where ``n_other`` iterations ended another one; None if unknown."""
+        if self.ended:
+            return self.seconds
+        needed, gaps = None, [gap for gap in self.gaps if gap > 0]
+        middle = len(gaps) // 2
+        if middle and gaps[-1] < gaps[middle - 1]:  # the gap falls by a constant factor an iteration
+            rate = math.log(gaps[middle - 1] / gaps[-1]) / (len(gaps) - middle)
+            needed = self.n_iter + max(0.0, math.log(gaps[-1] / getattr(self.solver, "tol", gaps[-1])) / rate)
+        elif n_other is not None:
+            needed = max(n_other, self.n_iter)
+        return None if needed is None else self.seconds / self.n_iter * min(needed, self.solver.max_steps)
+
+
+def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilot:
+    """Fit and score a configuration on the largest inner training set for some seconds."""
+    fold, number = study.largest
+    state = fold.random_state(study.config.seed, number)
+    solver = study.solver(example.params, state)
+    data = data or study.fold_data(fold.inner[number], example.params)
+    before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
+    for n_iter in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
+        if (gap := convergence_of(solver)[1]) is not None:
+            gaps.append(gap)
+        if elapsed() > _PILOT_SECONDS and n_iter < solver.max_steps and not solver.converged_:
+            ended = False
+            break
+    return _Pilot(elapsed(), n_iter, ended, gaps, solver, None if before is None else _peak() - before)
+
+
+def _stopwatch() -> Callable[[], float]:
+    """Return a function that tells the seconds since now: of the processor, or elapsed where threads take less."""
+    processor, wall = time.process_time(), time.perf_counter()
+    return lambda: min(time.process_time() - processor, time.perf_counter() - wall)
+
+
+def _headline(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _restart_peak() -> int | None:

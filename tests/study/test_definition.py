@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,3 +116,47 @@ def test_the_memory_of_a_fit_is_told_beside_what_is_shared(tmp_path):
         n = len(study.largest[0].inner[study.largest[1]].train)
     kernel = 8 * n**2
     assert found["linear_svm"] < kernel < found["kernel_svm"]
+
+
+def test_a_pilot_fit_that_fails_is_told_and_stops_the_plan_if_all_fail(digits, monkeypatch):
+    updates = SMR._updates
+
+    def failing(self, X, y, prepared):
+        if self.rank in failing_ranks:
+            raise np.linalg.LinAlgError("singular at rank 2")
+        yield from updates(self, X, y, prepared)
+
+    monkeypatch.setattr(SMR, "_updates", failing)
+    study = make_study(digits, solver__space={"alpha": [0.01, 0.1], "rank": [1, 2]})
+    failing_ranks = {2}
+    (told,) = [line for line in describe(study) if "fails, and will as a trial" in line]
+    fails = [c.name for c in study.configurations if c.params["rank"] == 2]
+    assert all(name in told for name in fails)
+    assert told.endswith("LinAlgError: singular at rank 2")
+    failing_ranks = {1, 2}
+    n = len(study.configurations)
+    with pytest.raises(ConfigError, match=rf"solver: all {n} configurations fail on the .*LinAlgError: singular at"):
+        cost.estimate_cost(study)
+
+
+def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_only(digits, monkeypatch):
+    updates = SMR._updates
+
+    def waiting(self, X, y, prepared):
+        for objective in updates(self, X, y, prepared):
+            time.sleep(0.05)
+            yield objective
+
+    monkeypatch.setattr(SMR, "_updates", waiting)
+    study = make_study(digits, solver__space={"alpha": [0.01, 0.1]})
+    assert cost.estimate_cost(study).fit_seconds < 0.05  # of several iterations
+    monkeypatch.setattr(cost, "_PILOT_SECONDS", 0.0)
+    monkeypatch.setattr(SMR, "_has_converged", lambda *_: False)
+    assert cost.estimate_cost(study).seconds is None
+    assert any("time not known (after 1 of at most 6 iterations" in line for line in describe(study))
+    solver = SimpleNamespace(tol=1e-4, max_steps=1000)
+    halved = [0.1 * 0.5**k for k in range(1, 9)]  # each iteration halves the gap; 2**-k <= 1e-3 from k = 9.97 on
+    pilot = cost._Pilot(8.0, 8, False, halved, solver, None)
+    assert pilot.total(None) == pytest.approx(np.log2(1e3), rel=1e-9)
+    assert replace(pilot, gaps=[]).total(20) == 20.0
+    assert replace(pilot, gaps=[0.1] * 8).total(None) is None
