@@ -24,6 +24,7 @@ from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.cli.resuming import resume_with
 from raysel.cli.summary import print_answer, print_files
+from raysel.config import load_comparison
 from raysel.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.display.progress import ProgressLine, counted
 from raysel.errors import ConfigError, DirectoryError, HeadLostError, RayselError, StudyError
@@ -40,11 +41,13 @@ from raysel.storage.working_copy import opened_at, running_at, shown_place
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.comparisons.uploader import comparison_notices, replay_comparison
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.records import StudyRecord
 from raysel.tracking.uploader import notices, replay
 from raysel.tracking.uri import absolute_uri
-from raysel.tracking.validity.places import check_place, note_place
+from raysel.tracking.validity.places import check_names, check_place, names_in_mlflow, note_names, note_place
 
 BUILTIN = "digits-smr"
 
@@ -234,22 +237,36 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     """Upload a journal to MLflow again; runs that are already there are not changed."""
     comparison, directory = ComparisonDirectory(path), StudyDirectory(path)
     is_one = comparison.members.exists()
-    stored = comparison.read().uri if is_one else StoredStudy.read(directory).study.uri
+    stored: ComparisonRecord | StudyRecord = comparison.read() if is_one else StoredStudy.read(directory).study
     settings = {name: value for name, _, value in (setting.partition("=") for setting in arguments.set)}
     uri = settings.pop("tracking.uri", None)
+    given = {}
+    for key in ("experiment", "register"):
+        if (name := settings.pop(f"tracking.{key}", None)) is not None:
+            given[key] = None if name in ("", "null", "~") else name
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
         raise ConfigError(
             f"--replay uploads the stored study and cannot be combined with "
-            f"{arguments.config or f'--set {next(iter(settings))}'}; only --set tracking.uri=... is allowed."
+            f"{arguments.config or f'--set {next(iter(settings))}'}; only --set of tracking.uri, "
+            "tracking.experiment and tracking.register is allowed."
         )
     if uri is None:
-        check_place("tracking.uri", uri := stored, path)
-    uri = keep_credentials(uri)
-    note_place(absolute_uri(uri))
+        check_place("tracking.uri", uri := stored.uri, path)
+    sections = (
+        [vars(member.tracking) for member in load_comparison(comparison.config).members.values()]
+        if isinstance(stored, ComparisonRecord)
+        else [stored.config.get("tracking", {})]
+    )
+    for section in sections:
+        names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
+        check_names(names, stored.id, path, given)
+    uri = absolute_uri(keep_credentials(uri))
+    note_place(uri)
+    note_names({key: name for key, name in given.items() if name}, stored.id)
     with directory.open(0):  # a running study uploads its journal itself
-        status = replay_comparison(comparison, absolute_uri(uri)) if is_one else replay(directory, absolute_uri(uri))
+        status = replay_comparison(comparison, uri, given) if is_one else replay(directory, uri, given)
     for text in comparison_notices(comparison) if is_one else notices([status]):
         out.print(text, markup=False)
     if status["error"]:

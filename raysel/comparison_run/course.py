@@ -34,7 +34,7 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.uploader import tracking_status
-from raysel.tracking.validity.places import check_place, is_same_place, note_place
+from raysel.tracking.validity.places import check_place, is_same_place, names_in_mlflow, note_names, note_place
 
 
 def run(
@@ -76,8 +76,8 @@ def run(
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
-    note_place(uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
+    _note_places(comparison, record)
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
         _write_first_files(comparison, directory, record, own, lock)
         return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
@@ -128,8 +128,8 @@ def resume(
         uri = before.uri if same else mlflow_uri(comparison.first.config)
         if not is_same_place(uri, mlflow_uri(comparison.first.config)):
             check_place("tracking.uri", uri, directory.path)
-        note_place(uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
+        _note_places(comparison, record)
         try:
             directory.incomplete.unlink(missing_ok=True)
             write_text_atomically(directory.config, dump_config(comparison.config))
@@ -269,6 +269,12 @@ class _Course:
     def _say(self, text: str) -> None:
         for listener in self._listeners:
             listener.message(text)
+
+
+def _note_places(comparison: Comparison, record: ComparisonRecord) -> None:
+    note_place(record.uri)
+    for study in comparison.studies.values():
+        note_names(names_in_mlflow(vars(study.config.tracking), record.name), record.id)
 
 
 def _named_uri(config: ComparisonConfig) -> str | None:

@@ -128,7 +128,7 @@ def run(
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
-    note_places(study.config, record.uri)
+    note_places(study.config, record.uri, record.id)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload, show)
 
@@ -175,7 +175,7 @@ def resume(
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
         record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
-        note_places(study.config, record.uri)
+        note_places(study.config, record.uri, record.id)
         try:
             directory.incomplete.unlink(missing_ok=True)
             write_text_atomically(directory.config, dump_config(study.config))

@@ -15,10 +15,12 @@ from raysel.files import result_path
 from raysel.storage.location import as_uri
 from raysel.storage.working_copy import running_at
 from raysel.study.definition import Study
+from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
+from raysel.tracking.uploader import last_study
 from raysel.tracking.uri import absolute_uri
-from raysel.tracking.validity.places import check_place, data_on_servers
+from raysel.tracking.validity.places import check_names, check_place, data_on_servers, names_in_mlflow
 
 #: Files that the folder of a new study or comparison at a URI must lack.
 _FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
@@ -86,7 +88,7 @@ def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new
 def check_stored_places(
     config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
 ) -> None:
-    """Check that this user has used the servers and the MLflow store before that only a study's directory names.
+    """Check that this user has used the servers and the places in MLflow before that only a study's directory names.
 
     Parameters
     ----------
@@ -106,6 +108,13 @@ def check_stored_places(
     """
     if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
+    comparison, study = ComparisonDirectory(directory), StudyDirectory(directory)
+    whole = comparison.read() if comparison.members.exists() else None
+    names = names_in_mlflow(vars(config.tracking), whole.name if whole else config.name)
+    if names and tracked:
+        started = whole or (last_study(study.journal) if study.journal.exists() else None)
+        given = [key for key in names if names_one_of(overrides, "tracking", f"tracking.{key}")]
+        check_names(names, started.id if started else "", directory, given)
     for key, uri in data_on_servers(config).items():
         if not names_one_of(overrides, "dataset", key, "dataset.tasks"):
             check_place(key, uri, directory)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from raysel.credentials import changed_variables, from_pipe, to_pipe
@@ -205,7 +206,13 @@ def _checked_status(raw: Any) -> dict[str, Any]:
     return found | {key: raw[key] for key in _IDS if re.fullmatch(r"[\w-]{1,100}", str(raw.get(key, "")))}
 
 
-def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None, parent: str | None = None) -> bool:
+def follow(
+    directory: StudyDirectory,
+    driver: int | None,
+    uri: str | None = None,
+    parent: str | None = None,
+    names: Mapping[str, str | None] = MappingProxyType({}),
+) -> bool:
     """Upload a journal to MLflow as it grows, and retry after errors as long as the study runs.
 
     Parameters
@@ -219,6 +226,8 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
         Tracking URI of MLflow, as `connection` takes it; that of the study by default.
     parent : str, optional
         Id of the run in MLflow that the study's own run is shown below; by default there is none.
+    names : mapping of str to str or None, optional
+        ``experiment`` and ``register`` in place of those of the study.
 
     Returns
     -------
@@ -243,7 +252,7 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
             lock.check()
             if runs is None:
                 stack.close()
-                study = last_study(directory.journal)
+                study = _renamed(last_study(directory.journal), names)
                 target, variables = connection(uri or study.uri)
                 stack.enter_context(changed_variables(variables))
             attempt = 0
@@ -270,7 +279,15 @@ def follow(directory: StudyDirectory, driver: int | None, uri: str | None = None
     return bool(status["logged"])
 
 
-def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
+def _renamed(study: StudyRecord, names: Mapping[str, str | None]) -> StudyRecord:
+    experiment = (names["experiment"] or study.name) if "experiment" in names else study.experiment
+    tracking = {**study.config.get("tracking", {}), **names}
+    return replace(study, experiment=experiment, config={**study.config, "tracking": tracking})
+
+
+def replay(
+    directory: StudyDirectory, uri: str, names: Mapping[str, str | None] = MappingProxyType({})
+) -> dict[str, Any]:
     """Upload the journal of a study that has ended.
 
     Parameters
@@ -279,13 +296,15 @@ def replay(directory: StudyDirectory, uri: str) -> dict[str, Any]:
         Directory of the study.
     uri : str
         Tracking URI of MLflow; may differ from that of the study.
+    names : mapping of str to str or None, optional
+        As for `follow`.
 
     Returns
     -------
     dict of str to object
         State of the upload as `tracking_status` returns it.
     """
-    follow(directory, None, uri)
+    follow(directory, None, uri, names=names)
     return tracking_status(directory)
 
 

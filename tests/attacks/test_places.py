@@ -84,7 +84,7 @@ def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
     study = Study.prepare(load_config({**config, "tracking": {"uri": "https://me:secret@mlflow.example/"}}))
     with pytest.raises(ConfigError, match="is named by the directory"):
         check_stored_places(study.config, (), stranger)
-    note_places(study.config, "https://me:secret@mlflow.example/")  # as the start of the study does
+    note_places(study.config, "https://me:secret@mlflow.example/", "id")  # as the start of the study does
     check_stored_places(study.config, (), stranger)
     (noted,) = (stranger.parent / "state/raysel").iterdir()
     assert noted.read_text() == "https://mlflow.example\n"
@@ -106,6 +106,35 @@ def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeyp
         check_place("tracking.uri", "http://mlflow.example:5001", stranger)
     note_place("http://mlflow.example:5001/?password=x")
     check_place("tracking.uri", "http://mlflow.example:5001", stranger)
+
+
+def name_in_mlflow(study, **names):
+    change_journal(study, "study", lambda line: line["config"]["tracking"].update(names))
+    change_journal(study, "study", lambda line: line.update(experiment=names.get("experiment", line["experiment"])))
+    raw = yaml.safe_load((study / "config.yaml").read_text())
+    (study / "config.yaml").write_text(yaml.safe_dump({**raw, "tracking": names}))
+
+
+@pytest.mark.parametrize("key", ["experiment", "register"])
+def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(stranger, monkeypatch, key, capfd):
+    name_in_mlflow(stranger, **{key: "production-model"})
+    note_place(raysel.open_study(stranger).stored.study.uri)
+    monkeypatch.setattr(tune, "replay", pytest.fail)
+    for command in ("--resume", "--replay"):
+        assert tune.main([command, str(stranger)]) == 2
+        assert f"tracking.{key}: production-model is named by the directory" in capfd.readouterr().err
+    with pytest.raises(ConfigError, match=f"tracking.{key}: production-model is named by"):
+        raysel.resume_study(stranger, progress=False)
+    asked = []
+    monkeypatch.setattr(tune, "replay", lambda *arguments: asked.append(arguments[2]) or {"error": "", "logged": 0})
+    for given, used in (("null", None), ("mine", "mine")):
+        assert tune.main(["--replay", str(stranger), "--set", f"tracking.{key}={given}"]) == 0
+        assert asked.pop() == {key: used}
+    assert tune.main(["--replay", str(stranger)]) == 2  # only the name that was given is noted
+    assert tune.main(["--replay", str(stranger), "--set", f"tracking.{key}=production-model"]) == 0
+    assert tune.main(["--replay", str(stranger)]) == 0  # as this account has used it with this study
+    change_journal(stranger, "study", lambda line: line.update(id="another"))
+    assert tune.main(["--replay", str(stranger)]) == 2
 
 
 @pytest.mark.parametrize(

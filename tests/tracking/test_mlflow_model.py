@@ -198,6 +198,7 @@ def test_a_replay_logs_and_registers_nothing_twice_and_the_next_study_is_the_nex
     with contextlib.chdir(tmp_path):
         assert follow(other, None)
     assert tracking_status(other)["problem"] == ""
+    assert tracking_status(other)["notice"] == "the model is version 2 of the registered model few digits"
     assert sorted(int(v.version) for v in client.search_model_versions("name = 'few digits'")) == [1, 2]
 
 

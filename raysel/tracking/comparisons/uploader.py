@@ -12,7 +12,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from raysel.config import load_comparison
@@ -156,7 +158,13 @@ def comparison_notices(directory: ComparisonDirectory) -> list[str]:
     return notices([comparison_status(directory), *map(tracking_status, _members(directory))])
 
 
-def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int | None, uri: str | None = None) -> bool:
+def upload(
+    directory: ComparisonDirectory,
+    folders: Iterable[str],
+    driver: int | None,
+    uri: str | None = None,
+    names: Mapping[str, str | None] = MappingProxyType({}),
+) -> bool:
     """Upload members to MLflow below a run of the comparison, then its tables and figures.
 
     Parameters
@@ -169,6 +177,8 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         Process id of the process that runs the comparison; None if it has ended.
     uri : str, optional
         Tracking URI of MLflow; that of the comparison by default.
+    names : mapping of str to str or None, optional
+        ``experiment`` and ``register`` in place of those of the comparison.
 
     Returns
     -------
@@ -188,6 +198,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
     # The uploader of a run that was killed may still be running.
     with FileLock(directory.tracking_lock, wait=True) as lock, ExitStack() as stack:
         record = directory.read()
+        record = replace(record, experiment=names.get("experiment", record.experiment) or record.name)
         store = uri or record.uri
         target, variables = connection(store)
         stack.enter_context(changed_variables(variables))
@@ -198,6 +209,12 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
             shown.write(json.dumps(status))
 
         said()
+        # Not those of the members' journals, which are not compared with those that the user has used.
+        own = load_comparison(directory.config).members
+        members = {
+            entry.folder: {"experiment": record.experiment, "register": own[entry.label].tracking.register}
+            for entry in record.members
+        }
 
         def failed_by(error: Exception) -> None:
             said(error=failure_sentence(error, target), locked=is_locked(error))
@@ -209,7 +226,7 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
         whole = True
         for folder in folders:
             lock.check()
-            done = _followed(directory.member(folder), driver, store, parent.id)
+            done = _followed(directory.member(folder), driver, store, parent.id, {**members[folder], **names})
             whole = whole and done
             said(logged=status["logged"] + done)
         view = comparison_view(directory)
@@ -221,7 +238,9 @@ def upload(directory: ComparisonDirectory, folders: Iterable[str], driver: int |
     return whole and not failed
 
 
-def replay_comparison(directory: ComparisonDirectory, uri: str) -> dict[str, Any]:
+def replay_comparison(
+    directory: ComparisonDirectory, uri: str, names: Mapping[str, str | None] = MappingProxyType({})
+) -> dict[str, Any]:
     """Upload a comparison that has ended, with the studies of its members.
 
     Parameters
@@ -230,13 +249,15 @@ def replay_comparison(directory: ComparisonDirectory, uri: str) -> dict[str, Any
         Directory of the comparison.
     uri : str
         Tracking URI of MLflow; may differ from that of the comparison.
+    names : mapping of str to str or None, optional
+        As for `upload`.
 
     Returns
     -------
     dict of str to object
         State of the upload as `comparison_status` returns it.
     """
-    upload(directory, [member.path.name for member in _members(directory)], None, uri)
+    upload(directory, [member.path.name for member in _members(directory)], None, uri, names)
     return comparison_status(directory)
 
 
@@ -297,9 +318,11 @@ def _members(directory: ComparisonDirectory) -> list[StudyDirectory]:
     return [member for member in found if member.journal.exists()]
 
 
-def _followed(member: StudyDirectory, driver: int | None, uri: str, parent: str) -> bool:
+def _followed(
+    member: StudyDirectory, driver: int | None, uri: str, parent: str, names: Mapping[str, str | None]
+) -> bool:
     try:
-        return follow(member, driver, uri, parent)
+        return follow(member, driver, uri, parent, names)
     except (RayselError, OSError):  # a damaged journal; the others are uploaded
         return False
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from mlflow import MlflowException
 from mlflow.entities import LoggedModelOutput, LoggedModelStatus
+from mlflow.entities.model_registry import ModelVersion
 from mlflow.tracking import MlflowClient
 
 from raysel.base.models import load_model, trusted_types
@@ -125,7 +126,7 @@ def _example(model: Any, path: Path, study: StudyRecord) -> tuple[Any, Any]:
 
 def register_model(
     client: MlflowClient, name: str, model_id: str, run_id: str, study: StudyRecord, description: str
-) -> str:
+) -> tuple[str, str]:
     """Register a logged model as a new version of a registered model; the same model is registered once.
 
     Parameters
@@ -145,13 +146,13 @@ def register_model(
 
     Returns
     -------
-    str
-        Error; empty if the model is registered.
+    str, str
+        What is registered, and the error; one of the two is empty.
     """
     try:
         before = client.search_model_versions(f"name = '{name}'")
-        if any(made.tags.get("raysel.model_id") == model_id for made in before):
-            return ""
+        if same := [made for made in before if made.tags.get("raysel.model_id") == model_id]:
+            return _registered(same[0]), ""
         if not client.search_registered_models(f"name = '{name}'"):
             client.create_registered_model(name)
         model = client.get_logged_model(model_id)
@@ -167,9 +168,13 @@ def register_model(
         versions = [*known, {"name": name, "version": int(made.version)}]
         client.set_logged_model_tags(model_id, {_VERSIONS: json.dumps(versions)})
     except MlflowException as error:
-        return (
+        return "", (
             f"the model is logged but not registered as {name} ({str(error).strip().partition(chr(10))[0]}): "
             f"tracking.register needs a server with a model registry, e.g. one that keeps its runs in a database. "
             "Upload the study again to try once more, or leave tracking.register out."
         )
-    return ""
+    return _registered(made), ""
+
+
+def _registered(made: ModelVersion) -> str:
+    return f"the model is version {made.version} of the registered model {made.name}"

@@ -206,7 +206,9 @@ class MLflowRuns:
         name = study.config.get("tracking", {}).get("register")
         if model_id:
             self._client.set_logged_model_tags(model_id, {NOTE: note})
-            self.problem = register_model(self._client, name, model_id, run_id, study, note) if name else ""
+            if name:
+                done, self.problem = register_model(self._client, name, model_id, run_id, study, note)
+                self.notice = "; ".join(filter(None, [self._experiment.notice, done]))
         elif name and not self.problem:
             self.problem = f"no model is registered as {name}: {self._directory.ranking / 'model.skops'} does not exist"
 

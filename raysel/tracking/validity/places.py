@@ -1,15 +1,19 @@
-"""Places outside a study's directory, MLflow stores and data on servers, that only the directory names.
+"""Places outside a study's directory that only it names: stores, experiments and models in MLflow, servers of data.
 
 A directory may be untrusted: a server that it names would get the results of a resumed study, or be asked for data with
 this user's credentials. So a place that the user does not name again is used only if this user has used it before:
-every study that is started or resumed notes its places in a file of the user's own.
+every study that is started or resumed notes its places in a file of the user's own. An experiment or a registered model
+is one place for each study, so that no directory writes into those of another study.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from raysel.config import StudyConfig
@@ -54,6 +58,46 @@ def check_place(key: str, uri: str, directory: Path) -> None:
         )
 
 
+def check_names(names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()) -> None:
+    """Check that this user has used the names in MLflow with a study before, unless they are given again.
+
+    Parameters
+    ----------
+    names : mapping of str to object
+        Names by key of the section ``tracking``, as `names_in_mlflow` returns them.
+    study_id : str
+        Id of the study or comparison.
+    directory : Path
+        Its directory.
+    given : container of str, default=()
+        Keys that the user gives.
+
+    Raises
+    ------
+    ConfigError
+        If a name must be given again.
+    """
+    for key, name in names.items():
+        if key not in given and _name(key, name, study_id) not in _noted():
+            raise ConfigError(
+                f"tracking.{key}: {name} is named by the directory {directory} only, which may be a stranger's, and "
+                "you have not used it with this study from this account before: nothing is written there. If it is to "
+                f"be used, give it again by --set tracking.{key}=NAME; tracking.{key}=null leaves it out."
+            )
+
+
+def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]:
+    """Return the experiment and the registered model that a section ``tracking`` names, by key, without the default."""
+    named = {key: tracking.get(key) for key in ("experiment", "register")}
+    return {key: name for key, name in named.items() if name and (key, name) != ("experiment", default)}
+
+
+def note_names(names: Mapping[str, Any], study_id: str) -> None:
+    """Note names in MLflow, as `names_in_mlflow` returns them, that the user has chosen for a study."""
+    for key, name in names.items():
+        _note(_name(key, name, study_id))
+
+
 def note_place(uri: str) -> None:
     """Note a place that the user has chosen, without credentials; nothing happens if the file cannot be written.
 
@@ -62,7 +106,11 @@ def note_place(uri: str) -> None:
     uri : str
         URI of the place.
     """
-    place, noted = _place(uri), _noted()
+    _note(_place(uri))
+
+
+def _note(place: str) -> None:
+    noted = _noted()
     if place in noted:
         return
     with suppress(OSError):
@@ -91,8 +139,8 @@ def data_on_servers(config: StudyConfig) -> dict[str, str]:
     return {key: value for key, value in named.items() if value and "://" in value}
 
 
-def note_places(config: StudyConfig, uri: str) -> None:
-    """Note the places of a study that starts or is resumed: its MLflow store, and the servers of its data.
+def note_places(config: StudyConfig, uri: str, study_id: str) -> None:
+    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and its data's servers.
 
     Parameters
     ----------
@@ -100,7 +148,10 @@ def note_places(config: StudyConfig, uri: str) -> None:
         Configuration of the study.
     uri : str
         Tracking URI of MLflow.
+    study_id : str
+        Id of the study.
     """
+    note_names(names_in_mlflow(vars(config.tracking), config.name), study_id)
     for place in (uri, *data_on_servers(config).values()):
         note_place(place)
 
@@ -121,6 +172,10 @@ def _noted() -> list[str]:
         return _file().read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         return []
+
+
+def _name(key: str, name: Any, study_id: str) -> str:
+    return json.dumps([f"tracking.{key}", name, study_id])
 
 
 def _place(uri: str) -> str:
