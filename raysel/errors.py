@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,20 @@ from raysel.printing.printable import printable
 
 #: Line of a traceback that names the place of a call.
 _FRAME = re.compile(r'\s*File ".*", line \d+')
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a question that names the known words that hold an unknown one, or the most similar; else ``otherwise``.
+
+    Examples
+    --------
+    >>> suggestion("svm", ["smr", "linear_svm", "kernel_svm"]), suggestion("acuracy", ["accuracy"])
+    ('did you mean `linear_svm` or `kernel_svm`?', 'did you mean `accuracy`?')
+    """
+    listed = list(known)
+    holding = [name for name in listed if len(word) > 2 and word.lower() in name.lower()][:3]
+    near = holding or difflib.get_close_matches(word, listed, 1)
+    return f"did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else otherwise
 
 
 class RayselError(Exception):

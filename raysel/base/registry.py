@@ -6,7 +6,6 @@ dotted name of an importable class in scikit-learn's style, e.g. ``sklearn.svm.L
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, isclass, signature
@@ -17,7 +16,7 @@ from raysel.base.adapter import ScikitLearnMethod, wrapped_capabilities
 from raysel.base.capabilities import Capabilities
 from raysel.base.estimator import Estimator
 from raysel.data.layouts import Layout
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, suggestion
 from raysel.plugins import load_plugin, plugin_names, warn_of_clash
 
 #: Entry point group in which other packages register subclasses of `Estimator` or classes in scikit-learn's style.
@@ -323,5 +322,4 @@ def _not_importable(path: str, name: str, error: BaseException | None) -> Config
 
 
 def _hint(word: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), 1)
-    return f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}."
+    return suggestion(word, known, f"known: {', '.join(known)}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from raysel.config.explaining import explain
 from raysel.config.loading import read_raw, without_null
 from raysel.config.overrides import set_key
 from raysel.config.schema import DatasetConfig, StudyConfig
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, suggestion
 from raysel.storage.location import set_credentials_aside
 
 #: Keys that a member lays over the common ones: dotted, or sections as in a study.
@@ -291,8 +290,7 @@ def _refusals(config: ComparisonConfig) -> Iterator[str]:
             dotted = [f"{key}.{name}" for name in value] if below else [key]
             yield from (f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name)))
     if config.reference not in config.compare:
-        near = difflib.get_close_matches(str(config.reference), config.compare, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"give one of {', '.join(config.compare)}"
+        hint = suggestion(str(config.reference), config.compare, f"give one of {', '.join(config.compare)}")
         yield f"reference: no member is labelled {config.reference!r}; {hint}"
 
 
@@ -300,8 +298,7 @@ def _refused(key: str) -> str:
     """Return why a member cannot change a key; empty if it can, or if the validation of its study will say so."""
     (section, _, name), allowed = key.partition("."), ", ".join(_ALLOWED)
     if section not in StudyConfig.model_fields:
-        near = difflib.get_close_matches(section, (*_SECTIONS, "solver"), 1)
-        return f"unknown key; did you mean `{near[0]}`?" if near else f"unknown key; a member has {allowed}"
+        return f"unknown key; {suggestion(section, (*_SECTIONS, 'solver'), f'a member has {allowed}')}"
     if reason := _REASONS.get(key) or _REASONS.get(section):
         return reason
     if section in ("solver", "evaluation", "search") or key in _ALLOWED:

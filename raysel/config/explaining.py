@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from raysel.config.schema import StudyConfig
+from raysel.errors import suggestion
 
 #: Terms of pydantic's messages, and the terms of a configuration that replace them.
 _WORDS = {
@@ -42,8 +42,7 @@ def _line(details: Mapping[str, Any]) -> str:
     where = ".".join(location) or "the configuration"
     if details["type"] == "extra_forbidden":
         known = _fields_at(location[:-1]) + ([] if location[1:] else ["compare", "reference"])  # of a comparison
-        near = difflib.get_close_matches(location[-1], known, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
+        hint = suggestion(location[-1], known, f"known here: {', '.join(known)}")
         return f"{where}: unknown key; {hint}"
     if details["type"] == "missing":
         return f"{where}: this key is required"

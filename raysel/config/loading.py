@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from raysel.config.overrides import apply_overrides, plain
 from raysel.config.schema import StudyConfig
 from raysel.config.yaml_text import MOST_CHARACTERS, dump_yaml, parse_yaml
 from raysel.credentials import keep_all_credentials
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, suggestion
 
 
 class PlainData(Protocol):
@@ -214,8 +213,8 @@ def _read(path: Path) -> str:
     except (FileNotFoundError, IsADirectoryError) as error:
         if name in builtin and path.parent in (Path(), Path("conf")):
             return builtin[name].read_text(encoding="utf-8")
-        near = difflib.get_close_matches(name, builtin, 1)
-        hint = f" Did you mean `{near[0]}`?" if near else ""
+        hint = suggestion(name, builtin)
+        hint = f" {hint[0].upper()}{hint[1:]}" if hint else ""
         place = f"{path}, which is a directory" if isinstance(error, IsADirectoryError) else path
         raise ConfigError(f"no configuration at {place}.{hint} Built-in studies: {', '.join(builtin)}.") from error
     except (OSError, ValueError) as error:

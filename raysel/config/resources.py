@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from raysel.errors import suggestion
 
 #: Bytes of the units of memory.
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
@@ -103,8 +104,7 @@ def _memory(value: Any) -> float:
             value = math.ceil(float(found[1]) * _UNITS[found[2]])
         elif found:
             units = [unit for unit in _UNITS if unit]
-            near = difflib.get_close_matches(found[2], units, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"give one of {', '.join(units)}"
+            hint = suggestion(found[2], units, f"give one of {', '.join(units)}")
             raise ValueError(f"`memory` is {value!r}: unknown unit {found[2]!r}; {hint}")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
         raise ValueError(f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB")

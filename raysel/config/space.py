@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from raysel.errors import suggestion
 
 #: Value of a parameter; a list of numbers is a single value, e.g. one number for each task.
 Scalar: TypeAlias = bool | int | float | str | Sequence[int | float] | None
@@ -199,8 +200,8 @@ def domain_from_yaml(raw: Any) -> Domain:
             raise ValueError(f"logspace {bounds!r} has a value twice; move the bounds apart, or reduce n")
         return found
     if kind not in {"uniform", "loguniform", "randint"}:
-        near = difflib.get_close_matches(str(kind), ("uniform", "loguniform", "randint", "logspace"), 1)
-        raise ValueError(f"unknown domain {kind!r}; {f'did you mean `{near[0]}`?' if near else f'give {_FORMS}'}")
+        kinds = ("uniform", "loguniform", "randint", "logspace")
+        raise ValueError(f"unknown domain {kind!r}; {suggestion(str(kind), kinds, f'give {_FORMS}')}")
     low, high = _numbers(kind, bounds, 2)
     if low >= high:
         raise ValueError(f"{kind} {bounds!r}: the lower bound must be less than the upper bound")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 from typing import TypeAlias
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.metrics import f1_score, precision_score
 
 from raysel.arrays import LabelArray
-from raysel.errors import ConfigError, DataError
+from raysel.errors import ConfigError, DataError, suggestion
 from raysel.metrics.average_precision import mean_average_precision
 from raysel.plugins import load_plugin, plugin_names, warn_of_clash
 
@@ -181,8 +180,7 @@ def classification_metric(name: str, *, multilabel: bool = False, key: str = "ev
             registered: Metric = load_plugin(GROUP, name)
             return registered
         known = [*METRICS, *plugin_names(GROUP)]
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}."
+        hint = suggestion(name, known, f"known: {', '.join(known)}.")
         raise ConfigError(f"{key}: unknown metric {name!r}; {hint}")
     if multilabel and name in _ONE_LABEL:
         able = ", ".join(known for known in METRICS if known not in _ONE_LABEL)
