@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -71,14 +71,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         setattr(arguments, name, keep_all_credentials(getattr(arguments, name)))
     console = Terminal(stderr=True)
     out = Terminal(quiet=arguments.quiet)
-    references = {
-        print_builtin_reference: arguments.list,
-        print_config_reference: arguments.help_config,
-        print_solver_reference: arguments.list_solvers,
-    }
-    if asked := [reference for reference, wanted in references.items() if wanted]:
-        for reference in asked:
-            reference(Terminal(soft_wrap=False, highlight=True))
+    references: list[tuple[Callable[..., None], str | None]] = [
+        (print_builtin_reference, arguments.list),
+        (print_config_reference, arguments.help_config),
+        (print_solver_reference, arguments.list_solvers),
+    ]
+    if asked := [(reference, of) for reference, of in references if of is not None]:
+        try:
+            for reference, of in asked:
+                reference(Terminal(soft_wrap=False, highlight=True), *([of] if of else []))
+        except ConfigError as error:
+            return print_error(error)
         return 0
     with sigterm_as_interrupt():
         return _run(arguments, console, out)
@@ -187,9 +190,16 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="check everything, print data and plan as understood, and start nothing; with --output, draw the data",
     )
-    parser.add_argument("--list", action="store_true", help="print the built-in studies and comparisons and exit")
-    parser.add_argument("--help-config", action="store_true", help="print all keys of the configuration and exit")
-    parser.add_argument("--list-solvers", action="store_true", help="print all methods with their parameters and exit")
+    listed = {"nargs": "?", "const": ""}
+    parser.add_argument(
+        "--list", action="store_const", const="", help="print the built-in studies and comparisons and exit"
+    )
+    parser.add_argument(
+        "--help-config", **listed, metavar="SECTION", help="print all keys of the configuration, or of a section; exit"
+    )
+    parser.add_argument(
+        "--list-solvers", **listed, metavar="NAME", help="print all methods, or one with its parameters explained; exit"
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="print all tables, figures and remarks of the result, as in report.html"
     )

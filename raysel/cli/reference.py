@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from inspect import signature
+from collections.abc import Iterable, Iterator
+from inspect import Parameter, signature
 from itertools import takewhile
 from pathlib import Path
 
@@ -13,35 +13,34 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
+from raysel.base.documentation import papers, parameter_texts, summary
 from raysel.base.registry import solver_capabilities, solver_class, solver_names
 from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
 from raysel.config.loading import read_raw
 from raysel.data.formats.files import find_data_file
-from raysel.errors import ConfigError, DataError
+from raysel.errors import ConfigError, DataError, suggestion
+from raysel.results.words.asked import domain_in_words
 
 
-def print_config_reference(out: Console) -> None:
-    """Print all keys of a study's or a comparison's configuration with their values, defaults and descriptions.
-
-    Parameters
-    ----------
-    out : Console
-        Where to print; the columns wrap at its width.
-    """
+def print_config_reference(out: Console, section: str = "") -> None:
+    """Print the keys of a configuration with their values, defaults and descriptions: all, or those of a section."""
     entries = [*config_reference(), *comparison_reference()]
+    if section:
+        sections = dict.fromkeys(entry.key.partition(".")[0] for entry in entries)
+        entries = [entry for entry in entries if f"{entry.key}.".startswith((f"{section}.", f"{section}[]."))]
+        if not entries:
+            known = suggestion(section, sections, f"give one of {', '.join(sections)}.")
+            raise ConfigError(f"--help-config: there is no section {section!r}; {known}")
     rows = [(e.key, f"{e.type} ({_default_in_words(e.default)})", e.description) for e in entries]
     _print_entries("key", "values and description", rows, out)
 
 
-def print_solver_reference(out: Console) -> None:
-    """Print all registered methods with what they can do, what they are, and their parameters.
-
-    Parameters
-    ----------
-    out : Console
-        Where to print; the columns wrap at its width.
-    """
+def print_solver_reference(out: Console, name: str = "") -> None:
+    """Print all registered methods with what they can do, what they are, and their parameters; or all of one."""
+    if name:
+        _print_solver(name, out)
+        return
     _print_entries(
         "solver.name", "abilities, description and parameters", [_solver_entry(name) for name in solver_names()], out
     )
@@ -103,11 +102,38 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         RECONSTRUCTED if can.reconstructed else "",
         f"data: {', '.join(sorted(can.layouts))}{f' of at most {can.max_axes} axes' if can.max_axes else ''}",
     ]
+    settable = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in _settable(cls))
+    return name, "; ".join(ability for ability in abilities if ability), f"{summary(cls)}\n{settable}"
+
+
+def _settable(cls: type) -> list[Parameter]:
     supplied = {"random_state", *getattr(cls, "layout_parameters", ())}
-    parameters = [p for p in signature(cls).parameters.values() if p.name not in supplied]
-    settable = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
-    summary = (cls.__doc__ or "").strip().partition("\n")[0].replace("``", "")
-    return name, "; ".join(ability for ability in abilities if ability), f"{summary}\n{settable}"
+    return [p for p in signature(cls).parameters.values() if p.name not in supplied]
+
+
+def _print_solver(name: str, out: Console) -> None:
+    """Print what a method is and can do, its parameters, what of them the built-in studies search, and its papers."""
+    cls = solver_class(name)
+    texts = parameter_texts(cls)
+    out.print(f"{name}: {summary(cls)}\n{_solver_entry(name)[1]}\n", markup=False)
+    rows = [(p.name, *texts.get(p.name, (str(p).partition("=")[2], "not described"))) for p in _settable(cls)]
+    _print_entries("solver.params", "values and description", rows, out)
+    if spaces := list(_builtin_spaces(name)):
+        out.print("\nsearched by the built-in studies:", markup=False)
+    for study, space in spaces:
+        out.print(f"  {study}: {space}", markup=False)
+    if cited := papers(cls):
+        out.print(f"\n{cited}", markup=False)
+
+
+def _builtin_spaces(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the built-in studies and comparisons that search parameters of a method, and their values."""
+    for study, path in builtin_configs().items():
+        raw, _ = read_raw(path)
+        for member in (raw, *(raw.get("compare") or {}).values()):
+            solver = member.get("solver") or {}
+            if solver.get("name") == name and solver.get("space"):
+                yield study, ", ".join(f"{key} ({domain_in_words(own)})" for key, own in solver["space"].items())
 
 
 def _default_in_words(default: str) -> str:

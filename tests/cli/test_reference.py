@@ -8,6 +8,7 @@ from inspect import signature
 
 import pytest
 from rich.console import Console
+from test_docstrings import entries
 
 from raysel.base.registry import solver_class, solver_names
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
@@ -60,6 +61,28 @@ def test_every_registered_method_is_listed_with_its_parameters():
     assert {name for name in solver_names() if "reconstructed" in entries[name]} == {"dfs", "mcgf"}
     assert {name for name in solver_names() if "features of the test samples" in entries[name]} == {"mcgf"}
     assert "`" not in text.getvalue()
+
+
+def test_one_method_is_explained_with_its_parameters_and_what_studies_search(capsys):
+    assert main(["--list-solvers", "smr"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    described = entries(solver_class("smr").__doc__, "Parameters")
+    for name in set(described) - {"shape", "random_state"}:
+        kind, told = described[name]
+        assert f"{name} {kind} {' '.join(told.replace('``', '').split())}" in text
+    assert "shape tuple" not in text, "the data set gives it"
+    assert "digits-smr: alpha (6 values from 0.003 to 0.9 in equal ratios), rank (" in text
+    assert "doi:10.1109/TIP.2017.2713948" in text
+    assert main(["--list-solvers", "svm"]) == 2
+    assert "did you mean `linear_svm` or `kernel_svm`?" in capsys.readouterr().err
+
+
+def test_one_section_is_printed_by_itself(capsys):
+    assert main(["--help-config", "search"]) == 0
+    named = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:] if not line.startswith(" ")]
+    assert named == [entry.key for entry in ENTRIES if entry.key.startswith("search.")]
+    assert main(["--help-config", "serach"]) == 2
+    assert "no section 'serach'; did you mean `search`?" in capsys.readouterr().err
 
 
 def test_the_command_prints_them_and_starts_nothing(tmp_path, monkeypatch, capsys):
