@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 import raysel
 
@@ -27,3 +30,9 @@ def test_a_missing_library_is_named_and_a_missing_module_of_raysel_is_no_library
     with pytest.raises(ModuleNotFoundError, match=told) as error:
         raysel.SMR  # noqa: B018
     assert error.value.name == missing
+
+
+def test_the_citation_names_this_version():
+    cited = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)  # that CFF 1.2.0 requires
+    assert (cited["cff-version"], cited["version"], cited["license"]) == ("1.2.0", raysel.__version__, "Apache-2.0")

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -269,7 +269,7 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         }
     described = {
         "name": result.name,
-        "command": _command(result),
+        "command": command_again(result),
         "remarks": result.remarks(choose_top(result, top, by).n),
         "config": study.config,
         "config_hash": study.config_hash,
@@ -304,22 +304,26 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
     return described
 
 
-def _command(result: StudyResult) -> str | None:
-    """Return the command that repeats a study, from any directory of this machine; None if none does."""
+def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) -> str | None:
+    """Return the command that repeats a study; None if none does.
+
+    By default it runs from any directory of this machine; ``name`` returns other names of its files.
+    """
     if result.cut and not _is_listed(result):
         return None  # proposals up to a time limit cannot be repeated
     directory, study = StudyDirectory(result.directory.path.absolute()), result.stored.study
-    changes: dict[str, Any] = {"cv.plan": directory.plan}
+    changes: dict[str, Any] = {"cv.plan": name(directory.plan)}
     if study.config.get("output"):
         changes["output"] = None
-    changes |= {key: path for key, path in study.data_files.items() if not key.startswith("dataset.tasks.")}
+    files = {key: name(path) for key, path in study.data_files.items()}
+    changes |= {key: path for key, path in files.items() if not key.startswith("dataset.tasks.")}
     if tasks := study.config["dataset"].get("tasks"):
-        changes["dataset.tasks"] = [_with_files(task, study.data_files) for task in tasks]
+        changes["dataset.tasks"] = [_with_files(task, files) for task in tasks]
     if result.cut:
-        changes |= {"search.time_budget": None, "search.configurations": directory.ranking / "manifest.json"}
-    words = ["python", "-m", "raysel.tune", str(directory.config)]
+        changes |= {"search.time_budget": None, "search.configurations": name(directory.ranking / "manifest.json")}
+    words = ["python", "-m", "raysel.tune", name(directory.config)]
     for key, value in changes.items():
-        plain = isinstance(value, str | Path) and re.fullmatch(r"[\w./-]+", str(value))
+        plain = isinstance(value, str) and re.fullmatch(r"[\w./-]+", value)
         words += ["--set", f"{key}={value if plain else json.dumps(value, default=str)}"]
     return shlex.join(words)
 

@@ -53,6 +53,11 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
     -----
     The method does not scale the features: that is ``dataset.scaling`` of a study.
 
+    References
+    ----------
+    Chang, Lin, "LIBSVM: a library for support vector machines", ACM Transactions on Intelligent Systems and Technology
+    2(3), 2011, doi:10.1145/1961189.1961199.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

@@ -83,6 +83,10 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
     objective_path_ : ndarray of shape (1,)
         Sum of the objectives of the binary problems.
 
+    References
+    ----------
+    Fan, Chang, Hsieh, Wang, Lin, "LIBLINEAR: a library for large linear classification", JMLR 9, 2008.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

@@ -73,6 +73,11 @@ class MRMR(Filter):
     objective_path_ : ndarray of shape (1,)
         Mean of the criterion over the selected features, each when it was selected.
 
+    References
+    ----------
+    Peng, Long, Ding, "Feature selection based on mutual information: criteria of max-dependency, max-relevance, and
+    min-redundancy", IEEE TPAMI 27(8), 2005, doi:10.1109/TPAMI.2005.159.
+
     Examples
     --------
     >>> X = [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]  # the second repeats the first

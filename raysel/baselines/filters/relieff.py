@@ -74,6 +74,10 @@ class ReliefF(Filter):
     objective_path_ : ndarray of shape (1,)
         Mean of W.
 
+    References
+    ----------
+    Kononenko, "Estimating attributes: analysis and extensions of RELIEF", ECML 1994, doi:10.1007/3-540-57868-4_57.
+
     Examples
     --------
     >>> ReliefF().fit([[0.0, 1.0], [0.0, 2.0], [9.0, 1.0], [9.0, 2.0]], [0, 0, 1, 1]).weights_

@@ -44,7 +44,7 @@ class TTest(Filter):
     References
     ----------
     Welch, "The generalization of 'Student's' problem when several different population variances are involved",
-    Biometrika 34, 1947.
+    Biometrika 34, 1947, doi:10.1093/biomet/34.1-2.28.
 
     Examples
     --------

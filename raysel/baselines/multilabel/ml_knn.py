@@ -82,7 +82,8 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
 
     References
     ----------
-    Zhang & Zhou, "ML-KNN: A lazy learning approach to multi-label learning", Pattern Recognition 40, 2007.
+    Zhang & Zhou, "ML-KNN: A lazy learning approach to multi-label learning", Pattern Recognition 40, 2007,
+    doi:10.1016/j.patcog.2006.12.019.
 
     Examples
     --------

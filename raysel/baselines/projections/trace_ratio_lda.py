@@ -48,6 +48,10 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
     objective_path_ : ndarray of shape (n_iter_,)
         Mean of the tasks' ratios after each iteration.
 
+    References
+    ----------
+    Wang, Yan, Xu, Tang, Huang, "Trace ratio vs. ratio trace for dimensionality reduction", CVPR 2007.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +11,9 @@ import numpy as np
 from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results import words
 from raysel.results.error_control.summary import open_checks
+from raysel.results.page.places import named, told
 from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
-
-#: Where the commands of a report run: a path of this machine means nothing where the report was mailed to.
-IN_FOLDER = "in the study's folder, which holds this report"
 
 
 def answer(result: StudyResult) -> Section:
@@ -224,5 +223,5 @@ def _error_blocks(result: StudyResult) -> Iterator[Block]:
         yield Text([halves.sentence(), *halves.remarks()])
     if (permuted := result.permutation_test) is not None:
         yield Text(permuted.sentences())
-    for what, command in open_checks(result, "."):
-        yield Command(command, f"{what} has not been run for this study. To run it, {IN_FOLDER}:")
+    for what, command in open_checks(result, shlex.quote(named(result.path))):
+        yield Command(command, f"{what} has not been run for this study. To run it, {told(command)}:")

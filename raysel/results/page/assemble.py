@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from raysel.base.documentation import papers
+from raysel.base.registry import OWN, solver_class
 from raysel.config.yaml_text import dump_yaml
 from raysel.display.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text
 from raysel.display.page.render import render_page
 from raysel.files import write_result
 from raysel.printing.shortening import short
 from raysel.results import words
-from raysel.results.export import manifest
+from raysel.results.export import command_again
 from raysel.results.page import agreement, answer, data, ranking, search
+from raysel.results.page.places import named, told, without_folders
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.version import __version__
@@ -81,18 +84,18 @@ def page_of(result: StudyResult) -> Page:
     _ = result.refits  # raises if the study has not finished
     preview = Preview.read(result.directory.preview)
     sections = [
-        data.asked(result, preview),
         answer.answer(result),
         answer.scores(result),
         ranking.features(result),
         agreement.stability(result),
         agreement.disagreement(result),
+        answer.error_control(result),
+        remarks(result),
+        data.asked(result, preview),
         search.tried(result),
         search.convergence(result),
         answer.optimism(result),
         answer.confusion(result),
-        answer.error_control(result),
-        remarks(result),
         cite(result),
     ]
     study = result.stored.study
@@ -141,25 +144,27 @@ def remarks(result: StudyResult) -> Section:
 
 def cite(result: StudyResult) -> Section:
     """Return the section on how to cite the result and how to run the study again."""
-    study, described = result.stored.study, manifest(result)
+    study, command = result.stored.study, command_again(result, named)
+    name = result.config["solver"]["name"]
     version = study.versions.get("raysel", __version__)
     text = (
-        f"Features were ranked by the method {result.config['solver']['name']} as implemented in raysel {version}, "
+        f"Features were ranked by the method {name} as implemented in raysel {version}, "
         f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
-        f"{words.headline(result)}."
+        f"{words.headline(result)}. {' '.join(words.verdict_sentences(result))}"
     )
+    cited = papers(solver_class(name)) if name in OWN else ""
     blocks: list[Block] = [
-        Text([text]),
+        Text([text, *([f"Method: {cited}"] if cited else [])]),
         Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note"),
     ]
-    if described["command"]:
-        label = "To run the study again, with the configuration and the folds of its directory:"
-        blocks.append(Command(described["command"], label))
+    if command:
+        label = f"To run the study again, with the configuration and the folds of its directory, {told(command)}:"
+        blocks.append(Command(command, label))
     else:
         blocks.append(Text(["A search that its time budget ended cannot be repeated exactly."], "note"))
     versions = [[name, value] for name, value in sorted(study.versions.items())]
     blocks += [
         Folded("Versions", [Table("Versions that the study ran with.", ["library", "version"], versions, (0, 1))]),
-        Folded("Configuration (config.yaml)", [Command(dump_yaml(study.config))]),
+        Folded("Configuration (config.yaml)", [Command(dump_yaml(without_folders(study.config)))]),
     ]
     return Section("again", "How to cite and run it again", blocks)

@@ -120,7 +120,7 @@ class SMR(IterativeEstimator, MatrixSelector):
     References
     ----------
     .. [1] Hou, Jiao, Nie, Luo, Zhou, "2D feature selection by sparse matrix regression",
-       IEEE Transactions on Image Processing 26(9), 2017.
+       IEEE Transactions on Image Processing 26(9), 2017, doi:10.1109/TIP.2017.2713948.
 
     Examples
     --------

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import re
+import shlex
 
 import numpy as np
 import pytest
 from report_pages import KINDS, Page, run_kind
 from small_studies import raw_config, run_offline, write_digits
 
+from raysel import tune
 from raysel.data.loading import load_dataset
 from raysel.display.page.render import render_page
 from raysel.errors import UnfinishedStudyError
@@ -66,7 +69,9 @@ def test_a_study_of_any_kind_writes_a_whole_report(study):
     # A mean over several numbers of features is not the score of one of them.
     assert ("best of 64 features" in page.text) == (bool(result.n_features) and kind != "mean over N")
     assert ("a mean over several N" in page.text) == (kind == "mean over N")
-    assert ("python -m raysel.stability" in page.text) == result.ranks_features
+    assert ("python -m raysel.stability" in page.text) == result.is_ranked
+    assert str(result.path.parent) not in content.decode(), "a mailed report names no folder of the machine"
+    assert page.headings[1][1] == "The answer"
     headline = words.headline(result)
     assert f"{headline[0].upper()}{headline[1:]}." in page.text
     assert ("failed." in page.text) == (kind == "failed trials")
@@ -178,6 +183,18 @@ def test_fewer_features_with_a_score_than_the_usual_number_are_no_tenth(tmp_path
     assert 0 < n < result.default_top == 64 // 10
     said = Page(write_report(result).read_text()).text
     assert f"{n} of 64 features have one above 0 in the final model; these count as selected, fewer than 6 (a" in said
+
+
+def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdict(matrix, monkeypatch):
+    monkeypatch.chdir(matrix.path.parent)
+    text = Page(render_page(page_of(matrix))).text
+    assert f"python -m raysel.stability {matrix.path.name} " in text
+    (again,) = re.findall(r"python (-m raysel\.tune .*?) Versions", text)
+    arguments = [*shlex.split(again)[2:], "--dry-run"]
+    assert tune.main(arguments) == 0
+    cite = text.rpartition("How to cite and run it again")[2]
+    for told in (words.headline(matrix), *words.verdict_sentences(matrix), "doi:10.1109/TIP.2017.2713948"):
+        assert told in cite
 
 
 def test_an_unfinished_study_has_no_report(matrix, tmp_path):

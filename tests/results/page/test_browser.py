@@ -105,6 +105,29 @@ def test_a_script_in_it_would_not_run(report, tmp_path):
     assert asked == []
 
 
+#: Elements that are wider than they are shown, of a page in a frame of a phone's width; details are opened.
+_MEASURE = """<!DOCTYPE html><title>measure</title>
+<iframe src="report.html" style="border: 0; width: 390px; height: 800px" onload="
+const page = this.contentDocument;
+for (const one of page.querySelectorAll('details')) one.open = true;
+const wide = [page.documentElement, ...page.querySelectorAll('body *:not(svg *)')]
+  .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline');
+document.body.dataset.measured = 'yes';
+document.body.append(...wide.map(one => 'CUT ' + one.tagName + ' ' + one.className + '; '));
+"></iframe>"""
+
+
+@pytest.mark.parametrize("kind", ["matrix", "table", "tasks"])
+def test_no_column_is_cut_off_on_a_phone(kind, report, tmp_path):
+    result = None if kind == "matrix" else run_kind(kind, tmp_path / "study")
+    shutil.copy(report if result is None else result.directory.report, tmp_path / "report.html")
+    (tmp_path / "measure.html").write_text(_MEASURE)
+    options = ("--allow-file-access-from-files", "--dump-dom")
+    document, _, _ = browse(tmp_path / "measure.html", tmp_path / "profile", *options)
+    assert 'data-measured="yes"' in document
+    assert re.findall(r"CUT ([^;<]*)", document.partition("</iframe>")[2]) == []
+
+
 def test_it_prints_without_empty_pages(report, tmp_path):
     browse(report, tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'report.pdf'}")
     pages = drawn_pages((tmp_path / "report.pdf").read_bytes())
