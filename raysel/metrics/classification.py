@@ -115,6 +115,9 @@ METRICS: dict[str, Metric] = {
     "mean_average_precision": mean_average_precision,
 }
 
+#: Smallest and largest value of raysel's own metrics; those of other packages may have any.
+RANGES = {**dict.fromkeys(METRICS, (0.0, 1.0)), "neg_hamming_loss": (-1.0, 0.0)}
+
 _ONE_LABEL = {"balanced_accuracy"}
 
 #: Metrics of the classes' scores rather than of predictions.
@@ -122,6 +125,11 @@ _OF_SCORES = {"mean_average_precision"}
 
 #: The entry point group in which other packages register metrics: functions of y_true and y_pred, larger is better.
 GROUP = "raysel.metrics"
+
+
+def metric_range(name: str) -> tuple[float, float]:
+    """Smallest and largest value of a metric; infinite for metrics of other packages."""
+    return RANGES.get(name, (-math.inf, math.inf))
 
 
 def needs_scores(name: str) -> bool:

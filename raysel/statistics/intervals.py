@@ -27,10 +27,13 @@ class MeanInterval:
     confidence : float
         Coverage that the interval is computed for.
     lower, upper : float or None
-        Ends of the interval, symmetric about the mean, so they can lie outside the range of the metric; None if there
-        is no interval.
+        Ends of the interval, which is symmetric about the mean and cut at the range of the metric; None if there is no
+        interval.
     reason : str, default=""
         Why there is no interval; empty if there is one.
+    of_draws : bool, default=False
+        Whether the runs are independent draws of the training set from one pool of samples, for which the interval is
+        the plain one.
     """
 
     mean: float
@@ -40,9 +43,17 @@ class MeanInterval:
     lower: float | None
     upper: float | None
     reason: str = ""
+    of_draws: bool = False
 
 
-def corrected_interval(scores: ArrayLike, ratio: float, confidence: float = 0.95) -> MeanInterval:
+def corrected_interval(
+    scores: ArrayLike,
+    ratio: float,
+    confidence: float = 0.95,
+    *,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    of_draws: bool = False,
+) -> MeanInterval:
     r"""Compute the corrected interval of a mean score over the runs of a resampling.
 
     With J runs, their scores s_j and t the quantile of Student's distribution with J - 1 degrees of freedom,
@@ -61,6 +72,11 @@ def corrected_interval(scores: ArrayLike, ratio: float, confidence: float = 0.95
         Number of test samples divided by the number of training samples of a run.
     confidence : float, default=0.95
         Coverage, between 0 and 1.
+    limits : (float, float), optional
+        Smallest and largest possible score, at which the interval ends; by default it is not limited.
+    of_draws : bool, default=False
+        Whether the runs are independent draws of the training set from one pool of samples: r is 0 then, and the
+        interval is of the mean over all such draws from this pool.
 
     Returns
     -------
@@ -97,9 +113,12 @@ def corrected_interval(scores: ArrayLike, ratio: float, confidence: float = 0.95
         raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
     n_runs, mean = len(values), float(values.mean())
     if n_runs == 1:
-        return MeanInterval(mean, float("nan"), ratio, confidence, None, None, "there is one run only")
+        reason = "there is one run only"
+        return MeanInterval(mean, float("nan"), ratio, confidence, None, None, reason, of_draws)
     if np.ptp(values) <= _ROUNDING:
-        return MeanInterval(mean, 0.0, ratio, confidence, None, None, "the score is equal in all runs")
+        return MeanInterval(mean, 0.0, ratio, confidence, None, None, "the score is equal in all runs", of_draws)
     sd = float(values.std(ddof=1))
-    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * sd * np.sqrt(1 / n_runs + ratio))
-    return MeanInterval(mean, sd, ratio, confidence, mean - margin, mean + margin)
+    error = sd * np.sqrt(1 / n_runs + (0.0 if of_draws else ratio))
+    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
+    lower, upper = max(mean - margin, limits[0]), min(mean + margin, limits[1])
+    return MeanInterval(mean, sd, ratio, confidence, lower, upper, of_draws=of_draws)

@@ -68,7 +68,7 @@ class PairedComparison:
 
 
 def paired_comparison(
-    scores: ArrayLike, reference: ArrayLike, ratio: float, confidence: float = 0.95
+    scores: ArrayLike, reference: ArrayLike, ratio: float, confidence: float = 0.95, *, largest: float = np.inf
 ) -> PairedComparison:
     r"""Compare two methods that were scored on the same runs of a resampling.
 
@@ -88,6 +88,8 @@ def paired_comparison(
         Number of test samples divided by the number of training samples of a run.
     confidence : float, default=0.95
         Coverage of the intervals, between 0 and 1.
+    largest : float, optional
+        Largest possible difference of two scores, at which the intervals end; by default they are not limited.
 
     Returns
     -------
@@ -141,18 +143,19 @@ def paired_comparison(
         int((differences == 0).sum()),
         int((differences < 0).sum()),
         float(ratio),
-        None if reason else _t_test(mean, sd, n_runs, 0.0, confidence),
-        None if reason else _t_test(mean, sd, n_runs, float(ratio), confidence),
+        None if reason else _t_test(mean, sd, n_runs, 0.0, confidence, largest),
+        None if reason else _t_test(mean, sd, n_runs, float(ratio), confidence, largest),
         reason,
     )
 
 
-def _t_test(mean: float, sd: float, n_runs: int, ratio: float, confidence: float) -> TTest:
+def _t_test(mean: float, sd: float, n_runs: int, ratio: float, confidence: float, largest: float) -> TTest:
     # scipy.stats is not used: it takes half a second to import, and has no corrected form.
     error = sd * np.sqrt(1 / n_runs + ratio)
     t = mean / error
     margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
-    return TTest(float(t), float(2 * stdtr(n_runs - 1, -abs(t))), mean - margin, mean + margin)
+    lower, upper = max(mean - margin, -largest), min(mean + margin, largest)
+    return TTest(float(t), float(2 * stdtr(n_runs - 1, -abs(t))), lower, upper)
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
