@@ -64,10 +64,16 @@ def _repeated(names: Sequence[str]) -> str | None:
     return next((name for name in names if names.count(name) > 1), None)
 
 
+def _several(value: Any) -> Any:
+    """A list of values, also where one is given alone."""
+    return value if isinstance(value, list | tuple) else (value,)
+
+
 # Strict: "3" and true are not counts.
 Count = Annotated[int, Field(strict=True, ge=1)]
 Folds = Annotated[int, Field(strict=True, ge=2)]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Positive = Seconds
 Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 #: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
@@ -198,6 +204,9 @@ class EvaluationConfig(_Section):
     is left out; knn and linear_svm are fitted to the best n_features features."""
     n_neighbors: Count = 1
     """Number of neighbours of classifier knn."""
+    C: Annotated[tuple[Positive, ...], BeforeValidator(_several), Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
+    """Increasing values of C of classifier linear_svm, or one: the inner scores choose it for each number of features,
+    for the method and for each reference."""
     n_features: tuple[Count, ...] = ()
     """Increasing numbers of best features, each of which is scored. Not used by native."""
     choose_n: Literal["one_se", "best", "mean"] = "one_se"
@@ -211,8 +220,8 @@ class EvaluationConfig(_Section):
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
     references: Annotated[bool, Field(strict=True)] = True
     """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
-    same classifier and numbers of features; they choose nothing. With native: all features by the 1-nearest neighbour,
-    and chance."""
+    same classifier; each chooses its number of features, and C, by its own inner scores. With native: all features by
+    the 1-nearest neighbour, and chance, which is the better of the most frequent class and a stratified guess."""
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
@@ -220,6 +229,8 @@ class EvaluationConfig(_Section):
             raise ValueError(f"`n_features` is needed by classifier {self.classifier}, e.g. n_features: [10, 20, 50]")
         if list(self.n_features) != sorted(set(self.n_features)):
             raise ValueError(f"`n_features` {list(self.n_features)} must increase, without repeats")
+        if list(self.C) != sorted(set(self.C)):
+            raise ValueError(f"`C` {list(self.C)} must increase, without repeats")
         if twice := _repeated([self.metric, *self.report]):
             raise ValueError(f"`report` names {twice}, which is `metric` or named before; leave it out")
         return self
@@ -228,18 +239,6 @@ class EvaluationConfig(_Section):
     def rule(self) -> Literal["one_se", "best", "mean"]:
         """Rule that chooses the number of features; native has no numbers of features, and averages the tasks."""
         return "mean" if self.classifier == "native" else self.choose_n
-
-
-class BlocksConfig(_Section):
-    """Folds for samples that depend on those near them in the file, e.g. a recording, or subjects one after another."""
-
-    size: Count = 1
-    """Number of consecutive rows that stay together in all folds, and that a permutation test moves as a whole: at
-    least as many as depend on each other."""
-    gap: Annotated[int, Field(strict=True, ge=0)] = 0
-    """Number of rows on either side of held-out ones that no model of that fold is trained on."""
-    forward: Annotated[bool, Field(strict=True)] = False
-    """Whether each fold trains on the rows before the held-out ones only; the first rows are then never tested."""
 
 
 class CVConfig(_Section):
@@ -256,8 +255,6 @@ class CVConfig(_Section):
     of two or more repeats, which tests all other samples."""
     groups: str | None = None
     """Array or column of the data file with a group for each sample; groups stay whole in all folds."""
-    blocks: BlocksConfig = BlocksConfig()
-    """Folds of whole blocks of consecutive rows, or forward in the file, in place of folds of single samples."""
     plan: str | None = None
     """Path of the plan.json of another study, whose folds are used."""
     final: Annotated[bool, Field(strict=True)] = True
@@ -270,17 +267,6 @@ class CVConfig(_Section):
             raise ValueError(
                 "`train_per_class` draws one outer training set a repeat; give two or more, e.g. repeats: 10"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _blocks_alone(self) -> CVConfig:
-        if self.blocks == BlocksConfig():
-            return self
-        for key in ("groups", "plan", "train_per_class"):
-            if getattr(self, key) is not None:
-                raise ValueError(f"`blocks` and `{key}` both say which samples stand in a fold; keep one")
-        if self.blocks.forward and self.repeats > 1:
-            raise ValueError("`blocks.forward` has one way to cut the rows; leave `repeats` out")
         return self
 
 
@@ -432,8 +418,6 @@ class StudyConfig(_Section):
         # Left out at their defaults: configurations of before there were these keys keep their hash.
         if self.cv.final:
             del described["cv"]["final"]
-        if self.cv.blocks == BlocksConfig():
-            del described["cv"]["blocks"]
         if self.pictures == type(self).model_fields["pictures"].default:
             del described["pictures"]
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
@@ -446,6 +430,8 @@ class StudyConfig(_Section):
             del described["evaluation"]["references"]
         if self.evaluation.classifier == "native":
             del described["evaluation"]["choose_n"]
+        if self.evaluation.classifier != "linear_svm":
+            del described["evaluation"]["C"]
         return described
 
     @property

@@ -1,4 +1,4 @@
-"""Choice of the number of best features by inner validation scores."""
+"""Choice of the number of best features, and of a classifier's C, by inner validation scores."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, IntArray
 
 #: Rules that choose the number of best features.
 ChooseN: TypeAlias = Literal["one_se", "best", "mean"]
 
 #: Scores are rounded to this many decimals, because equal means can differ in their last bits.
 DECIMALS = 12
+
+
+def choose_c(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Choose, for each number of features, the C with the best mean over the inner folds, the first of equal ones.
+
+    ``scores`` has the shape (n_inner, n_C, n_sizes); returned are the positions of the chosen C, shape (n_sizes,), and
+    the scores at them, shape (n_inner, n_sizes).
+    """
+    best: IntArray = np.round(scores.mean(axis=0), DECIMALS).argmax(axis=0)
+    return best, scores[:, best, np.arange(scores.shape[2])]
 
 
 class FeatureCount(NamedTuple):

@@ -51,7 +51,10 @@ def run_in_lockstep(
         (
             solver,
             solver.iterate(fold.X_train, fold.y_train, fold.prepared),
-            evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant),
+            [
+                evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, C)
+                for C in evaluation.C
+            ],
             inner,
         )
         for solver, fold, state, inner in zip(solvers, folds, random_states, trace.inner, strict=True)
@@ -60,20 +63,22 @@ def run_in_lockstep(
     while running:
         going = []
         for fit in running:
-            solver, iterations, score, inner = fit
+            solver, iterations, scorers, inner = fit
             objective = next(iterations, None)
             if objective is None:
                 if not evaluation.every_iteration:
-                    inner.scores.append(score(solver).tolist())
+                    inner.scores = [score(solver).tolist() for score in scorers]
                 inner.converged, inner.gap = convergence_of(solver)
                 continue
             if not math.isfinite(objective):
                 raise FloatingPointError(f"the objective became {objective} at iteration {iteration + 1}")
             inner.objective.append(float(objective))
             if evaluation.every_iteration:
-                inner.scores.append(score(solver).tolist())
+                inner.scores += [score(solver).tolist() for score in scorers]
             going.append(fit)
         running = going
         if running:
             iteration += 1
             yield iteration
+    if not evaluation.every_iteration:
+        trace.choose_c(evaluation.C)

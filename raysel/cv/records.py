@@ -12,7 +12,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.cv.convergence import Convergence
-from raysel.cv.feature_count import ChooseN, FeatureCount, choose_n
+from raysel.cv.feature_count import ChooseN, FeatureCount, choose_c, choose_n
 from raysel.cv.plan import FINAL
 
 
@@ -25,7 +25,8 @@ class InnerTrace:
     objective : list of float
         Objective after each iteration.
     scores : list of list of float
-        Scores after each iteration, one for each number of features; only the last where the fit is scored once.
+        Scores after each iteration, one for each number of features; only the last where the fit is scored once. With
+        ``linear_svm``, until the fits of all inner folds have ended, those of the last iteration for each C.
     source : str, default="solved"
         Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
     converged : bool, optional
@@ -53,11 +54,21 @@ class FoldTrace:
         One trace for each inner fold.
     error : str, default=""
         Traceback of the inner fit that failed on this outer fold; empty if none failed.
+    C : list of float
+        C of ``linear_svm`` with the best mean inner score for each number of features; empty for other classifiers.
     """
 
     null: bool = False
     inner: list[InnerTrace] = field(default_factory=list)
     error: str = ""
+    C: list[float] = field(default_factory=list)
+
+    def choose_c(self, values: Sequence[float]) -> None:
+        """Choose C for each number of features by the inner scores of all values, and keep the scores at it."""
+        best, scores = choose_c(np.array([trace.scores for trace in self.inner]))
+        self.C = [values[position] for position in best]
+        for trace, row in zip(self.inner, scores.tolist(), strict=True):
+            trace.scores = [row]
 
     @property
     def last_scores(self) -> FloatArray | None:
@@ -143,6 +154,8 @@ class TrialRecord:
         Seconds since the epoch.
     fold : str, default=""
         Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
+    number : int, default=0
+        Place of a trial on one fold among those that the search proposed there.
     """
 
     id: str
@@ -154,6 +167,7 @@ class TrialRecord:
     started: float = 0.0
     ended: float = 0.0
     fold: str = ""
+    number: int = 0
 
     def curves(self, metric: str, labels: Sequence[str], rule: ChooseN) -> dict[str, list[float]]:
         """Return objective and scores by iteration, for each outer fold and averaged over them.
@@ -229,7 +243,12 @@ class TrialRecord:
     def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
         """Restore a record from the data of `to_json`; unknown keys are ignored."""
         folds = {
-            name: FoldTrace(trace["null"], [_inner(inner) for inner in trace["inner"]], trace.get("error", ""))
+            name: FoldTrace(
+                trace["null"],
+                [_inner(inner) for inner in trace["inner"]],
+                trace.get("error", ""),
+                trace.get("C", []),
+            )
             for name, trace in raw["folds"].items()
         }
         return cls(**{**_own(cls, raw), "folds": folds})
@@ -360,7 +379,19 @@ class RefitRecord:
         Each sample is among those that the model was fitted to, so that one nearest neighbour is nearly always right.
     references : dict of str to list of float
         Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
-        the reference does not depend on it; empty for the final fold.
+        the reference does not depend on it; empty for the final fold. Up to raysel 0.6 ``chance`` is the stratified
+        guess.
+    C : list of float
+        C of ``linear_svm`` for each entry of ``test_scores``, chosen by the inner scores; empty for other classifiers
+        and up to raysel 0.6, where it was 1.
+    reference_positions : dict of str to int
+        Position in ``references`` of the number of features that the inner folds choose for that reference; up to
+        raysel 0.6 that was the method's.
+    reference_c : dict of str to list of float
+        C of ``linear_svm`` for each score in ``references``, chosen by the inner folds.
+    n_tied : int, default=1
+        Number of configurations, with the winner, that no rule distinguishes from it on this fold; of them the first
+        in the order of the search won.
     confusion : list of list of int
         Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
         ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
@@ -394,30 +425,35 @@ class RefitRecord:
     confusion: list[list[int]] = field(default_factory=list)
     n_train: int = 0
     n_test: int = 0
+    C: list[float] = field(default_factory=list)
+    reference_positions: dict[str, int] = field(default_factory=dict)
+    reference_c: dict[str, list[float]] = field(default_factory=dict)
+    n_tied: int = 1
 
     @property
     def test_score(self) -> float | None:
         """Test score at ``n_features``, or the mean where ``position`` is None; None for the final fold."""
-        return self._figure(self.test_scores)
+        return self._figure(self.test_scores, self.position)
 
     @property
     def training_score(self) -> float | None:
         """Score on the training set, at the same number of features as `test_score`; None if it was not recorded."""
-        return self._figure(self.training_scores)
+        return self._figure(self.training_scores, self.position)
 
     def reported(self, metric: str) -> float | None:
         """Return a further metric as `test_score` is; None where it is undefined or missing."""
-        return self._figure(self.report.get(metric, []))
+        return self._figure(self.report.get(metric, []), self.position)
 
     def reference(self, name: str) -> float | None:
-        """Return the test score of a reference as `test_score` is; None if it is missing."""
+        """Return the test score of a reference at its own number of features; None if it is missing."""
         values = self.references.get(name, [])
-        return values[0] if len(values) == 1 else self._figure(values)
+        position = self.reference_positions.get(name, self.position)
+        return values[0] if len(values) == 1 else self._figure(values, position)
 
-    def _figure(self, values: Sequence[float | None]) -> float | None:
-        """The value at the chosen number of features, or the mean of all values if all are known."""
-        if self.position is not None:
-            return values[self.position] if values else None
+    def _figure(self, values: Sequence[float | None], position: int | None) -> float | None:
+        """The value at a position, or the mean of all values if all are known."""
+        if position is not None:
+            return values[position] if values else None
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known and len(known) == len(values) else None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from raysel.arrays import FloatArray, LabelArray
@@ -16,7 +16,7 @@ from raysel.clock import now
 from raysel.cv.convergence import convergence_of
 from raysel.cv.model.fold import FoldModels, confusion, joined_scores
 from raysel.cv.model.pipeline import FeaturePipeline
-from raysel.cv.model.references import reference_scores
+from raysel.cv.model.references import ReferenceScores, Sets, reference_scores
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.scoring import Evaluation
@@ -39,6 +39,7 @@ def refit_winner(
     feature_names: Sequence[str] = (),
     classes: LabelArray | None = None,
     n_shown: int | None = None,
+    inner_states: Sequence[int] = (),
 ) -> tuple[RefitRecord, FeaturePipeline]:
     """Fit scaler, solver and classifier on an outer training set and score them once on its test set.
 
@@ -72,6 +73,8 @@ def refit_winner(
     n_shown : int, optional
         Number of best features that the model transforms samples to where the classifier is ``native``; by default
         all with a score.
+    inner_states : sequence of int, default=()
+        Seed of the classifier on each inner fold, for the references; needed if they are scored.
 
     Returns
     -------
@@ -101,13 +104,14 @@ def refit_winner(
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if evaluation.classifier != "native" else None
     scores = np.where(constant, 0.0, solver.scores_) if hasattr(solver, "scores_") else None
-    models = FoldModels(evaluation, solver, constant, X_train, y_train, random_state, n_shown or len(constant))
+    n_shown = n_shown or len(constant)
+    models = FoldModels(evaluation, solver, constant, X_train, y_train, random_state, n_shown, trace.C)
     training = joined_scores(models.outcomes(X_train, y_train))
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}
     redundant: list[float | None] = []
     counts: list[list[int]] = []
-    references: dict[str, list[float]] = {}
+    references = ReferenceScores()
     if len(fold.test):
         X_test, y_test = as_samples(scaler.transform(X[fold.test])), y[fold.test]
         outcomes = models.outcomes(X_test, y_test)
@@ -117,12 +121,12 @@ def refit_winner(
         known = solver.labelled(y_test)
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
         if evaluation.references:
-            sets = X_train, y_train, X_test, y_test
+            sets = Sets(X_train, y_train, X_test, y_test, random_state, constant)
             own = solver.labelled(y_train)
             # The solver's own score is of the samples with a label; nothing is copied where all have one.
             if n_features is None and not (own.all() and known.all()):
-                sets = X_train[own], y_train[own], X_test[known], y_test[known]
-            references = reference_scores(*sets, evaluation=evaluation, random_state=random_state, constant=constant)
+                sets = Sets(X_train[own], y_train[own], X_test[known], y_test[known], random_state)
+            references = reference_scores(sets, _inner_sets(X, y, fold, scaler, inner_states), evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
             order = descending_order(scores)[: int((scores > 0).sum())]
@@ -149,13 +153,26 @@ def refit_winner(
         n_features=n_features,
         position=None if evaluation.choose_n == "mean" else chosen.position,
         inner_curve=inner_scores.mean(axis=0).tolist(),
-        references=references,
+        references=references.scores,
         training_scores=training.tolist() if np.isfinite(training).all() else [],
         confusion=counts,
         n_train=len(fold.train),
         n_test=len(fold.test),
+        C=trace.C,
+        reference_positions=references.positions,
+        reference_c=references.C,
     )
     return record, models.pipeline(n_features, scaler, feature_names)
+
+
+def _inner_sets(
+    X: Samples, y: LabelArray, fold: OuterFold, scaler: TransformerMixin, states: Sequence[int]
+) -> Iterator[Sets]:
+    """Yield the scaled samples of each inner fold."""
+    for inner, state in zip(fold.inner, states, strict=True):
+        unscaled, own = X[inner.train], clone(scaler)
+        X_train, X_test = as_samples(own.fit_transform(unscaled)), as_samples(own.transform(X[inner.validation]))
+        yield Sets(X_train, y[inner.train], X_test, y[inner.validation], state, constant_features(unscaled))
 
 
 def _with_none(values: FloatArray) -> list[float | None]:

@@ -48,6 +48,8 @@ class Evaluation:
         over the tasks.
     references : bool, default=False
         Whether the refits score the references of `raysel.cv.model.references` too.
+    C : tuple of float, default=(1.0,)
+        Values of C of ``linear_svm``, increasing, of which the inner scores choose; one value for other classifiers.
     """
 
     classifier: str
@@ -58,6 +60,7 @@ class Evaluation:
     report: tuple[str, ...] = ()
     choose_n: ChooseN = "mean"
     references: bool = False
+    C: tuple[float, ...] = (1.0,)
 
     @property
     def every_iteration(self) -> bool:
@@ -77,6 +80,7 @@ class Evaluation:
         y_test: LabelArray,
         random_state: int,
         constant: BoolArray | None = None,
+        C: float | Sequence[float] = 1.0,
     ) -> Callable[[Estimator], FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
 
@@ -95,6 +99,8 @@ class Evaluation:
         constant : ndarray of bool, shape (d,), optional
             Mask of the features that are constant in the unscaled training samples and are never selected; by default
             none are. Not used by ``native``.
+        C : float or sequence of float, default=1.0
+            C of ``linear_svm``, or one for each number of features.
 
         Returns
         -------
@@ -120,8 +126,9 @@ class Evaluation:
         classes = np.unique(y_train) if y_train.ndim == 1 else None
         last: list[tuple[IntArray, FloatArray]] = []
 
-        def outputs(order: IntArray, sizes: Sequence[int]) -> Iterator[tuple[LabelArray, FloatArray]]:
-            """Yield predictions and scores for each number of features; what the metric does not need is empty."""
+        def outputs(order: IntArray, cases: Sequence[tuple[int, float]]) -> Iterator[tuple[LabelArray, FloatArray]]:
+            """Yield predictions and scores for each number of features and C; what the metric ignores is empty."""
+            sizes = [size for size, _ in cases]
             n_classes = y_train.shape[1] if classes is None else len(classes)
             if not len(order):
                 majority = DummyClassifier(strategy="most_frequent").fit(X_train, y_train)
@@ -133,8 +140,9 @@ class Evaluation:
                 yield from zip(predicted, scores, strict=True)
             else:
                 # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
-                for best in (np.sort(order[:n]) for n in sizes):
-                    svm = self.make_classifier(y_train, random_state).fit(X_train[:, best], y_train)
+                for n, own_C in cases:
+                    best = np.sort(order[:n])
+                    svm = self.make_classifier(y_train, random_state, own_C).fit(X_train[:, best], y_train)
                     yield (
                         _NOTHING if metric.of_scores else svm.predict(X_test[:, best]),
                         class_scores(svm, X_test[:, best], n_classes) if metric.of_scores else _NOTHING,
@@ -144,15 +152,17 @@ class Evaluation:
             values = selector.scores_ if constant is None else np.where(constant, 0.0, selector.scores_)
             order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
             if not last or not np.array_equal(order, last[0][0]):
-                used = np.minimum(self.n_features, len(order))
-                sizes, positions = np.unique(used, return_inverse=True)
-                found = [metric(y_test, p, _Scores(s, classes)) for p, s in outputs(order, sizes.tolist())]
-                last[:] = [(order, np.array(found)[positions])]
+                used = np.minimum(self.n_features, len(order)).tolist()
+                cases = list(zip(used, np.broadcast_to(C if len(order) else 0.0, len(used)).tolist(), strict=True))
+                distinct = sorted(set(cases))
+                found = [metric(y_test, p, _Scores(s, classes)) for p, s in outputs(order, distinct)]
+                by_case = dict(zip(distinct, found, strict=True))
+                last[:] = [(order, np.array([by_case[case] for case in cases]))]
             return self.finite(last[0][1], y_test)
 
         return score
 
-    def make_classifier(self, y: LabelArray, random_state: int) -> Any:
+    def make_classifier(self, y: LabelArray, random_state: int, C: float = 1.0) -> Any:
         """Return the unfitted classifier that is trained on the best features.
 
         Parameters
@@ -161,6 +171,8 @@ class Evaluation:
             Labels, by which ``linear_svm`` is one classifier or one for each label.
         random_state : int
             Seed of ``linear_svm``.
+        C : float, default=1.0
+            C of ``linear_svm``.
 
         Returns
         -------
@@ -169,7 +181,7 @@ class Evaluation:
         """
         if self.classifier == "knn":
             return NearestNeighborsClassifier(self.n_neighbors)
-        svm = LinearSVC(random_state=random_state, max_iter=10_000)
+        svm = LinearSVC(C=C, random_state=random_state, max_iter=10_000)
         return svm if y.ndim == 1 else OneVsRestClassifier(svm)
 
     def outcome(self, model: Any, X: Samples, y: LabelArray) -> Outcome:

@@ -10,11 +10,15 @@ from raysel.errors import StudyError, headline
 
 
 def select_winner(
-    records: Collection[TrialRecord], fold: str, complexity_key: Mapping[str, tuple[float, ...]], rule: ChooseN
-) -> TrialRecord:
+    records: Collection[TrialRecord],
+    fold: str,
+    preference: Mapping[str, tuple[tuple[float, ...], int]],
+    rule: ChooseN,
+) -> tuple[TrialRecord, int]:
     """Return the trial with the best score on an outer fold.
 
-    Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the lower id.
+    Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the one that
+    comes first in the search.
 
     Parameters
     ----------
@@ -22,32 +26,34 @@ def select_winner(
         Trials in any order.
     fold : str
         Name of the outer fold.
-    complexity_key : mapping of str to tuple
-        Sort key of each trial's configuration by the trial's id; the smallest is the simplest.
+    preference : mapping of str to (tuple, int)
+        Complexity of each trial's configuration, the smallest is the simplest, and its place in the search, by the
+        trial's id.
     rule : {"one_se", "best", "mean"}
         Rule that chooses the number of features that a configuration is scored at.
 
     Returns
     -------
-    TrialRecord
+    winner : TrialRecord
         The winner.
+    n_tied : int
+        Number of trials, with the winner, that only their place in the search distinguishes.
 
     Raises
     ------
     StudyError
         If no trial has a score on the outer fold.
     """
-    best: tuple[tuple[float, int, tuple[float, ...], str], TrialRecord] | None = None
+    found = []
     for record in records:
         trace = record.folds.get(fold)
         chosen = trace.choice(rule) if trace is not None and record.status != "stopped" else None
         if chosen is None:
             continue
         n_position = 0 if rule == "mean" else chosen.position
-        key = (-round(chosen.score, DECIMALS), n_position, complexity_key[record.id], record.id)
-        if best is None or key < best[0]:
-            best = (key, record)
-    if best is None:
+        complexity, place = preference[record.id]
+        found.append(((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record))
+    if not found:
         causes = [headline(record.failure) for record in records if record.failure]
         if causes:
             why = f"{len(causes)} failed, the first with {causes[0]!r}"
@@ -55,4 +61,5 @@ def select_winner(
         else:
             why, mend = "no trial has finished", "Raise search.time_budget."
         raise StudyError(f"no configuration has a score on {fold}: {why}. {mend}")
-    return best[1]
+    best = min(found, key=lambda item: item[:3])
+    return best[3], sum(item[0] == best[0] for item in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from raysel.cv.records import FoldTrace, PathRecord, TrialRecord
 from raysel.search.nested import empty_record
@@ -35,8 +36,10 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
             if failed is not None:
                 record.folds[fold.name] = FoldTrace(error=f"inner fold {failed.inner}: {failed.error}")
                 continue
-            fits = [path.fits[configuration.id] for path in own]
-            record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
+            fits = [replace(path.fits[configuration.id]) for path in own]
+            trace = record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
+            if not study.evaluation.every_iteration:
+                trace.choose_c(study.evaluation.C)
         if record.failed_folds:
             record.status = "failed"
         elif all(trace.null for trace in record.folds.values()):

@@ -49,7 +49,7 @@ from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
-from raysel.tracking.uri import check_store, missing_credentials
+from raysel.tracking.uri import missing_credentials
 from raysel.tracking.validity.places import note_places
 
 #: Number of samples that are stored as an example of what the model takes.
@@ -81,11 +81,9 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
     """
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
-        record = resumed_record(study, stored.study, stored.directory.path)
-        stored.check(study, record)
-        check_store(record.uri)
+        stored.check(study, resumed_record(study, stored.study, stored.directory.path))
     else:
-        check_store(mlflow_uri(study.config))
+        mlflow_uri(study.config)
         StudyDirectory.create(path, _needed_bytes(study))[1].close()
 
 
@@ -126,11 +124,10 @@ def run(
     StudyError
         If the executor does not start, no configuration has a score, or a refit or the disk fails.
     """
-    own, uri = study.own, mlflow_uri(study.config)
-    check_store(uri)
+    own = study.own
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
-    record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
+    record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
     note_places(study.config, record.uri, record.id)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload, show)
@@ -178,7 +175,6 @@ def resume(
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
         record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
-        check_store(record.uri)
         note_places(study.config, record.uri, record.id)
         try:
             directory.incomplete.unlink(missing_ok=True)
@@ -267,7 +263,7 @@ class _Course:
         """Refit each outer fold's winner, and write traces, models, fold rankings and records."""
         study, directory = self._study, self._directory
         log.enter_phase("refitting the winners")
-        winners = self._winners(records)
+        winners, n_tied = self._winners(records)
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
@@ -276,6 +272,7 @@ class _Course:
                 if record.feature_scores is not None:
                     table = _fold_table(study, record.feature_scores)
                     write_result(directory.fold_table(record.fold), csv_content(table))
+                record.n_tied = n_tied[record.fold]
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
             if study.config.cv.final:
@@ -318,16 +315,17 @@ class _Course:
         except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
             log.message(f"report.html is not written: {type(error).__name__}: {error}")
 
-    def _winners(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord]]:
-        """Return the outer folds with their winners, except those whose refit is stored."""
-        study, found = self._study, []
-        complexity = study.complexity_key(records)
+    def _winners(self, records: list[TrialRecord]) -> tuple[list[tuple[OuterFold, TrialRecord]], dict[str, int]]:
+        """Return the outer folds with their winners, except those whose refit is stored, and the ties of all."""
+        study, found, n_tied = self._study, [], {}
+        preference = study.preference(records)
         for fold in study.plan.folds:
-            winner = select_winner(records, fold.name, complexity, study.evaluation.choose_n)
+            winner, n_tied[fold.name] = select_winner(records, fold.name, preference, study.evaluation.choose_n)
             refit = self._stored.refits.get(fold.name) if self._stored else None
-            if refit is None or refit.trial != winner.id or not all(f.exists() for f in self._files_of(refit)):
+            known = refit is not None and (refit.trial, refit.n_tied) == (winner.id, n_tied[fold.name])
+            if refit is None or not known or not all(f.exists() for f in self._files_of(refit)):
                 found.append((fold, winner))
-        return found
+        return found, n_tied
 
     def _files_of(self, refit: RefitRecord) -> list[Path]:
         """Return the files that a refit has written."""

@@ -274,7 +274,7 @@ class FoldPlan(ConfigurationPlan):
 
     def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
         """Return an empty record of a configuration on an outer fold."""
-        return empty_record(self.study.configuration(config["params"]), config["fold"])
+        return empty_record(self.study.configuration(config["params"]), config["fold"], config["number"])
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
         """Return the records by outer fold and configuration."""
@@ -290,7 +290,7 @@ class FoldPlan(ConfigurationPlan):
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:
-                return {"fold": fold, "params": record.params, "name": record.id}
+                return {"fold": fold, "params": record.params, "number": record.number, "name": record.id}
         return None
 
     @property

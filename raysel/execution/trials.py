@@ -178,7 +178,8 @@ class FoldTrial(ConfigurationTrial):
     def _start(self, config: Mapping[str, Any]) -> None:
         self._levels = frozenset(self._study.halving().levels if self._study.config.search.early_stopping else ())
         self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
-        self.record = empty_record(self._study.configuration(config["params"]), config["fold"])
+        configuration = self._study.configuration(config["params"])
+        self.record = empty_record(configuration, config["fold"], config["number"])
 
     def rung(self, iteration: int) -> Rung | None:
         """Return the rung that is reached after this iteration; None if there is none."""
@@ -203,7 +204,8 @@ class PathTrial(Trial):
         # All configurations on a path share one preparation.
         data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
         state = self._fold.random_state(study.config.seed, self._inner)
-        score = study.evaluation.scorer(data.X_train, data.y_train, data.X_test, data.y_test, state, data.constant)
+        sets = data.X_train, data.y_train, data.X_test, data.y_test
+        scorers = [study.evaluation.scorer(*sets, state, data.constant, C) for C in study.evaluation.C]
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
         self._start_clock()
         fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)
@@ -212,9 +214,10 @@ class PathTrial(Trial):
             solver = solvers[position]
             converged, gap = convergence_of(solver)
             objective = [float(value) for value in solver.objective_path_]
-            # Only the last objective and one score: a solution proved by a certificate has no iterations.
+            # Only the last objective and its scores: a solution proved by a certificate has no iterations.
+            scores = [score(solver).tolist() for score in scorers]
             self.record.fits[self._configurations[position].id] = InnerTrace(
-                objective[-1:], [score(solver).tolist()], source, converged, gap
+                objective[-1:], scores, source, converged, gap
             )
             yield number
 

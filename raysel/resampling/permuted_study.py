@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,15 +35,18 @@ class Chosen:
         Parameters of the solver.
     position : int or None
         Position of the number of features among those that are scored; None if the figure is the mean of all scores.
+    C : sequence of float, default=()
+        C of ``linear_svm`` for each number of features; 1 where it is empty.
     """
 
     params: Mapping[str, Any]
     position: int | None
+    C: Sequence[float] = ()
 
     @classmethod
     def of_refit(cls, refit: RefitRecord) -> Chosen:
         """Return what a refit of the study has used."""
-        return cls(refit.params, refit.position)
+        return cls(refit.params, refit.position, refit.C)
 
 
 def permuted_study(study: Study, number: int, seed: int) -> Study:
@@ -78,7 +81,7 @@ def permuted_study(study: Study, number: int, seed: int) -> Study:
     if number == 0:
         return study
     dataset = study.dataset
-    permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
+    permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks)
     source = permutations.draw(np.random.default_rng(derived_seed(seed, "permutation", number)))
     return replace(study, dataset=replace(dataset, y=dataset.y[source]), plan=_moved(study.plan, source))
 
@@ -166,23 +169,26 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     solver.fit(X_train, y[fold.train])
     if not len(fold.test):
         return None, solver.scores_
-    evaluation = study.evaluation
+    evaluation, C = study.evaluation, chosen.C or 1.0
     if chosen.position is not None:
-        evaluation = replace(evaluation, n_features=evaluation.n_features[: chosen.position + 1])
+        last = chosen.position + 1
+        evaluation, C = replace(evaluation, n_features=evaluation.n_features[:last]), chosen.C[:last] or 1.0
     X_test = as_samples(scaler.transform(X[fold.test]))
-    scores = evaluation.scorer(X_train, y[fold.train], X_test, y[fold.test], state, constant)(solver)
+    scores = evaluation.scorer(X_train, y[fold.train], X_test, y[fold.test], state, constant, C)(solver)
     return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
 
 
 def _search(study: Study) -> dict[str, Chosen]:
     """Search all folds of a study in this process, without its time budget; return the winner of each."""
     records = _run_trials(study)
-    complexity, rule = study.complexity_key(records), study.evaluation.choose_n
+    preference, rule = study.preference(records), study.evaluation.choose_n
     found = {}
     for fold in study.plan.folds:
-        winner = select_winner(records, fold.name, complexity, rule)
-        choice = winner.folds[fold.name].choice(rule)
-        found[fold.name] = Chosen(winner.params, None if rule == "mean" or choice is None else choice.position)
+        winner, _ = select_winner(records, fold.name, preference, rule)
+        trace = winner.folds[fold.name]
+        choice = trace.choice(rule)
+        position = None if rule == "mean" or choice is None else choice.position
+        found[fold.name] = Chosen(winner.params, position, trace.C)
     return found
 
 

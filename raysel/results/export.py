@@ -192,7 +192,7 @@ def _references(result: StudyResult) -> list[str]:
     missing = words.missing_references_sentence(result)
     if not result.references:
         return [missing]
-    head = ["reference", "features", f"test {result.metric}", "method minus it [corrected 95 % interval]"]
+    head = ["reference", "features", f"test {result.metric}", f"method minus it [{words.interval_name(result)}]"]
     table = _table([head, *([f"**{row.name}**" if not i else row.name, *row[1:]] for i, row in _rows(result))])
     return [table, " ".join([*words.verdict_sentences(result), *([missing] if missing else [])])]
 
@@ -375,7 +375,7 @@ def figures(result: StudyResult) -> dict[str, Any]:
 def _score_figures(result: StudyResult) -> dict[str, Any]:
     """Return how the numbers of features were chosen, by fold, and the figures beside the test scores."""
     chosen = {"choose_n": result.stored.study.choose_n if result.n_features else None, "n_features": result.n_features}
-    return chosen | score_figures(result.outer, result.score_curves())
+    return chosen | score_figures(result.outer, result.score_curves(), result.metric)
 
 
 def _is_listed(result: StudyResult) -> bool:

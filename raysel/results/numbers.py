@@ -197,17 +197,29 @@ class StudyNumbers:
 
     @cached_property
     def interval(self) -> MeanInterval:
-        """Mean and SD of the test scores with the corrected 95 % interval, or the ``reason`` why there is none."""
-        return scores.score_interval(self.outer)
+        """Mean and SD of the test scores with their 95 % interval, or the ``reason`` why there is none.
+
+        It is corrected for the training sets that the outer folds share; over draws of the training set
+        (``cv.train_per_class``) it is the plain one, of the mean over all draws from this pool of samples.
+        """
+        return scores.score_interval(self.outer, self.metric)
 
     @cached_property
     def references(self) -> dict[str, Reference]:
         """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
 
-        They are ``all features``, ``variance``, ``f_test`` and ``chance``; those that have no score on an outer fold
-        are left out.
+        They are ``all features``, ``variance``, ``f_test`` and ``chance``, the better of the most frequent class and a
+        stratified guess; those that have no score on an outer fold are left out.
         """
-        return scores.references(self.outer)
+        return scores.references(self.outer, self.metric)
+
+    def reference_n_features(self, name: str) -> list[int]:
+        """Number of features of a reference on each outer fold; empty where it has none to choose."""
+        recorded, sizes = self.references[name].recorded, self.config["evaluation"].get("n_features") or ()
+        found = [refit.reference_positions.get(recorded, refit.position) for refit in self.outer]
+        if name in ("all features", "chance") or not sizes:
+            return []
+        return [sizes[position] for position in found if position is not None]
 
     @cached_property
     def optimism(self) -> dict[str, float]:
@@ -224,7 +236,8 @@ class StudyNumbers:
             folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
         """
         listed = self.config["evaluation"].get("n_features") or ()
-        return scores.score_curves(self.outer, () if self.config["evaluation"]["classifier"] == "native" else listed)
+        native = self.config["evaluation"]["classifier"] == "native"
+        return scores.score_curves(self.outer, () if native else listed, self.metric)
 
     @cached_property
     def report(self) -> dict[str, list[float | None]]:

@@ -325,10 +325,7 @@ class StudyResult(StudyNumbers):
 
     def _repr_html_(self) -> str:
         table = self.summary()
-        shown = [f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"]
-        if self.status == "finished" and self.ranks_features:
-            shown.append(self.ranking(by=FINAL if self.has_final else trust.CONSENSUS)._repr_html_())
-        return "".join(shown)
+        return f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"
 
     def _headline(self) -> str:
         if self.status != "finished":

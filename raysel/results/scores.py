@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from raysel.cv.records import RefitRecord
+from raysel.metrics.classification import metric_range
 from raysel.statistics.intervals import MeanInterval, corrected_interval
-from raysel.statistics.paired import PairedComparison, paired_comparison
+from raysel.statistics.paired import PairedComparison, TTest, paired_comparison
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Names in the records of the guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
+GUESSES: Final = ("most frequent class", "stratified guess", "chance")
 
 
 @dataclass(frozen=True)
@@ -25,18 +30,30 @@ class Reference:
     name : str
         ``all features``, ``variance``, ``f_test`` or ``chance``.
     scores : list of float
-        Score on each outer fold, at the number of features of that fold's winner.
+        Score on each outer fold, at the number of features that its inner folds choose for the reference.
     paired : PairedComparison
-        Differences of the method to the reference (method minus reference), with the corrected interval of their mean.
+        Differences of the method to the reference (method minus reference), with the intervals of their mean.
     curve : list of float
         Mean over the outer folds for each number of features (for each task where there are several), or one value if
         the reference does not depend on it.
+    recorded : str
+        Name in the records: for ``chance`` the better guess, ``most frequent class`` or ``stratified guess``
+        (``chance`` up to raysel 0.6); else the same as ``name``.
+    of_draws : bool, default=False
+        Whether the outer folds are independent draws of the training set, whose interval is the plain one.
     """
 
     name: str
     scores: list[float]
     paired: PairedComparison
     curve: list[float]
+    recorded: str
+    of_draws: bool = False
+
+    @property
+    def test(self) -> TTest | None:
+        """Test of the mean difference and its interval: plain over draws, else corrected; None if there is none."""
+        return self.paired.plain if self.of_draws else self.paired.corrected
 
     @property
     def mean(self) -> float:
@@ -50,12 +67,12 @@ class Reference:
 
     @property
     def verdict(self) -> str:
-        """How the method compares by the corrected interval: ``better``, ``worse``, ``not distinguishable``, ``equal``.
+        """How the method compares by the interval: ``better``, ``worse``, ``not distinguishable`` or ``equal``.
 
         ``equal`` is the same score on every outer fold. A difference that is the same on every outer fold has no
         interval, and is ``not distinguishable``.
         """
-        test = self.paired.corrected
+        test = self.test
         if test is None:
             return "not distinguishable" if self.paired.differences.any() else "equal"
         if test.lower > 0:
@@ -81,47 +98,66 @@ def fold_ratio(outer: Sequence[RefitRecord]) -> float:
     return float(np.mean([refit.n_test / refit.n_train for refit in outer]))
 
 
-def score_interval(outer: Sequence[RefitRecord]) -> MeanInterval:
-    """Return mean, SD and corrected 95 % interval of the test score over the outer folds.
+def are_draws(outer: Sequence[RefitRecord]) -> bool:
+    """Whether each repeat has one outer fold, a draw of the training set (``cv.train_per_class``), by their names."""
+    return bool(outer) and all(re.fullmatch(r"repeat\d+_outer0", refit.fold) for refit in outer)
+
+
+def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
+    """Return mean, SD and 95 % interval of the test score over the outer folds.
 
     Parameters
     ----------
     outer : sequence of RefitRecord
         Refits of the outer folds.
+    metric : str
+        Name of the metric, at whose range the interval ends.
 
     Returns
     -------
     MeanInterval
-        Its ends are None, and ``reason`` says why, if there is no interval.
+        Corrected, but plain over draws of the training set; its ends are None, and ``reason`` says why, if there is
+        no interval.
     """
-    ratio = fold_ratio(outer)
-    found = corrected_interval(_known(refit.test_score for refit in outer), 0.0 if np.isnan(ratio) else ratio)
+    ratio, of_draws = fold_ratio(outer), are_draws(outer)
+    values = _known(refit.test_score for refit in outer)
+    found = corrected_interval(
+        values, 0.0 if np.isnan(ratio) else ratio, limits=metric_range(metric), of_draws=of_draws
+    )
     if np.isnan(ratio):
         reason = "the sizes of the folds were not recorded"
         return MeanInterval(found.mean, found.sd, ratio, found.confidence, None, None, reason)
     return found
 
 
-def references(outer: Sequence[RefitRecord]) -> dict[str, Reference]:
+def references(outer: Sequence[RefitRecord], metric: str) -> dict[str, Reference]:
     """Return the references that have a score on every outer fold.
 
     Parameters
     ----------
     outer : sequence of RefitRecord
         Refits of the outer folds.
+    metric : str
+        Name of the metric, at whose range the intervals end.
 
     Returns
     -------
     dict of str to Reference
-        By name, in the order in which they were recorded; empty if the study has none.
+        By name, in the order in which they were recorded; empty if the study has none. ``chance`` is the guess with
+        the better mean over the outer folds.
     """
     ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
-    found = {}
-    for name in outer[0].references if outer else ():
-        scores = _known(refit.reference(name) for refit in outer)
+    low, high = metric_range(metric)
+    found: dict[str, Reference] = {}
+    for recorded in outer[0].references if outer else ():
+        name = "chance" if recorded in GUESSES else recorded
+        scores = _known(refit.reference(recorded) for refit in outer)
         if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
-            curve = np.mean([refit.references[name] for refit in outer], axis=0).tolist()
-            found[name] = Reference(name, scores, paired_comparison(method, scores, ratio), curve)
+            curve = np.mean([refit.references[recorded] for refit in outer], axis=0).tolist()
+            paired = paired_comparison(method, scores, ratio, largest=high - low)
+            reference = Reference(name, scores, paired, curve, recorded, are_draws(outer))
+            if name not in found or reference.mean > found[name].mean:
+                found[name] = reference
     return found
 
 
@@ -148,7 +184,7 @@ def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
     return found
 
 
-def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int]) -> pd.DataFrame:
+def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int], metric: str) -> pd.DataFrame:
     """Return inner and test scores for each number of features as a table.
 
     Parameters
@@ -157,6 +193,8 @@ def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int]) -> pd.
         Refits of the outer folds.
     n_features : sequence of int
         Numbers of features that were scored; empty for the classifier ``native``.
+    metric : str
+        Name of the metric.
 
     Returns
     -------
@@ -174,12 +212,12 @@ def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int]) -> pd.
     for name, values in (("inner", inner), ("test", test)):
         table |= {f"{name}_mean": values.mean(axis=0)}
         table |= {f"{name}_sd": values.std(axis=0, ddof=1) if len(values) > 1 else np.full(k, np.nan)}
-    for name, reference in references(outer).items():
+    for name, reference in references(outer, metric).items():
         table[name] = np.broadcast_to(reference.curve, k) if k else []
     return pd.DataFrame(table)
 
 
-def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame) -> dict[str, Any]:
+def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame, metric: str) -> dict[str, Any]:
     """Return the figures that stand beside a study's test scores, for its manifest and its last record.
 
     Parameters
@@ -188,6 +226,8 @@ def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame) -> dict[st
         Refits of the outer folds.
     curves : DataFrame
         Scores for each number of features, as `score_curves` returns them.
+    metric : str
+        Name of the metric.
 
     Returns
     -------
@@ -195,19 +235,20 @@ def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame) -> dict[st
         ``interval``, ``references`` (each with the difference of the method to it), ``optimism`` and ``curve`` (by the
         name of the column); None where a figure is undefined.
     """
-    found = score_interval(outer)
+    found = score_interval(outer, metric)
     interval: dict[str, Any] = {"lower": found.lower, "upper": found.upper, "confidence": found.confidence}
+    interval["kind"] = "plain, over draws of the training set" if found.of_draws else "corrected"
     interval |= {"test_train_ratio": _finite(found.ratio), "undefined_because": found.reason or None}
     return {
         "interval": interval,
-        "references": {name: _described(reference) for name, reference in references(outer).items()},
+        "references": {name: _described(reference, outer) for name, reference in references(outer, metric).items()},
         "optimism": optimism(outer),
         "curve": {name: [_finite(value) for value in values] for name, values in curves.to_dict("list").items()},
     }
 
 
-def _described(reference: Reference) -> dict[str, Any]:
-    test = reference.paired.corrected
+def _described(reference: Reference, outer: Sequence[RefitRecord]) -> dict[str, Any]:
+    test, name = reference.test, reference.recorded
     lower, upper = (test.lower, test.upper) if test else (None, None)
     difference = {"mean": reference.paired.mean, "lower": lower, "upper": upper}
     return {
@@ -215,6 +256,8 @@ def _described(reference: Reference) -> dict[str, Any]:
         "test_std": _finite(reference.sd),
         "test": reference.scores,
         "curve": reference.curve,
+        **({"guess": name} if reference.name == "chance" else {}),
+        **({"C": C} if all(C := [refit.reference_c.get(name) for refit in outer]) else {}),
         "method_minus_it": {**difference, "undefined_because": reference.paired.reason or None},
         "verdict": reference.verdict,
     }

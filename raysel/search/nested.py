@@ -51,7 +51,9 @@ class FoldSearch:
         search, space = config.search, config.solver.space
         known = {self._configuration(record).id: self._score(record) for record in self._done.values()}
         sampler, total = self._sampler(), len(configurations) or search.num_samples or 0
+        self._n_before = 0
         if search.method == "tpe" and not search.synchronous:
+            self._n_before = len(self._done)
             # They may not be proposed in the same order again, so the sampler observes them before it proposes any.
             for record in self._done.values():
                 sampler.observe(record.params, self._score(record))
@@ -73,7 +75,9 @@ class FoldSearch:
     def next(self) -> TrialRecord | None:
         """Return an empty record of the next configuration to try; None if none can be proposed now."""
         found = self._proposals.next()
-        return None if found is None else empty_record(found, self._fold.name)
+        if found is None:
+            return None
+        return empty_record(found, self._fold.name, self._n_before + self._proposals.numbers[found.id])
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
         """Return whether a trial continues at a rung.
@@ -136,7 +140,7 @@ class FoldSearch:
         )
 
 
-def empty_record(configuration: Configuration, fold: str = "") -> TrialRecord:
+def empty_record(configuration: Configuration, fold: str = "", number: int = 0) -> TrialRecord:
     """Return a record of a configuration without any result.
 
     Parameters
@@ -145,6 +149,8 @@ def empty_record(configuration: Configuration, fold: str = "") -> TrialRecord:
         Configuration of the trial.
     fold : str, default=""
         Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
+    number : int, default=0
+        Place of a trial on one fold among those that the search proposed there.
 
     Returns
     -------
@@ -152,7 +158,7 @@ def empty_record(configuration: Configuration, fold: str = "") -> TrialRecord:
         Record without traces.
     """
     id_ = f"{fold}-{configuration.id}" if fold else configuration.id
-    return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold)
+    return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold, number=number)
 
 
 def last_score(record: TrialRecord, rule: ChooseN) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
+from raysel.arrays import FloatArray, IntArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import StudyConfig
@@ -31,7 +31,7 @@ from raysel.search.configurations import Configuration, corners
 from raysel.search.halving import SuccessiveHalving
 from raysel.study.background import read_background
 from raysel.study.checks import Problems, check_data, check_evaluation, check_method, check_parameters
-from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
+from raysel.study.inputs import draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.trial_fits import Findings, check_configurations
 
 
@@ -163,17 +163,6 @@ class Study:
         return list(scale_remarks(self.dataset, self.config.dataset.scaling))
 
     @cached_property
-    def block_numbers(self) -> IntArray | None:
-        """Block of consecutive rows of each sample, by ``cv.blocks``; None without it."""
-        blocks = blocks_of(self.config, self.dataset)
-        return None if blocks is None else blocks.numbers(self.dataset.n_samples)
-
-    @property
-    def kept_whole(self) -> LabelArray | None:
-        """Group, or block of consecutive rows, of each sample, which stays whole in all splits; None without."""
-        return self.dataset.groups if self.block_numbers is None else self.block_numbers
-
-    @cached_property
     def examples(self) -> Sequence[Configuration]:
         """Representative configurations: the list, or the corners of the space if the search proposes them."""
         return self.configurations or corners(self.config.solver.params, self.config.solver.space)
@@ -199,9 +188,16 @@ class Study:
         """Return an unfitted solver with the given parameters, for the layout of the study's data."""
         return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
 
-    def complexity_key(self, records: Iterable[TrialRecord]) -> dict[str, tuple[float, ...]]:
-        """Return the complexity sort key of each trial's configuration, by the trial's id."""
-        return {record.id: self.solver(record.params).complexity_key() for record in records}
+    def preference(self, records: Iterable[TrialRecord]) -> dict[str, tuple[tuple[float, ...], int]]:
+        """Return complexity and place in the search of each trial's configuration, by the trial's id."""
+        listed = {configuration.id: number for number, configuration in enumerate(self.configurations)}
+        return {
+            record.id: (
+                self.solver(record.params).complexity_key(),
+                listed.get(self.configuration(record.params).id, record.number),
+            )
+            for record in records
+        }
 
     def configuration(self, params: Mapping[str, Any]) -> Configuration:
         """Return the configuration of these solver parameters."""
@@ -232,6 +228,7 @@ class Study:
             settings.report,
             settings.rule,
             settings.references,
+            settings.C if settings.classifier == "linear_svm" else (1.0,),
         )
 
     @property

@@ -119,9 +119,9 @@ def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any]
     with executor:
         executor.run_trials(work, log)
         records = work.finish(log)
-        complexity_key = study.complexity_key(records)
+        preference = study.preference(records)
         winners = [
-            (fold, select_winner(records, fold.name, complexity_key, study.evaluation.choose_n))
+            (fold, select_winner(records, fold.name, preference, study.evaluation.choose_n)[0])
             for fold in study.plan.folds
         ]
         return records, [Refit(*refit) for refit in executor.run_refits(winners)]

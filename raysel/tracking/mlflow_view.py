@@ -335,6 +335,7 @@ def _honest_figures(study: StudyRecord, record: EndRecord, outer: Sequence[Refit
     for name in references:
         found[_reference_key(name)] = _mean([refit.reference(name) for refit in outer])
     for name, own in result.get("references", {}).items():
+        found.setdefault(_reference_key(name), own["test_mean"])  # chance is the better of two recorded guesses
         found[f"{_reference_key(name)}_difference"] = own["method_minus_it"]["mean"]
     ends = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
     return found | {name: value for name, value in ends.items() if value is not None}

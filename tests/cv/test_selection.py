@@ -1,4 +1,4 @@
-"""Each outer fold's winner: its own best inner score, then few features, simplicity and the id; nothing else."""
+"""Each outer fold's winner: its own best inner score, then few features, simplicity and the place in the search."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ RECORDS = st.lists(
 @given(drawn=RECORDS, order=st.randoms(use_true_random=False))
 @settings(max_examples=150)
 def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
-    records, complexity_key = [], {}
+    records, preference = [], {}
     for number, (a, b, status, simple) in enumerate(drawn):
         name = f"{(number * 7) % 10}{number}"  # ids in no order
         failed = status == "finished" and (a is None or b is None)
         records.append(record(name, {"outer0": a, "outer1": b}, "failed" if failed else status))
-        complexity_key[name] = (float(simple), -1.0)
+        preference[name] = ((float(simple), -1.0), -number)  # listed in the other order than drawn
     for fold, which in (("outer0", 0), ("outer1", 1)):
         able = [(r, d) for r, d in zip(records, drawn, strict=True) if d[2] != "stopped" and d[which] is not None]
         shuffled = records.copy()
@@ -53,14 +53,16 @@ def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
         if not able:
             mend = "Change solver.space" if any(r.failure for r in records) else "Raise search.time_budget"
             with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*{mend}"):
-                select_winner(shuffled, fold, complexity_key, "mean")
+                select_winner(shuffled, fold, preference, "mean")
             continue
         top = max(d[which] for _, d in able)
         best = [r.id for r, d in able if d[which] == top]
-        simplest = min(complexity_key[i] for i in best)
-        expected = min(i for i in best if complexity_key[i] == simplest)
-        assert select_winner(shuffled, fold, complexity_key, "mean").id == expected
-        assert select_winner(records, fold, complexity_key, "mean").id == expected
+        simplest = min(preference[i][0] for i in best)
+        tied = [i for i in best if preference[i][0] == simplest]
+        expected = tied[-1]  # the first in the order of the list
+        for given_order in (shuffled, records):
+            winner, n_tied = select_winner(given_order, fold, preference, "mean")
+            assert (winner.id, n_tied) == (expected, len(tied))
 
 
 def test_each_fold_picks_its_own_and_the_mean_picks_none():
@@ -69,38 +71,38 @@ def test_each_fold_picks_its_own_and_the_mean_picks_none():
         record("b", {"outer0": 0.1, "outer1": 0.9}),
         record("mean", {"outer0": 0.8, "outer1": 0.8}),
     ]
-    complexity_key = {r.id: () for r in records}
-    assert [select_winner(records, fold, complexity_key, "mean").id for fold in ("outer0", "outer1")] == ["a", "b"]
+    preference = {r.id: ((), 0) for r in records}
+    assert [select_winner(records, fold, preference, "mean")[0].id for fold in ("outer0", "outer1")] == ["a", "b"]
 
 
 def test_a_zero_solution_wins_where_nothing_does_better():
     null = TrialRecord("null", "null", {}, "null", {"final": FoldTrace(True, [InnerTrace([1.0], [[0.4]])])})
-    complexity_key = {"null": (0.0,), "other": (9.0,)}
-    assert select_winner([null, record("other", {"final": 0.4})], "final", complexity_key, "mean").id == "null"
-    assert select_winner([null, record("other", {"final": 0.5})], "final", complexity_key, "mean").id == "other"
+    preference = {"null": ((0.0,), 1), "other": ((9.0,), 0)}
+    assert select_winner([null, record("other", {"final": 0.4})], "final", preference, "mean")[0].id == "null"
+    assert select_winner([null, record("other", {"final": 0.5})], "final", preference, "mean")[0].id == "other"
 
 
 def test_a_failure_on_one_outer_fold_is_no_failure_on_another():
     records = [record("a", {"outer0": None, "outer1": 0.9}, "failed"), record("b", {"outer0": 0.1, "outer1": 0.1})]
-    complexity_key = {"a": (), "b": ()}
-    assert [select_winner(records, fold, complexity_key, "mean").id for fold in ("outer0", "outer1")] == ["b", "a"]
+    preference = {"a": ((), 0), "b": ((), 1)}
+    assert [select_winner(records, fold, preference, "mean")[0].id for fold in ("outer0", "outer1")] == ["b", "a"]
     with pytest.raises(StudyError, match=r"on outer0: 1 failed, the first with .*singular"):
-        select_winner(records[:1], "outer0", complexity_key, "mean")
+        select_winner(records[:1], "outer0", preference, "mean")
 
 
 def test_scores_that_differ_in_their_last_bit_are_tied():
     one, other = 0.1 + 0.2, 0.3
     assert one != other
     records = [record("complex", {"outer0": max(one, other)}), record("simple", {"outer0": min(one, other)})]
-    assert select_winner(records, "outer0", {"complex": (2.0,), "simple": (1.0,)}, "mean").id == "simple"
+    assert select_winner(records, "outer0", {"complex": ((2.0,), 0), "simple": ((1.0,), 1)}, "mean")[0].id == "simple"
     better = record("better", {"outer0": 0.3 + 1e-9})
-    complexity_key = {"complex": (2.0,), "simple": (1.0,), "better": (3.0,)}
-    assert select_winner([*records, better], "outer0", complexity_key, "mean").id == "better"
+    preference = {"complex": ((2.0,), 0), "simple": ((1.0,), 1), "better": ((3.0,), 2)}
+    assert select_winner([*records, better], "outer0", preference, "mean")[0].id == "better"
 
 
 def test_a_trial_that_did_not_carry_the_fold_cannot_win_it():
     records = [record("elsewhere", {"outer1": 1.0}), record("here", {"outer0": 0.2})]
-    assert select_winner(records, "outer0", {"elsewhere": (), "here": ()}, "mean").id == "here"
+    assert select_winner(records, "outer0", {"elsewhere": ((), 0), "here": ((), 1)}, "mean")[0].id == "here"
 
 
 def test_the_score_is_the_mean_over_inner_folds_at_each_ones_last_iteration():
@@ -112,7 +114,8 @@ def test_the_score_is_the_mean_over_inner_folds_at_each_ones_last_iteration():
 def test_a_configuration_is_scored_at_the_number_of_features_that_is_chosen_for_it():
     level = TrialRecord("level", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.7, 0.7]])] * 2)})
     steep = TrialRecord("steep", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.1, 0.8]])] * 2)})
-    found = {rule: select_winner([level, steep], "outer0", {"level": (), "steep": ()}, rule).id for rule in RULES}
+    preference = {"level": ((), 0), "steep": ((), 1)}
+    found = {rule: select_winner([level, steep], "outer0", preference, rule)[0].id for rule in RULES}
     assert found == {"mean": "level", "best": "steep", "one_se": "steep"}
 
 
@@ -120,6 +123,6 @@ def test_a_configuration_is_scored_at_the_number_of_features_that_is_chosen_for_
 def test_equal_scores_go_to_fewer_features_before_the_simpler(rule):
     few = TrialRecord("few", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.8, 0.2]])] * 2)})
     many = TrialRecord("many", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.2, 0.8]])] * 2)})
-    complexity_key = {"few": (9.0,), "many": (1.0,)}
-    assert select_winner([many, few], "outer0", complexity_key, rule).id == "few"
-    assert select_winner([many, few], "outer0", complexity_key, "mean").id == "many"
+    preference = {"few": ((9.0,), 1), "many": ((1.0,), 0)}
+    assert select_winner([many, few], "outer0", preference, rule)[0].id == "few"
+    assert select_winner([many, few], "outer0", preference, "mean")[0].id == "many"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from raysel.cv.records import InnerTrace, PathRecord
+from raysel.cv.scoring import Evaluation
 from raysel.execution.path_records import trial_records
 from raysel.search.configurations import Configuration
 from raysel.tracking.journal import read_journal
@@ -91,7 +92,7 @@ class _Study:
     """As much of a study as the records are put together from."""
 
     def __init__(self, ids):
-        self.plan = _Plan(outer0=2, final=1)
+        self.plan, self.evaluation = _Plan(outer0=2, final=1), Evaluation("native")
         self.configurations = [Configuration({"alpha": i}, ("alpha",)) for i in ids]
 
 

@@ -35,7 +35,9 @@ def plain_trace(study, params, fold):
         scaler = make_scaler(study.config.dataset.scaling).fit(X[inner.train])
         train, held_out = (np.ascontiguousarray(scaler.transform(X[i])) for i in (inner.train, inner.validation))
         state = fold.random_state(study.config.seed, number)
-        score = study.evaluation.scorer(train, y[inner.train], held_out, y[inner.validation], state)
+        sets = train, y[inner.train], held_out, y[inner.validation]
+        by_c = [study.evaluation.scorer(*sets, state, C=C) for C in study.evaluation.C]
+        score = by_c[0]
         solver = study.solver(params, state)
         objective, scores = [], []
         for value in solver.iterate(train, y[inner.train]):
@@ -43,10 +45,17 @@ def plain_trace(study, params, fold):
             if study.evaluation.every_iteration:
                 scores.append(score(solver).tolist())
         if not study.evaluation.every_iteration:
-            scores.append(score(solver).tolist())
+            scores = [score(solver).tolist() for score in by_c]
         met = {"source": "solved", "converged": solver.converged_, "gap": None}
         inners.append({"objective": objective, "scores": scores, **met})
-    return {"null": False, "inner": inners, "error": ""}
+    chosen = []
+    if not study.evaluation.every_iteration:
+        for position, _ in enumerate(study.evaluation.n_features):
+            means = [np.mean([inner["scores"][c][position] for inner in inners]) for c, _ in enumerate(by_c)]
+            chosen.append(int(np.argmax(np.round(means, 12))))
+        for inner in inners:
+            inner["scores"] = [[inner["scores"][c][position] for position, c in enumerate(chosen)]]
+    return {"null": False, "inner": inners, "error": "", "C": [study.evaluation.C[c] for c in chosen]}
 
 
 @pytest.mark.parametrize(

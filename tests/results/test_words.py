@@ -7,6 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 from small_studies import raw_config, run_offline, write_digits
 
 from raysel.cv.plan import FINAL
@@ -14,6 +15,7 @@ from raysel.results import words
 from raysel.results.export import figures, manifest, markdown
 from raysel.results.remarks import number_remarks
 from raysel.results.result import StudyResult
+from raysel.results.scores import Reference
 from raysel.statistics.paired import paired_comparison
 
 
@@ -55,6 +57,7 @@ REFERENCES = [
 @pytest.fixture
 def at_eight(finished):
     changes = {"n_features": [8] * 3, "position": [1] * 3, "test_scores": SCORES, "references": REFERENCES}
+    changes["reference_positions"] = [{}] * 3  # as up to raysel 0.6: references at the method's number
     of_eight = changed(finished, **changes, training_scores=[[0.9, 1.0]] * 3, inner_score=[0.95, 0.96, 0.97])
     refits = {**of_eight.stored.refits, FINAL: dataclasses.replace(of_eight.final, n_features=8)}
     return StudyResult(dataclasses.replace(of_eight.stored, refits=refits))
@@ -128,8 +131,10 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
         "chance": "better",
     }
     said = " ".join(words.verdict_sentences(at_eight))
-    assert "worse than all features: difference -0.051 (corrected 95 % interval -0." in said
-    assert "not distinguishable from the F-test with the same numbers of features: difference +0.000" in said
+    assert said.startswith("All features score higher than smr, 0.971 against 0.920: difference -0.051 (corrected")
+    assert "); smr is worse. " in said
+    assert "On every outer fold the method has the same score as the largest variance: difference +0.000" in said
+    assert "not distinguishable from the F-test: difference +0.000" in said
     assert "chance" not in said
     assert said in markdown(at_eight)
     for name, found in at_eight.references.items():
@@ -139,7 +144,13 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
         line = next(s for s in words.reference_sentences(at_eight) if words.reference_in_words(at_eight, name)[1:] in s)
         assert f"{found.mean:.3f} ± {found.sd:.3f} (SD)" in line
     rows = words.score_rows(at_eight)
-    assert [row.name for row in rows] == ["smr", "all 64 features", "largest variance", "F-test", "chance (stratified)"]
+    assert [row.name for row in rows] == [
+        "smr",
+        "all 64 features",
+        "largest variance",
+        "F-test",
+        "chance (stratified guess)",
+    ]
     assert [row.n_features for row in rows] == ["8", "64", "8", "8", ""]
 
 
@@ -202,5 +213,72 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
 def test_a_difference_that_rounds_to_zero_has_no_minus():
     paired = paired_comparison([0.5, 0.6 - 1e-9], [0.6, 0.5], 1.0)
     assert paired.mean < 0
-    assert words.difference_in_words(paired).startswith("+0.000 (corrected")
-    assert words.bracketed_difference(paired).startswith("+0.000 [-")
+    reference = Reference("f_test", [0.6, 0.5], paired, [], "f_test")
+    assert words.difference_in_words(reference).startswith("+0.000 (corrected")
+    assert words.bracketed_difference(reference).startswith("+0.000 [-")
+
+
+def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_eight):
+    better = [{"variance": [0.3, 0.90 + d], "f_test": [0.95, 0.2]} for d in (0.001, 0.05, 0.03)]
+    result = changed(at_eight, references=better, reference_positions=[{"f_test": 0, "variance": 1}] * 3)
+    assert {name: found.verdict for name, found in result.references.items()} == {
+        "f_test": "not distinguishable",
+        "variance": "not distinguishable",
+    }
+    first, second = words.verdict_sentences(result)
+    assert first.startswith("The F-test scores higher than smr, 0.950 against 0.920: difference -0.030 (corrected")
+    assert second.startswith("The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 (")
+    assert second.endswith("; the two are not distinguishable.")
+    assert [row.n_features for row in words.score_rows(result)] == ["8", "8", "4"]
+
+
+@pytest.mark.parametrize("constant", [0.2, 0.3])
+def test_chance_is_the_better_guess_and_old_studies_have_one(at_eight, constant):
+    guesses = [{"most frequent class": [constant], "stratified guess": [0.25 + d]} for d in (-0.1, 0.0, 0.1)]
+    chance = changed(at_eight, references=guesses).references["chance"]
+    assert chance.mean == pytest.approx(max(constant, 0.25))
+    assert chance.paired.mean == pytest.approx(0.92 - chance.mean)
+    shown = words.references_line(changed(at_eight, references=guesses))
+    guess = "most frequent class" if constant > 0.25 else "stratified guess"
+    assert shown == f"for comparison: chance ({guess}) {chance.mean:.3f}"
+    described = figures(changed(at_eight, references=guesses))["references"]["chance"]
+    assert described["guess"] == guess
+    assert described["method_minus_it"]["mean"] == pytest.approx(0.92 - chance.mean)
+    assert words.reference_in_words(at_eight, "chance") == "chance (stratified guess)"
+
+
+def drawn(result):
+    """The same scores as of draws of the training set, whose folds are named so."""
+    refits = dict(result.stored.refits)
+    names = [f"repeat{i}_outer0" for i, _ in enumerate(result.outer)]
+    for old, new in zip(result.outer, names, strict=True):
+        refits[new] = dataclasses.replace(refits.pop(old.fold), fold=new, n_train=40, n_test=1757)
+    study = dataclasses.replace(result.stored.study, folds=[*names, FINAL])
+    return StudyResult(dataclasses.replace(result.stored, study=study, refits=refits))
+
+
+def test_over_draws_the_interval_is_the_plain_one_and_of_this_pool(at_eight):
+    result = drawn(at_eight)
+    expected = stats.t.interval(0.95, 2, loc=0.92, scale=stats.sem([0.90, 0.94, 0.92]))
+    assert (result.interval.lower, result.interval.upper) == pytest.approx(expected)
+    told = f"95 % interval {expected[0]:.3f} to {expected[1]:.3f}, for this pool of samples"
+    assert f"3 draws of the training set; {told}" in words.headline(result)
+    assert "takes as the whole population" in words.interval_footnote(result)
+    for name, found in result.references.items():
+        paired = stats.ttest_rel(result.test_scores, found.scores).confidence_interval()
+        if found.test is not None:
+            assert (found.test.lower, found.test.upper) == pytest.approx((paired.low, paired.high))
+            assert ", for this pool of samples" in words.difference_in_words(found)
+        assert figures(result)["references"][name]["verdict"] == found.verdict
+    assert result.references["chance"].verdict == "better"
+    assert "corrected" not in markdown(result)
+
+
+def test_intervals_end_at_the_bounds_of_the_metric(at_eight):
+    wide = changed(at_eight, test_scores=[[0.1, 0.1], [0.9, 0.9], [1.0, 1.0]])
+    assert (wide.interval.lower, wide.interval.upper) == (0.0, 1.0)
+    tests = [found.test for found in wide.references.values()]
+    assert all(test.lower >= -1 and test.upper <= 1 for test in tests)
+    assert any(test.lower == -1 for test in tests)
+    stored = figures(wide)
+    assert (stored["interval"]["lower"], stored["interval"]["upper"]) == (0.0, 1.0)

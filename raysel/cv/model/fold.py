@@ -39,6 +39,8 @@ class FoldModels:
         Seed of ``linear_svm``.
     n_shown : int
         Number of best features that the model transforms samples to where the classifier is ``native``.
+    C : sequence of float, default=()
+        C of ``linear_svm`` for each number of features; 1 where it is empty.
 
     Raises
     ------
@@ -53,7 +55,8 @@ class FoldModels:
     y: LabelArray
     random_state: int
     n_shown: int
-    _trained: dict[int, tuple[RankedSelector, Any]] = field(default_factory=dict)
+    C: Sequence[float] = ()
+    _trained: dict[tuple[int, float], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.evaluation.classifier != "native" and isinstance(self.X, TaskBlocks):
@@ -117,13 +120,14 @@ class FoldModels:
     def _at(self, n: int) -> tuple[RankedSelector, Any]:
         """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
         n_scored = int(((self.solver.scores_ > 0) & ~self.constant).sum())
-        key = min(n, n_scored)
+        C = self.C[self.evaluation.n_features.index(n)] if self.C else 1.0
+        key = min(n, n_scored), C
         if key not in self._trained:
             selector = RankedSelector.of(self.solver, self.constant, n)
             X = selector.transform(self.X)
             classifier = (
-                self.evaluation.make_classifier(self.y, self.random_state)
-                if key
+                self.evaluation.make_classifier(self.y, self.random_state, C)
+                if n_scored
                 else DummyClassifier(strategy="most_frequent")
             )
             self._trained[key] = selector, classifier.fit(X, self.y)

@@ -1,34 +1,60 @@
-"""References of a refit: scores of all features, of plain rankings and of chance on the same samples."""
+"""References of a refit: scores of all features, of plain rankings and of guesses on the same samples."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_selection import f_classif
 
 from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.data.task_blocks import Samples, TaskBlocks
+from raysel.cv.feature_count import choose_c, choose_n
+from raysel.data.task_blocks import TaskBlocks
 from raysel.metrics.class_scores import class_scores
 from raysel.metrics.classification import classification_metric, needs_scores
 
 if TYPE_CHECKING:
     from raysel.cv.scoring import Evaluation
 
+#: Guesses that read no feature, by their name in a record: of these the better one is chance.
+MOST_FREQUENT, STRATIFIED = GUESSES = ("most frequent class", "stratified guess")
 #: Names of the references, in the order in which they are shown.
-ALL_FEATURES, VARIANCE, F_TEST, CHANCE = REFERENCES = ("all features", "variance", "f_test", "chance")
+ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
+REFERENCES = (*RANKINGS, *GUESSES)
 
-#: Number of random labellings whose mean score is that of chance.
+#: Number of random labellings whose mean score is that of the stratified guess.
 CHANCE_DRAWS: Final = 100
 
 #: Variances that differ by less, relatively, are equal: only rounding would order the features.
 _EQUAL = 1e-9
 
-_Sets: TypeAlias = tuple[Any, LabelArray, Any, LabelArray]
+
+class Sets(NamedTuple):
+    """Scaled training samples and samples that are scored, with the classifier's seed.
+
+    ``constant`` is the mask of the features that are constant in the unscaled training samples, which ``variance`` and
+    ``f_test`` never select, as the method does not.
+    """
+
+    X_train: Any
+    y_train: LabelArray
+    X_test: Any
+    y_test: LabelArray
+    random_state: int
+    constant: BoolArray | None = None
+
+
+@dataclass
+class ReferenceScores:
+    """Test scores of references by name, and what the inner folds chose for each: as the fields of `RefitRecord`."""
+
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    C: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,68 +64,70 @@ class _Ranked:
     scores_: FloatArray
 
 
-def reference_scores(
-    X_train: Samples,
-    y_train: LabelArray,
-    X_test: Samples,
-    y_test: LabelArray,
-    *,
-    evaluation: Evaluation,
-    random_state: int,
-    constant: BoolArray | None = None,
-) -> dict[str, list[float]]:
-    """Score the references of a refit on its scaled training and test samples; they choose nothing.
+def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Evaluation) -> ReferenceScores:
+    """Score the references of a refit on its test samples.
 
     ``all features`` is the classifier of the evaluation on all features; ``variance`` and ``f_test`` are the same on
     the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the labels'
-    F values), scored exactly as the method is. ``chance`` is the mean score of ``CHANCE_DRAWS`` stratified random
-    labellings by scikit-learn's ``DummyClassifier``, whose seeds are
-    ``numpy.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS)``; that is close to its expectation.
+    F values). They are scored exactly as the method is: each chooses its number of features, and C of ``linear_svm``,
+    by its own scores on the inner folds. ``most frequent class`` and ``stratified guess`` are scikit-learn's
+    ``DummyClassifier``; the latter is the mean over ``CHANCE_DRAWS`` labellings with the seeds
+    ``numpy.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS)``, which is close to its expectation.
 
     For the classifier ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
     neighbour, and ``variance`` and ``f_test`` are left out. Several tasks are scored separately.
 
     Parameters
     ----------
-    X_train : ndarray of shape (n_train, d), or TaskBlocks
-        Scaled training samples.
-    y_train : ndarray of shape (n_train,) or (n_train, n_labels)
-        Labels of the training samples.
-    X_test : ndarray of shape (n_test, d), or TaskBlocks
-        Scaled test samples.
-    y_test : ndarray of shape (n_test,) or (n_test, n_labels)
-        Labels of the test samples.
+    outer : Sets
+        Outer training and test samples.
+    inner : iterable of Sets
+        Training and validation samples of the inner folds; read only if there is something to choose.
     evaluation : Evaluation
-        Classifier, numbers of features and metric.
-    random_state : int
-        Seed of the classifier ``linear_svm`` and of ``chance``.
-    constant : ndarray of bool, shape (d,), optional
-        Mask of the features that are constant in the unscaled training samples, which ``variance`` and ``f_test``
-        never select, as the method does not; by default none are.
+        Classifier, numbers of features, metric and rule.
 
     Returns
     -------
-    dict of str to list of float
-        By name: one score for each number of features (``variance``, ``f_test``) or one score; one for each task
-        where there are several. References whose metric is undefined are left out, and so is ``variance`` where all
-        features have the same variance, as after the scaling ``zscore``.
+    ReferenceScores
+        References whose metric is undefined are left out, and so is ``variance`` where all features have the same
+        variance, as after the scaling ``zscore``.
     """
+    found = ReferenceScores()
     if evaluation.classifier != "native":
-        sets: _Sets = X_train, y_train, X_test, y_test
-        found = {
-            ALL_FEATURES: _scored(lambda: _all_features(sets, evaluation, random_state)),
-            VARIANCE: _scored(lambda: _ranked(_variances(sets[0]), sets, evaluation, random_state, constant)),
-            F_TEST: _scored(lambda: _ranked(_f_values(*sets[:2]), sets, evaluation, random_state, constant)),
-            CHANCE: _scored(lambda: [_chance(sets, evaluation.metric, random_state)]),
-        }
+        _score_rankings(outer, inner, evaluation, found)
+        parts = [outer]
     else:
         nearest = replace(evaluation, classifier="knn", n_neighbors=1, tasks=(), choose_n="mean")
-        parts = _by_task(X_train, y_train, X_test, y_test)
-        found = {
-            ALL_FEATURES: _scored(lambda: [_all_features(part, nearest, random_state)[0] for part in parts]),
-            CHANCE: _scored(lambda: [_chance(part, evaluation.metric, random_state) for part in parts]),
-        }
-    return {name: values for name, values in found.items() if values}
+        parts = _by_task(outer)
+        found.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
+    for name in GUESSES:
+        found.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
+    found.scores = {name: values for name, values in found.scores.items() if values}
+    return found
+
+
+def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, found: ReferenceScores) -> None:
+    """Choose number of features and C of each ranking on the inner folds, and score it on the outer one."""
+    chooses_n = len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
+    names = [] if len(evaluation.C) == 1 and not chooses_n else list(RANKINGS)
+    if len(evaluation.C) == 1 and chooses_n:
+        names.remove(ALL_FEATURES)
+    validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
+    for sets in inner if names else ():
+        for name, rows in validation.items():
+            rows.append([_scored(lambda: _ranked(name, sets, evaluation, C)) for C in evaluation.C])  # noqa: B023
+    for name in RANKINGS:
+        values: list[float] | float = evaluation.C[0]
+        if name in validation:
+            if not all(row for rows in validation[name] for row in rows):
+                continue
+            best, scores = choose_c(np.array(validation[name]))
+            values = [evaluation.C[position] for position in best]
+            if chooses_n and name != ALL_FEATURES:
+                found.positions[name] = choose_n(scores, evaluation.choose_n).position
+        found.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, values))  # noqa: B023
+        if evaluation.classifier == "linear_svm":
+            found.C[name] = np.broadcast_to(values, len(found.scores[name])).tolist()
 
 
 def _scored(compute: Callable[[], list[float]]) -> list[float]:
@@ -113,19 +141,17 @@ def _scored(compute: Callable[[], list[float]]) -> list[float]:
     return scores if np.isfinite(scores).all() else []
 
 
-def _all_features(sets: _Sets, evaluation: Evaluation, random_state: int) -> list[float]:
-    d = sets[0].shape[1]
-    return _ranked(np.ones(d), sets, replace(evaluation, n_features=(d,)), random_state)
-
-
-def _ranked(
-    scores: FloatArray, sets: _Sets, evaluation: Evaluation, random_state: int, constant: BoolArray | None = None
-) -> list[float]:
+def _ranked(name: str, sets: Sets, evaluation: Evaluation, C: float | Sequence[float] = 1.0) -> list[float]:
     """Scores of a ranking, for each number of features."""
+    d, constant = sets.X_train.shape[1], sets.constant
+    if name == ALL_FEATURES:
+        scores, constant, evaluation = np.ones(d), None, replace(evaluation, n_features=(d,))
+    else:
+        scores = _variances(sets.X_train) if name == VARIANCE else _f_values(sets.X_train, sets.y_train)
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    return evaluation.scorer(*sets, random_state, constant)(selector).tolist()
+    return evaluation.scorer(*sets[:5], constant, C)(selector).tolist()
 
 
 def _variances(X: FloatArray) -> FloatArray:
@@ -143,14 +169,15 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     return np.mean([np.nan_to_num(f_classif(X, column)[0], nan=0.0, posinf=np.inf) for column in columns], axis=0)
 
 
-def _chance(sets: _Sets, metric: str, random_state: int) -> float:
-    X_train, y_train, X_test, y_test = sets
+def _guess(name: str, sets: Sets, metric: str) -> float:
+    X_train, y_train, X_test, y_test = sets[:4]
     measure, of_scores = classification_metric(metric), needs_scores(metric)
     # It reads no feature, so it needs no copy of the samples.
     nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
-    dummy = DummyClassifier(strategy="stratified").fit(nothing, y_train)
+    dummy = DummyClassifier(strategy="stratified" if name == STRATIFIED else "most_frequent").fit(nothing, y_train)
+    seeds = np.random.SeedSequence(sets.random_state).generate_state(CHANCE_DRAWS) if name == STRATIFIED else [0]
     values = []
-    for seed in np.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS):
+    for seed in seeds:
         dummy.set_params(random_state=int(seed))
         if of_scores:
             classes = None if y_test.ndim == 2 else dummy.classes_
@@ -162,11 +189,12 @@ def _chance(sets: _Sets, metric: str, random_state: int) -> float:
     return float(np.mean(values))
 
 
-def _by_task(X_train: Samples, y_train: LabelArray, X_test: Samples, y_test: LabelArray) -> list[_Sets]:
+def _by_task(sets: Sets) -> list[Sets]:
     """Training and test sets of each task; all of them where there is one task."""
+    X_train, y_train, X_test, y_test = sets[:4]
     if not isinstance(X_train, TaskBlocks) or not isinstance(X_test, TaskBlocks):
-        return [(X_train, y_train, X_test, y_test)]
+        return [sets]
     return [
-        (train, y_train[X_train.tasks == task], test, y_test[X_test.tasks == task])
+        Sets(train, y_train[X_train.tasks == task], test, y_test[X_test.tasks == task], sets.random_state)
         for task, (train, test) in enumerate(zip(X_train.blocks, X_test.blocks, strict=True))
     ]

@@ -37,15 +37,19 @@ def score_curves(result: StudyNumbers) -> dict[str, Any]:
     inner = [refit.inner_curve for refit in outer]
     if not all(inner):  # a study of raysel 0.1 or 0.2, whose mean over several numbers belongs to none of them
         inner = [] if len(n_features) > 1 else [[refit.inner_score] for refit in outer]
-    names = [name for name in outer[0].references if all(name in refit.references for refit in outer)] if outer else []
     rows = len(n_features) < 2  # rows name the reference in full
-    told = {name: words.reference_in_words(result, name) if rows else name for name in names}
+    curves = {
+        words.reference_in_words(result, name) if rows else name: np.array(
+            [refit.references[reference.recorded] for refit in outer]
+        )
+        for name, reference in result.references.items()
+    }
     return {
         "n_features": n_features,
         "test": np.array([refit.test_scores for refit in outer]),
         "inner": np.array(inner),
         "metric": result.metric,
-        "references": {told[name]: np.array([refit.references[name] for refit in outer]) for name in names},
+        "references": curves,
         "chosen": [refit.n_features for refit in outer if refit.position is not None],
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from raysel.cv.feature_count import ChooseN
@@ -33,7 +33,7 @@ def headline(result: StudyNumbers) -> str:
 
 
 def score_in_words(result: StudyNumbers) -> str:
-    """Return the mean test score with SD, number of outer folds and corrected interval, or why there is none.
+    """Return the mean test score with SD, number of outer folds and interval, or why there is none.
 
     Parameters
     ----------
@@ -49,8 +49,15 @@ def score_in_words(result: StudyNumbers) -> str:
     if found.lower is None or found.upper is None:
         interval = f"no interval: {found.reason}"
     else:
-        interval = f"corrected 95 % interval {found.lower:.3f} to {found.upper:.3f}"
-    return f"{mean_and_sd(found.mean, found.sd)} (SD over {len(result.outer)} outer folds; {interval})"
+        pool = ", for this pool of samples" if found.of_draws else ""
+        interval = f"{interval_name(result)} {found.lower:.3f} to {found.upper:.3f}{pool}"
+    over = "draws of the training set" if found.of_draws else "outer folds"
+    return f"{mean_and_sd(found.mean, found.sd)} (SD over {len(result.outer)} {over}; {interval})"
+
+
+def interval_name(result: StudyNumbers) -> str:
+    """Name of the intervals of a study: corrected over folds, plain over draws of the training set."""
+    return "95 % interval" if result.interval.of_draws else "corrected 95 % interval"
 
 
 def n_features_in_words(result: StudyNumbers) -> str:
@@ -133,6 +140,8 @@ def rule_in_words(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
     if evaluation["classifier"] == "native":
         return "The model's own predictions are scored; no number of features is chosen."
     scored = f"Scored by {classifier_in_words(evaluation)} on the best features."
+    if evaluation["classifier"] == "linear_svm" and len(evaluation.get("C", ())) > 1:
+        scored += " C is chosen by the inner scores."
     if len(evaluation["n_features"]) == 1:
         return scored
     if rule == "mean":
@@ -158,13 +167,18 @@ def classifier_in_words(evaluation: Mapping[str, Any]) -> str:
         E.g. ``"1-nearest neighbour"``; for ``native``, the classifier of the reference ``all features``.
     """
     if evaluation["classifier"] == "linear_svm":
-        return "linear SVM"
+        values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
+        return f"linear SVM (C = {values[0]})" if len(values) == 1 else f"linear SVM (C of {_and(values)})"
     k = 1 if evaluation["classifier"] == "native" else evaluation.get("n_neighbors", 1)
     return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
 
 
+def _and(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
 def interval_footnote(result: StudyNumbers) -> str:
-    """Return what the corrected interval means, as one footnote.
+    """Return what the interval means, as one footnote.
 
     Parameters
     ----------
@@ -179,10 +193,16 @@ def interval_footnote(result: StudyNumbers) -> str:
     found = result.interval
     if found.lower is None:
         return ""
+    if found.of_draws:
+        return (
+            f"95 % interval: mean ± t SD / sqrt(J) over J = {len(result.outer)} draws of the training set. It holds "
+            "for this pool of samples, which it takes as the whole population, and for the method trained on that many "
+            "of them; it ends at the metric's bounds."
+        )
     return (
         "Corrected 95 % interval (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train) over J = "
         f"{len(result.outer)} outer folds, n_test/n_train = {found.ratio:.3g}, because their training sets overlap; "
-        "approximate, for the method trained on that many samples, and not limited to the metric's range."
+        "approximate, for the method trained on that many samples; it ends at the metric's bounds."
     )
 
 

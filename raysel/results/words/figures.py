@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raysel.statistics.paired import PairedComparison
+from raysel.results.scores import Reference
 
 _MOST_LISTED = 8
 
@@ -34,40 +34,48 @@ def mean_and_sd(mean: float, sd: float) -> str:
     return f"{mean:.3f}" if np.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
 
 
-def difference_in_words(paired: PairedComparison) -> str:
-    """Return a mean difference with its corrected 95 % interval as text, or why there is no interval.
+def difference_in_words(reference: Reference) -> str:
+    """Return the method's mean difference to a reference with its 95 % interval, or why there is no interval.
 
     Parameters
     ----------
-    paired : PairedComparison
-        Differences of the method to a reference.
+    reference : Reference
+        Scores of the reference.
 
     Returns
     -------
     str
         E.g. ``"-0.019 (corrected 95 % interval -0.034 to -0.004)"``.
     """
-    test = paired.corrected
+    test, paired = reference.test, reference.paired
     if test is None:
         return f"{paired.mean:+z.3f} (no interval: {paired.reason})"
-    return f"{paired.mean:+z.3f} (corrected 95 % interval {test.lower:+z.3f} to {test.upper:+z.3f})"
+    kind = "95 % interval" if reference.of_draws else "corrected 95 % interval"
+    pool = ", for this pool of samples" if reference.of_draws else ""
+    return f"{paired.mean:+z.3f} ({kind} {test.lower:+z.3f} to {test.upper:+z.3f}{pool})"
 
 
-def bracketed_difference(paired: PairedComparison) -> str:
-    """Return a mean difference with its corrected 95 % interval in the short form of a table.
+def bracketed_difference(reference: Reference) -> str:
+    """Return the method's mean difference to a reference with its 95 % interval in the short form of a table.
 
     Parameters
     ----------
-    paired : PairedComparison
-        Differences of the method to a reference.
+    reference : Reference
+        Scores of the reference.
 
     Returns
     -------
     str
         E.g. ``"-0.019 [-0.034, -0.004]"``, or ``"-0.025 (equal in all runs)"`` where there is no interval.
     """
-    test, reason = paired.corrected, paired.reason.removeprefix("the difference is ")
+    test, paired = reference.test, reference.paired
+    reason = paired.reason.removeprefix("the difference is ")
     return f"{paired.mean:+z.3f} " + (f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})")
+
+
+def number_range(numbers: Sequence[int]) -> str:
+    """Numbers as a range, e.g. ``"8-16"``, or as one number where all are equal."""
+    return str(min(numbers)) if min(numbers) == max(numbers) else f"{min(numbers)}-{max(numbers)}"
 
 
 def values_in_words(values: Sequence[float | None]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from raysel.results.numbers import StudyNumbers
+from raysel.results.scores import Reference
 from raysel.results.words.answer import classifier_in_words
 from raysel.results.words.figures import difference_in_words, mean_and_sd
 
 #: References that a method has to beat, with their names within a sentence.
-_RIVALS = {"f_test": "the F-test with the same numbers of features", "all features": "all features", "chance": "chance"}
+_RIVALS = {"f_test": "the F-test", "variance": "the largest variance", "all features": "all features"}
 
 
 def reference_in_words(result: StudyNumbers, name: str) -> str:
@@ -31,8 +32,10 @@ def reference_in_words(result: StudyNumbers, name: str) -> str:
         return (
             f"all {len(result.feature_names)} features" if not result.task_scores else "all of a task's features"
         ) + by
-    known = {"variance": "largest variance", "f_test": "F-test", "chance": "chance (stratified)"}
-    return known.get(name, name)
+    if name == "chance":
+        guess = result.references[name].recorded if name in result.references else ""
+        return f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
+    return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
 
 
 def short_reference(result: StudyNumbers, name: str) -> str:
@@ -68,7 +71,7 @@ def reference_sentences(result: StudyNumbers) -> list[str]:
     """
     return [
         f"{_capital(reference_in_words(result, name))}: {mean_and_sd(found.mean, found.sd)} (SD); the method's "
-        f"difference to it is {difference_in_words(found.paired)}."
+        f"difference to it is {difference_in_words(found)}."
         for name, found in result.references.items()
     ]
 
@@ -84,8 +87,8 @@ def references_line(result: StudyNumbers) -> str:
     Returns
     -------
     str
-        E.g. ``"for comparison: all 64 features 0.987, largest variance 0.950, F-test 0.961, chance (stratified)
-        0.100"``; empty if the study has no references.
+        E.g. ``"for comparison: all 64 features 0.987, largest variance 0.950, F-test 0.961, chance (stratified
+        guess) 0.100"``; empty if the study has no references.
     """
     shown = ", ".join(
         f"{reference_in_words(result, name)} {found.mean:.3f}" for name, found in result.references.items()
@@ -94,7 +97,7 @@ def references_line(result: StudyNumbers) -> str:
 
 
 def verdict_sentences(result: StudyNumbers) -> list[str]:
-    """Return where the method does not beat the F-test, all features or chance, by the corrected interval.
+    """Return which references score higher than the method, and which of the others it does not beat by the interval.
 
     Parameters
     ----------
@@ -104,18 +107,29 @@ def verdict_sentences(result: StudyNumbers) -> list[str]:
     Returns
     -------
     list of str
-        One sentence for each of these references that the method is not better than.
+        One sentence for each of these references, the best one first; chance comes last unless it scores higher.
     """
+    found = [result.references[name] for name in (*_RIVALS, "chance") if name in result.references]
+    found.sort(key=lambda reference: -max(reference.mean, result.test_mean))
+    return [_verdict_sentence(result, reference) for reference in found if reference.verdict != "better"]
+
+
+def _verdict_sentence(result: StudyNumbers, reference: Reference) -> str:
+    name, difference = reference.name, difference_in_words(reference)
+    words = _RIVALS.get(name) or reference_in_words(result, name)
+    if reference.paired.mean < 0:
+        method = result.config["solver"]["name"]
+        so = {"worse": f"{method} is worse"}.get(reference.verdict, "the two are not distinguishable")
+        verb = "score" if name == "all features" else "scores"
+        return (
+            f"{_capital(words)} {verb} higher than {method}, {reference.mean:.3f} against {result.test_mean:.3f}: "
+            f"difference {difference}; {so}."
+        )
     said = {
-        "worse": "The method is worse than {}",
         "not distinguishable": "The method is not distinguishable from {}",
         "equal": "On every outer fold the method has the same score as {}",
     }
-    return [
-        f"{said[found.verdict].format(words)}: difference {difference_in_words(found.paired)}."
-        for name, words in _RIVALS.items()
-        if (found := result.references.get(name)) is not None and found.verdict != "better"
-    ]
+    return f"{said[reference.verdict].format(words)}: difference {difference}."
 
 
 def missing_references_sentence(result: StudyNumbers) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from raysel.results.numbers import StudyNumbers
-from raysel.results.words.figures import bracketed_difference, mean_and_sd
+from raysel.results.words.figures import bracketed_difference, mean_and_sd, number_range
 from raysel.results.words.references import reference_in_words
 
 
@@ -21,7 +21,7 @@ class ScoreRow(NamedTuple):
     score : str
         Mean and SD over the outer folds.
     difference : str
-        Difference of the method to the reference with its corrected 95 % interval; empty for the method.
+        Difference of the method to the reference with its 95 % interval; empty for the method.
     """
 
     name: str
@@ -43,14 +43,16 @@ def score_rows(result: StudyNumbers) -> list[ScoreRow]:
     list of ScoreRow
         The method first.
     """
-    n = _numbers(result)
-    rows = [ScoreRow(result.config["solver"]["name"], n, mean_and_sd(result.test_mean, result.interval.sd), "")]
+    score = mean_and_sd(result.test_mean, result.interval.sd)
+    rows = [ScoreRow(result.config["solver"]["name"], _numbers(result), score, "")]
     for name, found in result.references.items():
+        numbers = result.reference_n_features(name)
+        own = number_range(numbers) if numbers else _numbers(result)
         own = {"all features": "all" if result.task_scores else str(len(result.feature_names)), "chance": ""}.get(
-            name, n
+            name, own
         )
         shown = mean_and_sd(found.mean, found.sd)
-        rows.append(ScoreRow(reference_in_words(result, name), own, shown, bracketed_difference(found.paired)))
+        rows.append(ScoreRow(reference_in_words(result, name), own, shown, bracketed_difference(found)))
     return rows
 
 
@@ -122,5 +124,4 @@ def _numbers(result: StudyNumbers) -> str:
         return ""
     if result.stored.study.choose_n == "mean" and len(result.config["evaluation"]["n_features"]) > 1:
         return "mean"
-    found = [n for refit in result.outer if (n := refit.n_features) is not None]
-    return str(found[0]) if min(found) == max(found) else f"{min(found)}-{max(found)}"
+    return number_range([n for refit in result.outer if (n := refit.n_features) is not None])

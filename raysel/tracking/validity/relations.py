@@ -11,7 +11,7 @@ from raysel.cv.plan import FINAL
 from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
 from raysel.data.layouts import layout_from_json
 from raysel.errors import ConfigError, DataError
-from raysel.metrics.classification import METRICS
+from raysel.metrics.classification import metric_range
 from raysel.tracking.records import EndRecord, NodeRecord, Record, SearchRecord, StudyRecord
 
 #: Name of a fold, after which files are named.
@@ -33,8 +33,6 @@ _STATUSES = {
     PathRecord: ("finished", "stopped", "failed"),
     EndRecord: ("finished", "failed", "interrupted"),
 }
-#: Smallest and largest value of raysel's own metrics, those of others may have any.
-_RANGES = {**dict.fromkeys(METRICS, (0.0, 1.0)), "neg_hamming_loss": (-1.0, 0.0)}
 _ROUNDING = 1e-9
 
 
@@ -145,6 +143,7 @@ class _Checker:
         if trace.error:
             return
         _check(bool(trace.inner) or not complete, "a fold has no inner fits")
+        _check(len(trace.C) in (0, self._n_scores), "a fold has not one C for each number of features")
         self._check_inner(trace.inner, complete=complete)
 
     def _check_inner(self, fits: Iterable[InnerTrace], *, complete: bool) -> None:
@@ -155,8 +154,8 @@ class _Checker:
                 self._check_range(scores, self._study.metric)
 
     def _check_range(self, scores: Sequence[float | None], metric: str) -> None:
-        if metric in _RANGES and (known := [score for score in scores if score is not None]):
-            low, high = _RANGES[metric]
+        if known := [score for score in scores if score is not None]:
+            low, high = metric_range(metric)
             inside = low - _ROUNDING <= min(known) and max(known) <= high + _ROUNDING
             _check(inside, f"a score is outside the range of {metric}, {low:g} to {high:g}")
 
@@ -170,11 +169,15 @@ class _Checker:
             "confusion": (record.confusion, (0, len(study.classes))),
             **{f"report[{name}]": (values, (0, n)) for name, values in record.report.items()},
             **{f"references[{name}]": (values, (0, 1, n)) for name, values in record.references.items()},
+            "C": (record.C, (0, n)),
+            **{f"reference_c[{name}]": (values, (0, 1, n)) for name, values in record.reference_c.items()},
         }
         for name, (values, lengths) in lists.items():
             if values is not None and len(values) not in lengths:
                 raise ValueError(f"'{name}' has {len(values)} values, not {' or '.join(map(str, lengths))}")
         _check(record.position is None or 0 <= record.position < n, "'position' is out of range")
+        _check(all(0 <= i < n for i in record.reference_positions.values()), "'reference_positions' is out of range")
+        _check(record.n_tied >= 1, "'n_tied' is out of range")
         _check(record.n_features is None or 1 <= record.n_features <= d, "'n_features' is out of range")
         _check(record.n_train >= 0 <= record.n_test, "a number of samples is negative")
         widths = {len(row) for row in record.confusion}

@@ -10,10 +10,10 @@ from sklearn.feature_selection import f_classif
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
-from small_studies import run_serially
+from small_studies import make_study, run_serially, write_digits
 
 from raysel.config import config_from_dict
-from raysel.cv.model.references import CHANCE_DRAWS, REFERENCES, reference_scores
+from raysel.cv.model.references import CHANCE_DRAWS, REFERENCES, Sets, reference_scores
 from raysel.cv.scoring import Evaluation
 from raysel.data.task_blocks import TaskBlocks
 from raysel.study.definition import Study
@@ -27,6 +27,11 @@ def digits():
     X, y = load_digits(return_X_y=True, n_class=4)
     X = X[:160] / 16 + np.random.default_rng(0).normal(scale=1e-3, size=(160, 64))  # no ties, no constant pixel
     return X[:100], y[:100], X[100:], y[100:160]
+
+
+def scored(*sets, evaluation, inner=()):
+    """Scores of the references by name."""
+    return reference_scores(Sets(*sets, SEED), inner, evaluation=evaluation).scores
 
 
 def chance_by_hand(y_train, y_test, score):
@@ -45,7 +50,7 @@ def best(values, n):
     ("evaluation", "classifier"),
     [
         (Evaluation("knn", SIZES, 1), KNeighborsClassifier(1)),
-        (Evaluation("knn", SIZES, 5, choose_n="one_se"), KNeighborsClassifier(5)),
+        (Evaluation("knn", SIZES, 5, choose_n="mean"), KNeighborsClassifier(5)),
         (Evaluation("linear_svm", SIZES), LinearSVC(random_state=SEED, max_iter=10_000)),
     ],
 )
@@ -55,15 +60,15 @@ def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(digits, ev
     def score(columns):
         return accuracy_score(y_test, classifier.fit(X[:, columns], y).predict(X_test[:, columns]))
 
-    found = reference_scores(*digits, evaluation=evaluation, random_state=SEED)
+    found = scored(*digits, evaluation=evaluation)
     assert list(found) == list(REFERENCES)
     # scikit-learn gives a tied vote of five neighbours to the nearest of them, so a sample may differ.
     slack = 2.1 / len(y_test) if evaluation.n_neighbors > 1 else 1e-12
     assert found["all features"] == pytest.approx([score(np.arange(64))], abs=slack)
     assert found["variance"] == pytest.approx([score(best(X.var(axis=0), n)) for n in SIZES], abs=slack)
     assert found["f_test"] == pytest.approx([score(best(f_classif(X, y)[0], n)) for n in SIZES], abs=slack)
-    assert found["chance"] == pytest.approx([chance_by_hand(y, y_test, accuracy_score)])
-    assert found == reference_scores(*digits, evaluation=evaluation, random_state=SEED)
+    assert found["stratified guess"] == pytest.approx([chance_by_hand(y, y_test, accuracy_score)])
+    assert found == scored(*digits, evaluation=evaluation)
 
 
 def test_labels_of_an_indicator_are_ranked_by_their_mean_f(digits):
@@ -74,39 +79,45 @@ def test_labels_of_an_indicator_are_ranked_by_their_mean_f(digits):
         return f1_score(true, predicted, average="macro", zero_division=0)
 
     evaluation = Evaluation("knn", SIZES, 1, metric="macro_f1")
-    found = reference_scores(X, Y, X_test, Y_test, evaluation=evaluation, random_state=SEED)
+    found = scored(X, Y, X_test, Y_test, evaluation=evaluation)
     F = np.mean([f_classif(X, column)[0] for column in Y.T[:2]], axis=0)  # no sample has the third label
     knn = KNeighborsClassifier(1)
     expected = [macro_f1(Y_test, knn.fit(X[:, b], Y).predict(X_test[:, b])) for b in (best(F, n) for n in SIZES)]
     assert found["f_test"] == pytest.approx(expected)
-    assert found["chance"] == pytest.approx([chance_by_hand(Y, Y_test, macro_f1)])
+    assert found["most frequent class"] == [macro_f1(Y_test, np.tile(Y.mean(axis=0) > 0.5, (len(Y_test), 1)))]
+    assert found["stratified guess"] == pytest.approx([chance_by_hand(Y, Y_test, macro_f1)])
 
 
 def test_metrics_of_scores_have_references_too(digits):
     X, y, X_test, y_test = digits
     evaluation = Evaluation("knn", (10,), 1, metric="mean_average_precision")
-    found = reference_scores(*digits, evaluation=evaluation, random_state=SEED)
+    found = scored(*digits, evaluation=evaluation)
     D = np.sqrt(((X_test[:, None] - X[None]) ** 2).sum(axis=2))
     margins = np.stack([D[:, y != c].min(axis=1) - D[:, y == c].min(axis=1) for c in range(4)], axis=1)
     expected = np.mean([average_precision_score(y_test == c, margins[:, c]) for c in range(4)])
     assert found["all features"] == pytest.approx([expected], rel=1e-6)
     prior = np.mean([(y_test == c).mean() for c in range(4)])
-    assert found["chance"][0] == pytest.approx(prior, abs=0.03)  # the precision of a random order is the prevalence
+    for name in ("most frequent class", "stratified guess"):
+        assert found[name][0] == pytest.approx(prior, abs=0.03)  # the precision of a random order is the prevalence
 
 
 def test_chance_is_close_to_its_expectation():
     rng = np.random.default_rng(1)
     y, y_test = rng.permutation(np.repeat([0, 1], [70, 30])), rng.permutation(np.repeat([0, 1], [140, 60]))
     sets = np.zeros((100, 1)), y, np.zeros((200, 1)), y_test
-    (found,) = reference_scores(*sets, evaluation=Evaluation("native"), random_state=SEED)["chance"]
+    (found,) = scored(*sets, evaluation=Evaluation("native"))["stratified guess"]
     assert found == pytest.approx(0.7**2 + 0.3**2, abs=4 * np.sqrt(0.25 / 200 / CHANCE_DRAWS))
 
 
 def test_a_models_own_predictions_are_compared_with_the_nearest_neighbour(digits):
     X, y, X_test, y_test = digits
-    found = reference_scores(*digits, evaluation=Evaluation("native"), random_state=SEED)
+    found = scored(*digits, evaluation=Evaluation("native"))
     expected = accuracy_score(y_test, KNeighborsClassifier(1).fit(X, y).predict(X_test))
-    assert found == {"all features": [expected], "chance": [pytest.approx(chance_by_hand(y, y_test, accuracy_score))]}
+    assert found == {
+        "all features": [expected],
+        "most frequent class": [np.mean(y_test == np.bincount(y).argmax())],
+        "stratified guess": [pytest.approx(chance_by_hand(y, y_test, accuracy_score))],
+    }
 
 
 def test_each_task_has_its_own_references(digits):
@@ -117,21 +128,21 @@ def test_each_task_has_its_own_references(digits):
         TaskBlocks((X_test[::2, :40], X_test[1::2, 40:]), tasks_test),
     )
     evaluation = Evaluation("native", tasks=("a", "b"))
-    found = reference_scores(blocks[0], y, blocks[1], y_test, evaluation=evaluation, random_state=SEED)
+    found = scored(blocks[0], y, blocks[1], y_test, evaluation=evaluation)
     for task, columns in enumerate((slice(0, 40), slice(40, 64))):
         own = X[task::2, columns], y[task::2], X_test[task::2, columns], y_test[task::2]
-        alone = reference_scores(*own, evaluation=Evaluation("native"), random_state=SEED)
+        alone = scored(*own, evaluation=Evaluation("native"))
         assert {name: values[task] for name, values in found.items()} == {name: v[0] for name, v in alone.items()}
 
 
 def test_what_is_undefined_is_left_out(digits):
     X, y, X_test, y_test = digits
     scaled = (X - X.mean(axis=0)) / X.std(axis=0), y, X_test, y_test
-    found = reference_scores(*scaled, evaluation=Evaluation("knn", SIZES), random_state=SEED)
-    assert list(found) == ["all features", "f_test", "chance"]  # by variance all are equal
+    found = scored(*scaled, evaluation=Evaluation("knn", SIZES))
+    assert set(REFERENCES) - set(found) == {"variance"}  # by variance all are equal
     unlabelled = X, np.stack([y == 0, y == 1], 1).astype(int), X_test, np.zeros((60, 2), dtype=int)
     evaluation = Evaluation("knn", SIZES, metric="mean_average_precision")
-    assert reference_scores(*unlabelled, evaluation=evaluation, random_state=SEED) == {}
+    assert scored(*unlabelled, evaluation=evaluation) == {}
 
 
 @pytest.mark.parametrize("classifier", ["knn", "native"])
@@ -139,12 +150,9 @@ def test_a_reference_learns_nothing_from_the_test_samples(digits, classifier):
     """A test sample's label changes no other sample's prediction."""
     X, y, X_test, y_test = digits
     evaluation = Evaluation(classifier, SIZES if classifier == "knn" else ())
-    whole = reference_scores(*digits, evaluation=evaluation, random_state=SEED)
-    parts = [
-        reference_scores(X, y, X_test[rows], y_test[rows], evaluation=evaluation, random_state=SEED)
-        for rows in (slice(0, 30), slice(30, 60))
-    ]
-    for name in set(whole) - {"chance"}:
+    whole = scored(*digits, evaluation=evaluation)
+    parts = [scored(X, y, X_test[rows], y_test[rows], evaluation=evaluation) for rows in (slice(0, 30), slice(30, 60))]
+    for name in set(whole) - {"stratified guess"}:
         assert np.mean([part[name] for part in parts], axis=0) == pytest.approx(whole[name])
 
 
@@ -165,3 +173,89 @@ def test_a_constant_feature_is_never_selected_whatever_rounding_makes_of_its_f_v
     for refit in refits:  # Fisher's score orders the features as F does
         assert refit.record.references["f_test"] == refit.record.test_scores
         assert refit.record.references.get("variance", refit.record.test_scores) == refit.record.test_scores
+
+
+def few_digits(folder, **sections):
+    """A study of four digits whose values lie far below the range of C, so that C matters."""
+    X, y = load_digits(return_X_y=True, n_class=4)
+    X = X[:120] / 160 + np.random.default_rng(0).normal(scale=1e-2, size=(120, 64))
+    np.savez(folder / "data.npz", X=X, y=y[:120])
+    raw = {
+        "name": "few",
+        "dataset": {"path": str(folder / "data.npz"), "scaling": "none"},
+        "cv": {"outer": 2, "inner": 3, "final": False},
+    }
+    return X, y[:120], Study.prepare(config_from_dict({**raw, **sections}))
+
+
+def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_path):
+    """All by scikit-learn, on the study's own folds."""
+    grid, sizes = [0.1, 1.0, 10.0], (2, 6, 20)
+    evaluation = {"classifier": "linear_svm", "n_features": sizes, "C": grid, "choose_n": "best"}
+    X, y, study = few_digits(tmp_path, solver={"name": "random_ranking"}, evaluation=evaluation)
+    _, refits, _ = run_serially(study, tmp_path / "run")
+
+    def score(train, test, columns, C, state):
+        svm = LinearSVC(C=C, random_state=state, max_iter=10_000).fit(X[train][:, columns], y[train])
+        return svm.score(X[test][:, columns], y[test])
+
+    def first(values):
+        return int(np.argmax(np.round(values, 12)))
+
+    for fold, refit in zip(study.plan.outer, refits, strict=True):
+        record = refit.record
+        for name, rank in (("variance", lambda A, _: A.var(axis=0)), ("f_test", lambda A, b: f_classif(A, b)[0])):
+            values = np.zeros((len(fold.inner), len(grid), len(sizes)))
+            for i, inner in enumerate(fold.inner):
+                order = rank(X[inner.train], y[inner.train])
+                state = fold.random_state(study.config.seed, i)
+                for j, C in enumerate(grid):
+                    for k, n in enumerate(sizes):
+                        values[i, j, k] = score(inner.train, inner.validation, np.sort(best(order, n)), C, state)
+            means = values.mean(axis=0)
+            chosen = [grid[first(means[:, k])] for k in range(len(sizes))]
+            assert record.reference_c[name] == chosen
+            assert record.reference_positions[name] == first(means.max(axis=0))
+            order, state = rank(X[fold.train], y[fold.train]), fold.random_state(study.config.seed)
+            expected = [
+                score(fold.train, fold.test, np.sort(best(order, n)), C, state)
+                for n, C in zip(sizes, chosen, strict=True)
+            ]
+            assert record.references[name] == pytest.approx(expected)
+            assert record.reference(name) == pytest.approx(expected[first(means.max(axis=0))])
+        assert len(record.reference_c["all features"]) == 1
+    assert {C for refit in refits for own in refit.record.reference_c.values() for C in own} != {1.0}
+
+
+@pytest.mark.parametrize("classifier", ["knn", "linear_svm"])
+@pytest.mark.parametrize("rule", ["one_se", "mean"])
+def test_a_reference_scores_what_a_study_of_its_method_does(tmp_path, classifier, rule):
+    evaluation = {"classifier": classifier, "n_features": [2, 6, 20], "choose_n": rule}
+    _, _, study = few_digits(tmp_path, solver={"name": "variance"}, evaluation=evaluation)
+    for refit in run_serially(study, tmp_path / "run")[1]:
+        record = refit.record
+        assert record.references["variance"] == record.test_scores
+        assert record.reference_positions.get("variance") == record.position
+        assert record.reference_c.get("variance", []) == record.C
+        model = refit.model.named_steps["classifier"]
+        if classifier == "linear_svm":
+            position = study.evaluation.n_features.index(record.n_features)
+            assert record.C[position] == model.C
+
+
+def test_along_a_path_c_is_chosen_once_all_inner_training_sets_have_ended(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    evaluation = {"classifier": "linear_svm", "n_features": [2, 6], "C": [0.01, 1.0, 100.0]}
+    solver = {"name": "smml", "params": {"gamma2": 0.01, "max_iter": 50}, "space": {"gamma1": [0.02, 0.1]}}
+    search = {"method": "path", "executor": "serial"}
+    study = make_study(tmp_path / "few.npz", solver=solver, evaluation=evaluation, search=search)
+    trials, refits, journal = run_serially(study, tmp_path / "run")
+    paths = {(r["fold"], r["inner"]): r["fits"] for r in journal if r["kind"] == "path"}
+    for id_, trial in trials.items():
+        for fold, trace in trial["folds"].items():
+            every = np.array([paths[fold, i][id_]["scores"] for i in range(2)])  # (n_inner, n_C, n_sizes)
+            chosen = every.mean(axis=0).round(12).argmax(axis=0)
+            assert trace["C"] == [evaluation["C"][i] for i in chosen]
+            expected = [[[float(every[i, j, k]) for k, j in enumerate(chosen)]] for i in range(2)]
+            assert [fit["scores"] for fit in trace["inner"]] == expected
+    assert all(trials[refit.record.trial]["folds"][refit.record.fold]["C"] == refit.record.C for refit in refits)

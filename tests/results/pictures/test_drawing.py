@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -15,6 +16,7 @@ from raysel.errors import StudyError
 from raysel.results.pictures import data as picture_data
 from raysel.results.pictures.drawing import draw_pictures, write_pictures
 from raysel.results.pictures.score_meaning import score_meaning
+from raysel.results.result import StudyResult
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +30,16 @@ def finished(tmp_path_factory):
 @pytest.fixture(scope="module")
 def confused(finished):
     """The study with confusions and references of its test samples, as if they had been recorded."""
-    rng = np.random.default_rng(0)
+    rng, refits = np.random.default_rng(0), dict(finished.stored.refits)
     for refit in finished.outer:
         counts = rng.integers(0, 6, (4, 4))
-        refit.confusion, refit.n_test = counts.tolist(), int(counts.sum())
-        refit.references = {"all features": [0.9], "f_test": [0.5, 0.6]}
-    yield finished
-    for refit in finished.outer:
-        refit.confusion, refit.references = [], {}
+        refits[refit.fold] = dataclasses.replace(
+            refit,
+            confusion=counts.tolist(),
+            n_test=int(counts.sum()),
+            references={"all features": [0.9], "f_test": [0.5, 0.6], "chance": [0.25]},
+        )
+    return StudyResult(dataclasses.replace(finished.stored, refits=refits))
 
 
 def test_a_study_that_asks_for_none_has_none(finished):
