@@ -62,6 +62,10 @@ class StudyError(RayselError):
     """A study cannot be started, resumed or read."""
 
 
+class RayStartError(StudyError):
+    """Ray did not start on this machine, as when other programs keep its processors busy."""
+
+
 class HeadLostError(StudyError):
     """The head node of the Ray cluster is lost; the trials that have ended are kept, and the study can be resumed."""
 

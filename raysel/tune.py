@@ -190,15 +190,22 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="check everything, print data and plan as understood, and start nothing; with --output, draw the data",
     )
-    listed = {"nargs": "?", "const": ""}
     parser.add_argument(
         "--list", action="store_const", const="", help="print the built-in studies and comparisons and exit"
     )
     parser.add_argument(
-        "--help-config", **listed, metavar="SECTION", help="print all keys of the configuration, or of a section; exit"
+        "--help-config",
+        nargs="?",
+        const="",
+        metavar="SECTION",
+        help="print all keys of the configuration, or of a section; exit",
     )
     parser.add_argument(
-        "--list-solvers", **listed, metavar="NAME", help="print all methods, or one with its parameters explained; exit"
+        "--list-solvers",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="print all methods, or one with its parameters explained; exit",
     )
     parser.add_argument(
         "--verbose", action="store_true", help="print all tables, figures and remarks of the result, as in report.html"

@@ -11,6 +11,9 @@ from sklearn.pipeline import Pipeline
 
 from raysel.base.model_files.checks import check_model_file
 from raysel.base.model_files.former_names import with_present_names
+from raysel.base.model_files.nodes import foreign_nodes
+from raysel.base.model_files.shapes import check_shapes
+from raysel.base.model_files.sklearn_classes import FUNCTIONS, SKLEARN
 from raysel.base.registry import GROUP, OWN
 from raysel.errors import DataError
 from raysel.files import write_result
@@ -29,34 +32,18 @@ _PARTS = (
     "raysel.data.task_scaler.TaskScaler",
     "raysel.results.feature_selector.FeatureSelector",
 )
-#: Parts of scikit-learn's classifiers and selectors that skops does not trust by default. They hold numbers or are
-#: functions without state; `check_trees` validates trees.
-_SKLEARN_PARTS = (
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.feature_selection._univariate_selection.f_classif",
-    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-    "sklearn.gaussian_process.kernels.ConstantKernel",
-    "sklearn.gaussian_process.kernels.Product",
-    "sklearn.gaussian_process.kernels.RBF",
-    "sklearn.multiclass._ConstantPredictor",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-    "sklearn.tree._tree.Tree",
-)
 
 
 def trusted_types() -> frozenset[str]:
-    """List the types that a model file may contain besides those that skops trusts by default.
+    """List the classes that a model file may contain.
 
     They are raysel's registered methods and scalers, the classes that other packages register under the entry point
-    ``raysel.estimators``, and some parts of scikit-learn's estimators; none is imported. skops itself trusts
-    scikit-learn's estimators, arrays, numbers and strings.
+    ``raysel.estimators``, and those of scikit-learn whose fitted attributes `load_model` can check; none is imported.
 
     Returns
     -------
     frozenset of str
-        Dotted names of the types.
+        Dotted names of the classes.
 
     Examples
     --------
@@ -64,7 +51,7 @@ def trusted_types() -> frozenset[str]:
     True
     """
     own = (target.replace(":", ".") for target in OWN.values())
-    return frozenset([*own, *plugin_targets(GROUP), *_PARTS, *_SKLEARN_PARTS])
+    return frozenset([*own, *plugin_targets(GROUP), *_PARTS, *SKLEARN, *FUNCTIONS, "sklearn.tree._tree.Tree"])
 
 
 def untrusted_types(model: BaseEstimator) -> list[str]:
@@ -136,8 +123,9 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If the file does not exist, is damaged or does not hold a model, would take too much memory, or contains a
-        type that is neither in `trusted_types` nor trusted by skops.
+        If the file does not exist, is damaged or does not hold a model, would take too much memory, contains anything
+        but arrays, plain containers and the classes of `trusted_types`, or the shapes of an estimator's fitted
+        attributes do not agree.
 
     Examples
     --------
@@ -168,10 +156,25 @@ def load_model(path: str | Path) -> Any:
         raise DataError(_damaged(str(path), error)) from error
     if not isinstance(model, BaseEstimator):
         raise DataError(f"{path} holds a {type(model).__name__}, not a model.")
-    from raysel.base.trees import check_trees  # noqa: PLC0415 - loads scikit-learn's trees and ensembles
-
-    check_trees(model, str(path))
+    try:
+        _check_parts(model, str(path))
+    except DataError:
+        raise
+    except Exception as error:  # an attribute is missing, or of another kind
+        raise DataError(_damaged(str(path), error)) from error
     return model
+
+
+def _check_parts(model: BaseEstimator, what: str) -> None:
+    """Check what a model holds: the fitted attributes of each class, trees, and what compiled code follows."""
+    # Loads scikit-learn's trees, ensembles and neighbours.
+    from raysel.base.model_files.compiled import check_compiled  # noqa: PLC0415
+    from raysel.base.trees import check_trees, parts_within  # noqa: PLC0415
+
+    for part in parts_within(model):
+        check_shapes(part, what)
+        check_compiled(part, what)
+    check_trees(model, what)
 
 
 def _untrusted(content: bytes, what: str) -> list[str]:
@@ -181,15 +184,16 @@ def _untrusted(content: bytes, what: str) -> list[str]:
         types = skops.io.get_untrusted_types(data=content)
     except Exception as error:  # a file of another format may raise any exception
         raise DataError(_damaged(what, error)) from error
-    return sorted(set(types) - trusted_types())
+    trusted = trusted_types()
+    return sorted(set(types) - trusted | foreign_nodes(content, trusted))
 
 
 def _check_types(content: bytes, what: str) -> None:
     if untrusted := _untrusted(content, what):
         raise DataError(
-            f"{what} contains {', '.join(untrusted)}, which may execute arbitrary code: neither raysel nor skops trusts"
-            f" it, and it is not registered under {GROUP}. Use only estimators of raysel, scikit-learn and registered"
-            " packages."
+            f"{what} contains {', '.join(untrusted)}, which raysel does not read from a file: it may execute code, or"
+            f" cannot be checked. Use estimators of raysel, those of scikit-learn in raysel's list, or classes that a"
+            f" package registers under {GROUP}."
         )
 
 

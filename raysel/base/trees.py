@@ -45,7 +45,7 @@ def check_trees(model: Any, what: str) -> None:
     DataError
         If a tree is invalid or does not fit its estimator.
     """
-    values = list(_values(model))
+    values = list(parts_within(model))
     owners = [value for value in values if isinstance(value, BaseDecisionTree)]
     owned = {id(vars(owner).get("tree_")) for owner in owners}
     trees = [value for value in values if isinstance(value, Tree)]
@@ -90,7 +90,9 @@ def _fits(owner: BaseDecisionTree, tree: Any) -> bool:
 
 def _agrees(ensemble: Any) -> bool:
     """Return whether all trees of an ensemble have its number of features."""
-    owners = [value for value in _values(ensemble) if isinstance(value, BaseDecisionTree) and "tree_" in vars(value)]
+    owners = [
+        value for value in parts_within(ensemble) if isinstance(value, BaseDecisionTree) and "tree_" in vars(value)
+    ]
     n_features = _integer(ensemble, "n_features_in_")
     if any(_integer(owner, "n_features_in_") != n_features for owner in owners):
         return False
@@ -106,8 +108,8 @@ def _integer(estimator: Any, name: str) -> int:
     return int(value) if isinstance(value, Integral) else -1
 
 
-def _values(value: Any) -> Iterator[Any]:
-    """Iterate over a value and all distinct values contained in it."""
+def parts_within(value: Any) -> Iterator[Any]:
+    """Yield a value and all distinct values within it."""
     seen: dict[int, Any] = {}  # holds the values, so that no id is used again
     left = [value]
     while left:

@@ -149,12 +149,15 @@ def folds_section(study: Study, width: int | None) -> Iterator[str]:
     """
     folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
     final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
+    blocks = words.blocks_in_words(study.config.to_dict()["cv"])
     rows = []
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
         shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
         rows.append((fold.name, ", ".join(shown)))
-    yield from section("folds", f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner, {final}", rows, width)
+    yield from section(
+        "folds", f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner{blocks}, {final}", rows, width
+    )
 
 
 def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:

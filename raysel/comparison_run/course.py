@@ -18,8 +18,10 @@ from raysel.credentials import without_credentials
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.display.progress import counted
-from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError, RayselError, StudyError
+from raysel.errors import ConfigError, DataError, DirectoryError, HeadLostError, RayselError, RayStartError, StudyError
 from raysel.execution import runner
+from raysel.execution.executor import Executor
+from raysel.execution.serial import SerialExecutor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.files import write_text_atomically
 from raysel.launch.machines import check_resources, cluster_address
@@ -34,6 +36,7 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.uploader import tracking_status
+from raysel.tracking.uri import check_store
 from raysel.tracking.validity.places import check_place, is_same_place, names_in_mlflow, note_names, note_place
 
 
@@ -76,6 +79,7 @@ def run(
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
     uri = mlflow_uri(comparison.first.config)
+    check_store(uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     _note_places(comparison, record)
     with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
@@ -128,6 +132,7 @@ def resume(
         uri = before.uri if same else mlflow_uri(comparison.first.config)
         if not is_same_place(uri, mlflow_uri(comparison.first.config)):
             check_place("tracking.uri", uri, directory.path)
+        check_store(uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
         _note_places(comparison, record)
         try:
@@ -191,7 +196,7 @@ class _Course:
         self._comparison, self._directory, self._lock = comparison, directory, lock
         self._allow_mixed_versions = allow_mixed_versions
         self._address, self._listeners = address, listeners
-        self._session, self._has_ray = ExitStack(), False
+        self._session, self._has_ray, self._without_ray = ExitStack(), False, False
 
     def run(self, record: ComparisonRecord) -> ComparisonResult:
         """Run the members that have not finished, write tables and figures, and upload all."""
@@ -224,7 +229,9 @@ class _Course:
         self._start_ray(study)
         self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
-            executor = make_executor(study, self._address, allow_mixed_versions=self._allow_mixed_versions)
+            executor: Executor = SerialExecutor(replace(study, own=None))
+            if not self._without_ray:
+                executor = make_executor(study, self._address, allow_mixed_versions=self._allow_mixed_versions)
             if stored is None:
                 result = runner.run(study, member.path, executor, self._listeners, uploader.follow)
             else:
@@ -245,7 +252,7 @@ class _Course:
 
     def _start_ray(self, study: Study) -> None:
         """Start or join Ray before the first member that computes on it; the others use the same session."""
-        if study.config.search.executor == "serial":
+        if study.config.search.executor == "serial" or self._without_ray:
             return
         if not self._has_ray:
             self._say("joining the cluster" if cluster_address(study, self._address) else "starting Ray")
@@ -254,8 +261,11 @@ class _Course:
 
         place, mixed = cluster_address(study, self._address), self._allow_mixed_versions
         studies = list(self._comparison.studies.values())
-        # Does nothing if Ray runs.
-        self._session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
+        try:  # does nothing if Ray runs
+            self._session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
+        except RayStartError as error:
+            self._say(f"{error}. The members are computed in this process, with the same numbers")
+            self._without_ray = True
 
     def _export(self, record: ComparisonRecord) -> ComparisonResult:
         """Write tables and figures of the members that finished, and return the result."""

@@ -241,6 +241,18 @@ class EvaluationConfig(_Section):
         return "mean" if self.classifier == "native" else self.choose_n
 
 
+class BlocksConfig(_Section):
+    """Folds for samples that depend on those near them in the file, e.g. a recording, or subjects one after another."""
+
+    size: Count = 1
+    """Number of consecutive rows that stay together in all folds, and that a permutation test moves as a whole: at
+    least as many as depend on each other."""
+    gap: Annotated[int, Field(strict=True, ge=0)] = 0
+    """Number of rows on either side of held-out ones that no model of that fold is trained on."""
+    forward: Annotated[bool, Field(strict=True)] = False
+    """Whether each fold trains on the rows before the held-out ones only; the first rows are then never tested."""
+
+
 class CVConfig(_Section):
     """Folds of the nested cross-validation."""
 
@@ -255,6 +267,8 @@ class CVConfig(_Section):
     of two or more repeats, which tests all other samples."""
     groups: str | None = None
     """Array or column of the data file with a group for each sample; groups stay whole in all folds."""
+    blocks: BlocksConfig = BlocksConfig()
+    """Folds of whole blocks of consecutive rows, or forward in the file, in place of folds of single samples."""
     plan: str | None = None
     """Path of the plan.json of another study, whose folds are used."""
     final: Annotated[bool, Field(strict=True)] = True
@@ -267,6 +281,17 @@ class CVConfig(_Section):
             raise ValueError(
                 "`train_per_class` draws one outer training set a repeat; give two or more, e.g. repeats: 10"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _blocks_alone(self) -> CVConfig:
+        if self.blocks == BlocksConfig():
+            return self
+        for key in ("groups", "plan", "train_per_class"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"`blocks` and `{key}` both say which samples stand in a fold; keep one")
+        if self.blocks.forward and self.repeats > 1:
+            raise ValueError("`blocks.forward` has one way to cut the rows; leave `repeats` out")
         return self
 
 
@@ -418,6 +443,8 @@ class StudyConfig(_Section):
         # Left out at their defaults: configurations of before there were these keys keep their hash.
         if self.cv.final:
             del described["cv"]["final"]
+        if self.cv.blocks == BlocksConfig():
+            del described["cv"]["blocks"]
         if self.pictures == type(self).model_fields["pictures"].default:
             del described["pictures"]
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):

@@ -12,7 +12,7 @@ import numpy as np
 
 from raysel.arrays import IntArray, LabelArray
 from raysel.cv.seeds import derived_seed
-from raysel.cv.splitters import draw_per_class, split
+from raysel.cv.splitters import Blocks, draw_per_class, split
 from raysel.errors import ConfigError
 from raysel.files import read_json
 
@@ -117,6 +117,7 @@ class NestedPlan:
         groups: LabelArray | None,
         seed: int,
         train_per_class: int | None = None,
+        blocks: Blocks | None = None,
         final: bool = True,
     ) -> NestedPlan:
         """Draw the folds.
@@ -138,6 +139,9 @@ class NestedPlan:
         train_per_class : int, optional
             Number of samples of each class in an outer training set, drawn once a repeat; all other samples are
             tested, and ``outer`` is not used. By default the data are split into ``outer`` folds.
+        blocks : Blocks, optional
+            Blocks of consecutive samples that make the outer and the inner folds; without groups and
+            ``train_per_class``.
         final : bool, default=True
             Whether there is a final fold; the outer folds are the same without it.
 
@@ -153,15 +157,15 @@ class NestedPlan:
         """
         everything = np.arange(len(y), dtype=np.int64)
 
+        def parted(rows: IntArray, n_splits: int, state: int, where: str) -> list[tuple[IntArray, IntArray]]:
+            if blocks is not None:
+                return blocks.split(rows, y[rows], n_splits, random_state=state, where=where)
+            own = None if groups is None else groups[rows]
+            return split(y[rows], n_splits, groups=own, random_state=state, where=where)
+
         def nested(name: str, repeat: int, index: int, train: IntArray, test: IntArray) -> OuterFold:
             state = derived_seed(seed, "inner split", repeat, index)
-            pairs = split(
-                y[train],
-                inner,
-                groups=None if groups is None else groups[train],
-                random_state=state,
-                where=f"the inner folds of {name}: cv.inner",
-            )
+            pairs = parted(train, inner, state, f"the inner folds of {name}: cv.inner")
             inners = tuple(InnerFold(train[a], train[b]) for a, b in pairs)
             return OuterFold(name, repeat, index, train, test, inners)
 
@@ -169,7 +173,7 @@ class NestedPlan:
         for repeat in range(repeats):
             state = derived_seed(seed, "outer split", repeat)
             if train_per_class is None:
-                pairs = split(y, outer, groups=groups, random_state=state, where="cv.outer")
+                pairs = parted(everything, outer, state, "cv.outer")
             else:
                 pairs = [draw_per_class(y, train_per_class, groups=groups, random_state=state)]
             prefix = f"repeat{repeat}_" if repeats > 1 else ""

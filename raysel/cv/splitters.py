@@ -1,9 +1,10 @@
-"""Stratified splits by class or label that keep groups together."""
+"""Splits stratified by class or label that keep groups together, and splits of consecutive samples."""
 
 from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
@@ -175,3 +176,67 @@ def draw_per_class(
     drawn = [generator.permutation(np.flatnonzero(y == c))[:train_per_class] for c in classes]
     train = np.sort(np.concatenate(drawn)).astype(np.int64)
     return train, np.setdiff1d(np.arange(len(y), dtype=np.int64), train)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of consecutive rows, and how folds are made of them: the section ``cv.blocks``.
+
+    Examples
+    --------
+    >>> rows, y = np.arange(12), np.array([0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1])
+    >>> pairs = Blocks(4, gap=1, forward=True).split(rows, y, 2, random_state=0, where="cv.outer")
+    >>> [(train.tolist(), test.tolist()) for train, test in pairs]
+    [([0, 1, 2], [4, 5, 6, 7]), ([0, 1, 2, 3, 4, 5, 6], [8, 9, 10, 11])]
+    """
+
+    size: int
+    gap: int = 0
+    forward: bool = False
+
+    def numbers(self, n_samples: int) -> IntArray:
+        """Return the number of each row's block; the last block may be shorter."""
+        return np.arange(n_samples, dtype=np.int64) // self.size
+
+    def split(
+        self, rows: IntArray, y: LabelArray, n_splits: int, *, random_state: int, where: str
+    ) -> list[tuple[IntArray, IntArray]]:
+        """Split samples, given with their rows in the file, into pairs of indices of training and held-out ones.
+
+        Blocks are divided among the folds by their classes at random; with ``forward`` the rows are cut into
+        n_splits + 1 spans, each but the first of which is held out once, from training on the rows before it. Training
+        rows at most ``gap`` rows from a held-out one are left out.
+        """
+        if self.forward:
+            if len(rows) <= n_splits:
+                raise DataError(f"there are {len(rows)} rows, too few for {where}={n_splits} forward folds.")
+            spans = np.array_split(np.arange(len(rows), dtype=np.int64), n_splits + 1)
+            pairs = [(np.concatenate(spans[:i]), spans[i]) for i in range(1, n_splits + 1)]
+        else:
+            numbers = rows // self.size
+            if (n_blocks := len(np.unique(numbers))) < n_splits:
+                raise DataError(
+                    f"there are {n_blocks} blocks of {self.size} rows, too few for {where}={n_splits} folds; set fewer "
+                    "folds, or a smaller cv.blocks.size."
+                )
+            pairs = split(y, n_splits, groups=numbers, random_state=random_state, where=where)
+        pairs = [(self._apart(rows, train, test), test) for train, test in pairs]
+        for index, (train, _) in enumerate(pairs):
+            if y.ndim == 1 and len(missing := np.setdiff1d(y, y[train])):
+                earlier = "earlier " if self.forward else ""
+                raise DataError(
+                    f"{where}, fold {index}: class {missing[0]!s} is missing from the {earlier}rows that it trains on; "
+                    "set fewer folds" + (", a smaller cv.blocks.gap." if self.gap else ".")
+                )
+            if not len(train):
+                raise DataError(f"{where}, fold {index}: no rows are left to train on; set a smaller cv.blocks.gap.")
+        return pairs
+
+    def _apart(self, rows: IntArray, train: IntArray, test: IntArray) -> IntArray:
+        """Training samples more than ``gap`` rows from each held-out one."""
+        if not self.gap:
+            return train
+        held_out = np.concatenate([[np.iinfo(np.int64).min // 2], rows[test], [np.iinfo(np.int64).max // 2]])
+        place = np.searchsorted(held_out, rows[train])
+        nearest = np.minimum(rows[train] - held_out[place - 1], held_out[place] - rows[train])
+        return train[nearest > self.gap]

@@ -53,6 +53,8 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "method": [StrOptions({"zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"})],
     }
 
+    fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "n_features", "scale_": "n_features"}
+
     offset_: FloatArray
     scale_: FloatArray
     n_features_in_: int

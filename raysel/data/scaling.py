@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,8 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[0.  , 0.25],
            [0.5 , 1.  ]])
     """
+
+    fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "scalar", "range_": "scalar"}
 
     offset_: float
     range_: float

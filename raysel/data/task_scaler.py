@@ -58,6 +58,8 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "method": [StrOptions({"unit", "zscore", "none"})],
     }
 
+    fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "n_features", "scale_": "n_features"}
+
     offset_: FloatArray
     scale_: FloatArray
     n_features_in_: int

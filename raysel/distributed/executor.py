@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -32,11 +33,12 @@ from raysel.distributed.session import mlflow_hidden_from_tune, node_check, ray_
 from raysel.distributed.tasks import NodeTasks, task_options
 from raysel.distributed.trainable import SharedFolds, StudyTrainable
 from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher, StudyStopper
-from raysel.errors import StudyError
+from raysel.errors import RayStartError, StudyError
 from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
 from raysel.execution.executor import Executor, last_line, refit_error
 from raysel.execution.limits import SearchLimits
 from raysel.execution.recorder import Recorder
+from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
@@ -100,6 +102,19 @@ class RayExecutor(Executor):
             _, left = ray.wait(left, num_returns=len(left), timeout=1, fetch_local=False)
 
     @cached_property
+    def _instead(self) -> SerialExecutor | None:
+        """Executor in this process, which gives the same numbers, where Ray does not start; None where it does."""
+        try:
+            _ = self._study_ref
+        except RayStartError as error:
+            message = f"{error}. The study is computed in this process, one fit after the other, with the same numbers"
+            if self._log is None:
+                warnings.warn(message, stacklevel=2)
+            self._say(message)
+            return SerialExecutor(self._study)
+        return None
+
+    @cached_property
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
         session = ray_session(self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions)
@@ -145,14 +160,16 @@ class RayExecutor(Executor):
         ConfigError
             If no node of the cluster has what a trial needs.
         StudyError
-            If Ray does not start or fails, its head node is lost, more than ``search.max_failures`` trials fail, or
+            If Ray fails, its head node is lost, more than ``search.max_failures`` trials fail, or
             the disk fails.
         """
         if not ray.is_initialized():  # the members of a comparison share a session
             log.enter_phase("joining the cluster" if self._address else "starting Ray")
+        self._plan, self._log = plan, log
+        if self._instead:
+            return self._instead.run_trials(plan, log)
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
         logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # errors are recorded in the journal
-        self._plan, self._log = plan, log
         if check := node_check():
             check.record(log)
         self._cluster.check()
@@ -262,6 +279,9 @@ class RayExecutor(Executor):
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
+        if self._instead:
+            yield from self._instead.run_refits(winners)
+            return
 
         def submit(n: int, node: str) -> Any:
             return self._on_node(_refit, node).remote(self._study_ref, *winners[n])
@@ -280,6 +300,9 @@ class RayExecutor(Executor):
         self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, in parallel."""
+        if self._instead:
+            yield from self._instead.run_tasks(function, arguments, limit)
+            return
 
         def submit(n: int, node: str) -> Any:
             return self._on_node(_task, node).remote(self._study_ref, function, arguments[n], limit)

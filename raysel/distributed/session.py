@@ -42,7 +42,7 @@ from raysel.distributed.joining.shipping import ShippedCode, runtime_env, shippe
 from raysel.distributed.joining.tokens import protect_token
 from raysel.distributed.joining.versions import NodeCheck, computing_nodes
 from raysel.distributed.quiet import without_note_on_logs
-from raysel.errors import StudyError
+from raysel.errors import RayStartError, StudyError
 from raysel.execution.signals import sigterm_handler_restored
 from raysel.study.definition import Study
 
@@ -83,8 +83,10 @@ def ray_session(
     ------
     ConfigError
         If the cluster cannot be joined, or the token's file is not safe.
+    RayStartError
+        If Ray does not start on this machine, at the second attempt either.
     StudyError
-        If Ray cannot be started, or a node has other versions than this process.
+        If a node has other versions than this process.
     """
     global _check  # noqa: PLW0603 - Ray's own session is global too
     modules: tuple[str, ...] = ()
@@ -126,8 +128,8 @@ def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
             raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
 
 
-def _start() -> None:
-    """Start Ray on this machine, without its dashboard."""
+def _start(attempts: int = 2) -> None:
+    """Start Ray on this machine, without its dashboard; again if it fails, as on a busy machine."""
     try:
         # Ray's processes compute, and need no credentials of MLflow.
         with sigterm_handler_restored(), hidden_variables(), _on_loopback_only(), without_note_on_logs():
@@ -139,7 +141,10 @@ def _start() -> None:
                 logging_level="ERROR",
             )
     except Exception as error:  # Ray raises a bare one where its servers take too long to start
-        raise StudyError(f"Ray cannot be started on this machine: {error}") from error
+        ray.shutdown()
+        if attempts > 1:
+            return _start(attempts - 1)
+        raise RayStartError(f"Ray cannot be started on this machine: {error}") from error
 
 
 @contextmanager

@@ -49,7 +49,7 @@ from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
-from raysel.tracking.uri import missing_credentials
+from raysel.tracking.uri import check_store, missing_credentials
 from raysel.tracking.validity.places import note_places
 
 #: Number of samples that are stored as an example of what the model takes.
@@ -81,9 +81,11 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
     """
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
-        stored.check(study, resumed_record(study, stored.study, stored.directory.path))
+        record = resumed_record(study, stored.study, stored.directory.path)
+        stored.check(study, record)
+        check_store(record.uri)
     else:
-        mlflow_uri(study.config)
+        check_store(mlflow_uri(study.config))
         StudyDirectory.create(path, _needed_bytes(study))[1].close()
 
 
@@ -124,10 +126,11 @@ def run(
     StudyError
         If the executor does not start, no configuration has a score, or a refit or the disk fails.
     """
-    own = study.own
+    own, uri = study.own, mlflow_uri(study.config)
+    check_store(uri)
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
-    record = study_record(study, id_=uuid.uuid4().hex, uri=mlflow_uri(study.config), started=now())
+    record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
     note_places(study.config, record.uri, record.id)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
         return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload, show)
@@ -175,6 +178,7 @@ def resume(
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
         record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
+        check_store(record.uri)
         note_places(study.config, record.uri, record.id)
         try:
             directory.incomplete.unlink(missing_ok=True)

@@ -110,7 +110,7 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     if len(first) < 20:
         return None
     rng = np.random.default_rng(0)
-    Z = _projected(X, first, scale, rng)
+    Z = projected(X, first, scale, rng)
     queries = np.arange(len(Z))
     if len(Z) > MOST_QUERIES:
         queries = np.sort(rng.choice(len(Z), MOST_QUERIES, replace=False))
@@ -135,7 +135,7 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     return NearPairs(np.unique(pairs, axis=0), share, len(queries))
 
 
-def _projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:
+def projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:
     """Scaled rows, on random directions if they are wider, which keep distances to about a tenth."""
     n_features = X.shape[1]
     project = n_features > _DIRECTIONS

@@ -14,6 +14,7 @@ from raysel.inspection.arrangement import arrangement_remark
 from raysel.inspection.copies import copy_remarks
 from raysel.inspection.findings import Findings, inspect
 from raysel.inspection.leaks import leaking_columns
+from raysel.inspection.order import order_remark
 from raysel.inspection.parts import parts
 
 #: Columns whose standard deviations differ by more than this factor probably have different units.
@@ -27,7 +28,7 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
 
     Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that tell the classes or a
     label alone, are constant in each class, number the samples, or follow the order of the file, within the classes
-    too, while the classes stand one after the other;
+    too, while the labels stand in runs; samples that resemble those near them in the file, likewise;
     columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
     samples; matrices whose neighbouring cells correlate less than in another shape or order.
 
@@ -54,7 +55,8 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     remarks = list(_group_remarks(dataset))
     for found in inspect(dataset):
         where = "" if found.part.task is None else f"Task {found.part.task}: "
-        told = [*_column_remarks(found, dataset), *copy_remarks(found, dataset, plan)]
+        ordered = order_remark(found.part, plan)
+        told = [*_column_remarks(found, dataset), *copy_remarks(found, dataset, plan), *([ordered] if ordered else [])]
         remarks += [f"{where}{remark}" for remark in told]
     arranged = arrangement_remark(dataset)
     return [*remarks, *([arranged] if arranged else [])]
@@ -111,8 +113,8 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
     coarse = [column for column, kind in kinds.items() if kind == "constant_in_class" and left.get(column) != "group"]
     if ordered := [c for c, kind in left.items() if kind == "in_file_order" and c not in coarse]:
         yield (
-            f"{_named(found, ordered)} {_has(ordered)} values that never fall, or never rise, from row to row, while "
-            "the classes stand one after the other: drop what tells the order of the file (dataset.drop)."
+            f"{_named(found, ordered)} {_has(ordered)} values that rise or fall with the order of the rows, while the "
+            "labels stand in runs: drop what tells the order of the file (dataset.drop)."
         )
     said = {*left, *leaking}
     separating = [column for column, kind in kinds.items() if kind == "separates" and column not in said]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Names of the coordinates that divide the features into parts.
 PART_AXES = ("task", "modality")
+#: Number of features that a notebook shows.
+_SHOWN = 10
 
 
 def default_n_selected(scored: Sequence[int], n_features: int) -> int:
@@ -232,6 +235,11 @@ class FeatureRanking:
             f"FeatureRanking(top {self.n_selected} of {self.n_features} features, "
             f"{self.n_folds} outer folds, stability {self.stability})"
         )
+
+    def _repr_html_(self) -> str:
+        names = ["rank", "feature", self.part_axis, "score", "selection_frequency", "consensus_rank", *self.added]
+        best = self.to_table().slice(0, min(_SHOWN, self.n_scored)).select([name for name in names if name])
+        return f"<p>{escape(repr(self))}</p>{best.to_pandas().to_html(index=False, float_format='%.3g')}"
 
     @property
     def usable_scores(self) -> FloatArray:

@@ -56,7 +56,9 @@ def permutation_test(
     is the p value of the null hypothesis that the samples have nothing to do with the labels [1]_: samples exchange
     their labels, within their groups if there are groups whose samples differ in their labels, and whole groups
     exchange theirs if every group has one label; the samples of several tasks within each task. Groups of different
-    sizes count as exchangeable. Multi-label samples exchange the whole set of their labels.
+    sizes count as exchangeable. With ``cv.blocks`` the blocks of equal length exchange their labels as they stand. p
+    holds if what is exchanged is exchangeable, which single samples of a recording or of one subject are not.
+    Multi-label samples exchange the whole set of their labels.
 
     Each outer fold's configuration and number of features, chosen with the true labels, are held fixed and refitted, as
     if they had been given in advance: p is approximate, and can be too small, because with permuted labels others would
@@ -144,7 +146,7 @@ def permutation_test(
         path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
     ) as finished:
         dataset = finished.study.dataset
-        labels = LabelPermutations(dataset.y, dataset.groups, dataset.tasks)
+        labels = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers)
         chosen_seed = finished.study.config.seed if seed is None else int(seed)
         work = _work(finished, retune, chosen_seed)
         try:

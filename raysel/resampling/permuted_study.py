@@ -81,7 +81,7 @@ def permuted_study(study: Study, number: int, seed: int) -> Study:
     if number == 0:
         return study
     dataset = study.dataset
-    permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks)
+    permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
     source = permutations.draw(np.random.default_rng(derived_seed(seed, "permutation", number)))
     return replace(study, dataset=replace(dataset, y=dataset.y[source]), plan=_moved(study.plan, source))
 

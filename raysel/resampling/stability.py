@@ -123,7 +123,7 @@ def stability_selection(
     ) as finished:
         result = finished.result
         n_best = result.ranking(top).n_selected  # raises if there is no ranking, or no such number of features
-        check_halves(finished.study.dataset.y, finished.study.dataset.groups)
+        check_halves(finished.study.dataset.y, finished.study.kept_whole)
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
         constant = finished.study.dataset.constant
@@ -182,7 +182,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
         If a class is missing from the half, or a score is NaN or infinite.
     """
     dataset, (pair, side) = study.dataset, divmod(number, 2)
-    half = draw_halves(dataset.y, dataset.groups, derived_seed(study.config.seed, "halves", pair))[side]
+    half = draw_halves(dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair))[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
     solver.fit(as_samples(study.scaler().fit_transform(dataset.X[half])), dataset.y[half])
     scores = np.where(dataset.constant, 0.0, solver.scores_)

@@ -325,7 +325,10 @@ class StudyResult(StudyNumbers):
 
     def _repr_html_(self) -> str:
         table = self.summary()
-        return f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"
+        shown = [f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"]
+        if self.status == "finished" and self.ranks_features:
+            shown.append(self.ranking(by=FINAL if self.has_final else trust.CONSENSUS)._repr_html_())
+        return "".join(shown)
 
     def _headline(self) -> str:
         if self.status != "finished":

@@ -12,11 +12,12 @@ from raysel.errors import DataError
 
 
 class LabelPermutations:
-    """Permutations of labels among samples, within groups, or among groups.
+    """Permutations of labels among samples, within groups, among groups, or among blocks of consecutive samples.
 
     Labels of several tasks are permuted within each task. Without groups the samples exchange their labels. With
     groups, those of a task whose labels differ within a group are exchanged within each group; where every group has
-    one label, the groups exchange theirs. The row of an indicator is moved as a whole.
+    one label, the groups exchange theirs. Blocks of equal length exchange their labels in the order in which they
+    stand. The row of an indicator is moved as a whole.
 
     Parameters
     ----------
@@ -26,12 +27,14 @@ class LabelPermutations:
         Group of each sample.
     tasks : ndarray of int, shape (n_samples,), optional
         Task of each sample.
+    blocks : ndarray of int, shape (n_samples,), optional
+        Block of each sample; in place of groups and tasks.
 
     Attributes
     ----------
     kind : str
-        What is exchanged: ``"samples"``, ``"samples within groups"``, ``"groups"``, or ``"samples within groups,
-        groups"`` if tasks differ in it.
+        What is exchanged: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"blocks"``, or ``"samples
+        within groups, groups"`` if tasks differ in it.
     n_movable : int
         Number of samples that can get another label.
     log10_arrangements : float
@@ -49,16 +52,27 @@ class LabelPermutations:
     ('groups', 2)
     """
 
-    def __init__(self, y: LabelArray, groups: LabelArray | None = None, tasks: IntArray | None = None) -> None:
+    def __init__(
+        self,
+        y: LabelArray,
+        groups: LabelArray | None = None,
+        tasks: IntArray | None = None,
+        blocks: IntArray | None = None,
+    ) -> None:
         n = len(y)
         codes = np.unique(y, axis=0, return_inverse=True)[1].reshape(n)
         members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
         owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
         self._n = n
-        #: Sets of units that exchange labels, each unit an array of samples that have one label.
+        #: Sets of units that exchange labels, each unit an array of samples: of one label, or as many in each unit.
         self._exchanges: list[list[IntArray]] = []
         kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
-        for task in np.unique(owners):
+        if blocks is not None:
+            kinds.add("blocks")
+            parts = [np.flatnonzero(blocks == block) for block in np.unique(blocks)]
+            for length in sorted({len(part) for part in parts}):
+                self._exchange([part for part in parts if len(part) == length], codes)
+        for task in np.unique(owners) if blocks is None else ():
             own = np.flatnonzero(owners == task)
             own = own[np.argsort(members[own], kind="stable")]
             parts = np.split(own, np.flatnonzero(np.diff(members[own])) + 1)
@@ -69,17 +83,23 @@ class LabelPermutations:
                 kinds.add("samples within groups")
                 exchanges = [list(part[:, None]) for part in parts]
             for units in exchanges:
-                counts = np.unique([codes[unit[0]] for unit in units], return_counts=True)[1]
-                if len(counts) > 1:
-                    self._exchanges.append(units)
-                    self.n_movable += sum(map(len, units))
-                    self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
+                self._exchange(units, codes)
         self.kind = ", ".join(sorted(kinds, reverse=True))
         if not self._exchanges:
             raise DataError(
                 f"no permutation of {self.kind} changes a label: a permutation test needs samples, or groups, of "
                 "different labels that can be exchanged within each task and group."
             )
+
+    def _exchange(self, units: list[IntArray], codes: IntArray) -> None:
+        """Let units exchange their labels, if they differ in them."""
+        alike = len({len(unit) for unit in units}) == 1
+        labels = [codes[unit if alike else unit[:1]] for unit in units]
+        counts = np.unique(np.stack(labels), axis=0, return_counts=True)[1]
+        if len(counts) > 1:
+            self._exchanges.append(units)
+            self.n_movable += sum(map(len, units))
+            self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation.
@@ -93,12 +113,12 @@ class LabelPermutations:
         -------
         ndarray of int64, shape (n_samples,)
             For each sample the one whose label, and place in the folds, it gets; for all samples of a group the same
-            one where whole groups are exchanged.
+            one where whole groups are exchanged, for those of a block the ones of another block in their order.
         """
         source: IntArray = np.arange(self._n, dtype=np.int64)
         for units in self._exchanges:
             for unit, other in zip(units, rng.permutation(len(units)), strict=True):
-                source[unit] = units[other][0]
+                source[unit] = units[other] if self.kind == "blocks" else units[other][0]
         return source
 
 

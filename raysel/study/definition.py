@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import FloatArray, IntArray
+from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import StudyConfig
@@ -31,7 +31,7 @@ from raysel.search.configurations import Configuration, corners
 from raysel.search.halving import SuccessiveHalving
 from raysel.study.background import read_background
 from raysel.study.checks import Problems, check_data, check_evaluation, check_method, check_parameters
-from raysel.study.inputs import draw_folds, kept_columns, list_configurations, load_data
+from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.trial_fits import Findings, check_configurations
 
 
@@ -161,6 +161,17 @@ class Study:
     def scale_remarks(self) -> list[str]:
         """Remarks on features whose different scales the study's scaling leaves."""
         return list(scale_remarks(self.dataset, self.config.dataset.scaling))
+
+    @cached_property
+    def block_numbers(self) -> IntArray | None:
+        """Block of consecutive rows of each sample, by ``cv.blocks``; None without it."""
+        blocks = blocks_of(self.config, self.dataset)
+        return None if blocks is None else blocks.numbers(self.dataset.n_samples)
+
+    @property
+    def kept_whole(self) -> LabelArray | None:
+        """Group, or block of consecutive rows, of each sample, which stays whole in all splits; None without."""
+        return self.dataset.groups if self.block_numbers is None else self.block_numbers
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:

@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
+from raysel.config.schema import BlocksConfig, DatasetConfig, StudyConfig, TaskConfig
 from raysel.cv.plan import NestedPlan
+from raysel.cv.splitters import Blocks
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DirectoryError
+from raysel.errors import ConfigError, DataError, DirectoryError
 from raysel.search.configurations import Configuration, configurations, restrict_to
 from raysel.study.own_data import raw_data
 
@@ -86,6 +87,15 @@ def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str
     }
 
 
+def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
+    """Return the blocks of consecutive samples that a study's folds are made of; None if they are of single ones."""
+    if config.cv.blocks == BlocksConfig():
+        return None
+    if dataset.tasks is not None:
+        raise DataError("cv.blocks is for one data set, and the rows of several tasks follow none of their files.")
+    return Blocks(**config.cv.blocks.model_dump())
+
+
 def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:
     """Draw a study's folds, or read those of a resumed study or of ``cv.plan``.
 
@@ -127,6 +137,7 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
         inner=config.cv.inner,
         repeats=config.cv.repeats,
         train_per_class=config.cv.train_per_class,
+        blocks=blocks_of(config, dataset),
         groups=dataset.groups,
         seed=config.seed,
         final=config.cv.final,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -57,6 +58,29 @@ def absolute_uri(uri: str) -> str:
     if uri.startswith("sqlite:///") and uri != "sqlite:///:memory:":
         return f"sqlite:///{result_path(uri.removeprefix('sqlite:///')).absolute()}"
     return uri
+
+
+def check_store(uri: str) -> None:
+    """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot; names the file or folder and the reason.
+    """
+    path = Path(uri.removeprefix("sqlite:///"))
+    if not uri.startswith("sqlite:///") or uri == "sqlite:///:memory:" or not path.parent.is_dir():
+        return
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):  # sqlite writes its own journal beside the file
+            pass
+        if path.exists():
+            path.open("r+b").close()
+    except OSError as error:
+        raise ConfigError(
+            f"MLflow's store {path} cannot be written: {error.strerror}; set tracking.uri or MLFLOW_TRACKING_URI to a "
+            "place that can, or start the command in another directory."
+        ) from error
 
 
 def connection(uri: str) -> tuple[str, dict[str, str | None]]:

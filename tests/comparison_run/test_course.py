@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from small_compare import found, members, raw_comparison, write_comparison
@@ -20,7 +21,7 @@ from small_studies import ENDLESS, write_digits
 from raysel.api import prepare_study
 from raysel.comparison_run.api import resume_comparison, run_comparison
 from raysel.config import load_comparison
-from raysel.errors import DirectoryError, StudyError
+from raysel.errors import DirectoryError, RayStartError, StudyError
 from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
 from raysel.select import main as select_main
@@ -237,3 +238,13 @@ def test_a_comparison_killed_at_random_moments_comes_to_the_same_end(finished, t
     assert end.returncode == 0
     for folder in FOLDERS:
         assert found(path / folder) == found(finished.study / folder)
+
+
+@pytest.mark.usefixtures("offline")
+def test_members_are_computed_in_this_process_where_ray_does_not_start(finished, here, monkeypatch):
+    ray_session = MagicMock(side_effect=RayStartError("Ray cannot be started on this machine: timed out"))
+    monkeypatch.setattr("raysel.distributed.session.ray_session", ray_session)
+    run_comparison("few.yaml", {"search.executor": "ray"}, output="compared", progress=False)
+    assert ray_session.call_count == 1
+    for folder in FOLDERS:
+        assert found(here / "compared" / folder) == found(finished.study / folder)

@@ -131,7 +131,7 @@ def test_a_misspelt_key_is_named_with_the_near_one(tmp_path, key, near):
 
 
 def test_a_key_like_no_other_gets_the_list_of_keys(tmp_path):
-    assert "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, plan" in refusal(
+    assert "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, blocks, plan" in refusal(
         tmp_path, STUDY, "cv.zzz=1"
     )
 
@@ -189,7 +189,7 @@ def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
         ("cv.outer=1", "cv.outer", "1"),
         ("cv.inner=two", "cv.inner", "two"),
         ("cv.repeats=0", "cv.repeats", "0"),
-        ("cv=3", "cv", "outer, inner, repeats, train_per_class, groups, plan"),
+        ("cv=3", "cv", "outer, inner, repeats, train_per_class, groups, blocks, plan"),
         ("cv.train_per_class=1", "cv.train_per_class", "1"),
         ("cv={train_per_class: 3}", "cv", "repeats"),
         ("search.method=hyperband", "search.method", "hyperband"),
@@ -374,6 +374,7 @@ DIFFERENT = [
     "cv.outer=4",
     "cv.inner=3",
     "cv.repeats=1",
+    "cv={outer: 5, blocks: {size: 30, gap: 2}}",
     "cv.train_per_class=3",
     "cv.groups=null",
     "cv.plan=null",
@@ -439,6 +440,7 @@ def test_the_two_lists_above_name_every_key(tmp_path):
         "dataset.tasks",
         "dataset.mask",
         "tracking.experiment",
+        "cv.blocks",
     }  # replaced with their section above
     whole_sections.add("search.configurations")  # not with the early stopping of this study
     assert keys - covered <= whole_sections

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from raysel.data.formats.images.pixels import read_pixels
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
 from raysel.errors import DataError
@@ -172,7 +173,7 @@ def test_an_image_that_claims_too_many_pixels_is_refused():
     head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
     whole = Path("faces/cat/0.png").read_bytes()
     Path("faces/cat/0.png").write_bytes(head + whole[33:])
-    refused("0.png", "DecompressionBomb")
+    refused("0.png", "pixels that Pillow reads of one image")
 
 
 def test_an_image_of_another_format_is_not_decoded():
@@ -198,3 +199,12 @@ def test_damaged_images_are_taken_or_refused_by_name(suffix):
                 assert load_dataset("faces").n_samples == 2
             except DataError as error:
                 assert path.name in str(error)  # noqa: PT017 - either outcome is right
+
+
+def test_an_image_above_pillows_limit_is_not_called_damaged(tmp_path, monkeypatch):
+    Image.new("L", (20, 10)).save(tmp_path / "large.png")
+    for limit in (199, 99):  # Pillow warns above its limit, and raises above twice of it
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+        with pytest.raises(DataError, match=rf"large.png has more than the {limit} pixels that Pillow reads") as caught:
+            read_pixels(tmp_path / "large.png")
+        assert "damaged" not in str(caught.value)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import pytest
-from small_studies import write_digits, write_yaml
+from small_studies import NoUpload, make_study, write_digits, write_yaml
 
 from raysel.distributed import session
-from raysel.errors import StudyError
+from raysel.errors import RayStartError
+from raysel.execution import runner
+from raysel.launch.start import make_executor
 
 HIDDEN = """
 import sys
@@ -80,14 +83,42 @@ def test_a_study_on_ray_leaves_the_process_as_it_was(tmp_path):
     assert token.stat().st_mode & 0o777 == 0o600
 
 
-def test_servers_that_take_too_long_to_start_are_an_error_of_the_study(monkeypatch):
+@pytest.fixture
+def slow_servers(monkeypatch):
+    """A Ray that does not start, and the number of attempts to start it."""
+    attempts = []
+
     def too_slow(**_: object):
+        attempts.append(1)
         raise Exception("The current node timed out during startup.")  # as Ray itself raises
 
     monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(session.ray, "init", too_slow)
+    return attempts
+
+
+def test_servers_that_take_too_long_to_start_are_started_again_then_an_error(slow_servers):
     with (
-        pytest.raises(StudyError, match="Ray cannot be started on this machine: The current node timed out"),
+        pytest.raises(RayStartError, match="Ray cannot be started on this machine: The current node timed out"),
         session.ray_session(None),
     ):
         pass
+    assert len(slow_servers) == 2
+
+
+def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, slow_servers):
+    write_digits(tmp_path / "few.npz")
+    studies = [make_study(tmp_path / "few.npz", search__executor=name) for name in ("ray", "serial")]
+    found, said = [], []
+    for study, name in zip(studies, ("ray", "serial"), strict=True):
+        listener = MagicMock()
+        result = runner.run(study, tmp_path / name, make_executor(study, None), [listener], NoUpload)
+        said += [call.args[0] for call in listener.message.call_args_list]
+        found.append([(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits])
+    assert found[0] == found[1]
+    assert len(slow_servers) == 2
+    (message,) = [text for text in said if "Ray cannot be started" in text]
+    assert message.endswith("The study is computed in this process, one fit after the other, with the same numbers")
+    with pytest.warns(UserWarning, match="computed in this process"):
+        ends = list(make_executor(studies[0], None).run_tasks(lambda _, number: number**2, [2, 3]))
+    assert [end.value for end in ends] == [4, 9]

@@ -76,6 +76,25 @@ def test_every_set_of_the_plan_keeps_its_labels(tmp_path):
     assert np.array_equal(permuted_study(study, 1, seed=0).dataset.y, permuted.dataset.y)
 
 
+def test_whole_blocks_move_with_their_labels_and_their_places(tmp_path):
+    y = np.repeat([0, 1, 1, 0, 1, 0, 0, 1, 0, 1], 6)
+    y[::7] = 1 - y[::7]  # labels differ within blocks
+    save_dataset(Dataset(np.random.default_rng(0).normal(size=(60, 9)), y, Matrix(3, 3)), tmp_path / "rows.parquet")
+    raw = raw_config(tmp_path / "rows.parquet", evaluation__n_features=[2, 4])
+    blocks = {"size": 6, "gap": 1}
+    study = Study.prepare(config_from_dict({**raw, "cv": {"outer": 2, "inner": 2, "blocks": blocks}}))
+    permuted = permuted_study(study, 1, seed=0)
+    before, after = (one.dataset.y.reshape(10, 6) for one in (study, permuted))
+    assert not np.array_equal(before, after)
+    assert sorted(before.tolist()) == sorted(after.tolist())
+    for old, new in zip(all_sets(study.plan), all_sets(permuted.plan), strict=True):
+        assert len(old) == len(new)
+        places = [[np.isin(np.arange(60), part).reshape(10, 6).tolist()] for part in (old, new)]
+        assert sorted(zip(before.tolist(), *places[0], strict=True)) == sorted(
+            zip(after.tolist(), *places[1], strict=True)
+        )
+
+
 def test_groups_of_different_sizes_move_as_a_whole(tmp_path):
     groups = np.repeat(np.arange(12), [2, 3, 4] * 4)
     y = (np.arange(12) % 2)[groups]

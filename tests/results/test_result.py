@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import re
 import shutil
 
 import numpy as np
@@ -60,6 +61,11 @@ def test_its_summary_is_a_row_an_outer_fold(finished):
     assert table.features_with_score.tolist() == ranking.fold_n_scored.tolist()
     assert f"{finished.test_mean:.3f}" in repr(finished)
     assert "<table" in finished._repr_html_()
+    ranking = finished.ranking()
+    best = [ranking.feature_names[i] for i in ranking.top(10)]
+    for shown in (finished._repr_html_(), ranking._repr_html_()):
+        cells = re.findall(r"<td>(.*?)</td>", shown.rpartition("<table")[2])
+        assert [cell for cell in cells if cell in ranking.feature_names] == best
 
 
 def test_its_trials_are_a_row_a_configuration_best_first(finished):

@@ -71,6 +71,18 @@ def test_groups_that_cannot_exchange_anything_are_not_counted():
     assert (permutations.kind, permutations.n_movable) == ("samples within groups", 2)
 
 
+def test_blocks_exchange_their_labels_in_the_order_in_which_they_stand():
+    y = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 0])
+    blocks = np.arange(11) // 3
+    permutations, rng = LabelPermutations(y, blocks=blocks), np.random.default_rng(0)
+    assert (permutations.kind, permutations.n_movable) == ("blocks", 9)
+    draws = [tuple(y[permutations.draw(rng)].tolist()) for _ in range(300)]
+    # The shorter last block stays; the others have two different sequences.
+    orders = set(itertools.permutations([(0, 0, 1), (1, 1, 0), (0, 0, 1)]))
+    assert set(draws) == {(*a, *b, *c, 1, 0) for a, b, c in orders}
+    assert round(10**permutations.log10_arrangements) == len(set(draws)) == 3
+
+
 def test_labels_that_cannot_be_permuted_are_refused():
     with pytest.raises(DataError, match="no permutation of groups changes a label"):
         LabelPermutations(np.array([0, 0, 5, 5]), np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))

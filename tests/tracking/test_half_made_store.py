@@ -9,6 +9,12 @@ import sys
 from contextlib import closing
 
 import pytest
+from small_studies import make_study, write_digits
+
+from raysel.errors import ConfigError
+from raysel.execution import runner
+from raysel.execution.serial import SerialExecutor
+from raysel.tracking.uri import check_store
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
@@ -145,3 +151,16 @@ def test_a_disk_that_is_full_leaves_no_store(tmp_path, monkeypatch):
             open_store(tmp_path / "mlflow.db")
     assert not list(tmp_path.iterdir())
     assert open_store(tmp_path / "mlflow.db").notice == ""
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir("/proc")  # where root cannot write either
+    with pytest.raises(ConfigError, match=r"MLflow's store /proc/mlflow\.db cannot be written: .*; set tracking\.uri"):
+        runner.run(study, tmp_path / "study", SerialExecutor(study))
+    assert not (tmp_path / "study").exists()
+    (tmp_path / "mlflow.db").mkdir()
+    with pytest.raises(ConfigError, match=r"mlflow\.db cannot be written: Is a directory"):
+        check_store(f"sqlite:///{tmp_path}/mlflow.db")

@@ -16,10 +16,12 @@ import pytest
 from small_studies import write_digits, write_yaml
 
 from raysel.base.models import load_model
+from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.records import RefitRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
-from raysel.tracking.records import EndRecord
+from raysel.tracking.mlflow_runs.model import _write_model
+from raysel.tracking.records import EndRecord, StudyRecord
 from raysel.tracking.uploader import follow, tracking_status
 from raysel.tune import main
 
@@ -164,6 +166,19 @@ def test_mlflow_loads_the_model_that_the_study_has_stored(quiet_run, tmp_path):
         assert np.array_equal(generic.predict(example), own.predict(X[: len(example)]))
         inputs = generic.metadata.signature.inputs
         assert (len(inputs.inputs) if hasattr(own, "feature_names_in_") else inputs.inputs[0].shape[1]) == 64
+
+
+def test_an_upload_does_not_predict(quiet_run, tmp_path, monkeypatch):
+    directory, _, _, _ = quiet_run
+
+    def refuse(*_, **__):
+        raise AssertionError("the model was run")
+
+    for name in ("predict", "transform", "decision_function"):
+        monkeypatch.setattr(FeaturePipeline, name, refuse)
+    study = next(record for record in read_records(directory.journal) if isinstance(record, StudyRecord))
+    _write_model(tmp_path / "model", directory.model, directory.model_example, study)
+    assert (tmp_path / "model" / "MLmodel").exists()
 
 
 def test_a_replay_logs_and_registers_nothing_twice_and_the_next_study_is_the_next_version(quiet_run, tmp_path):

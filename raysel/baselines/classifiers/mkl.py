@@ -112,6 +112,8 @@ class MKL(IterativeEstimator, KernelClassifier):
     }
 
     dual_gap_: float
+    fitted_shapes: ClassVar[dict[str, str]] = {"regularization_": "scalar | n_problems"}
+
     regularization_: FloatArray
 
     def __init__(

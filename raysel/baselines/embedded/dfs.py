@@ -141,6 +141,8 @@ class DFS(IterativeEstimator, Selector):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    fitted_shapes: ClassVar[dict[str, str]] = {"components_": "n_directions n_features"}
+
     components_: FloatArray
 
     def __init__(

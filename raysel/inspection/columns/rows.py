@@ -23,13 +23,18 @@ _FEWEST_GROUPS = 5
 _FEWEST_NAMED = 3
 #: Smallest number of samples with a whole number each that are recognised as identifiers without a name.
 _FEWEST_NUMBERED = 100
+#: Mean correlation with the order of the rows, within the classes, from which a column may follow it, and surely does.
+_FOLLOWS, _SURELY = 0.9, 0.98
+#: Standard score of the number of runs of labels below which they are too few for chance, and their share of those
+#: expected above which they are too many to matter.
+_RUNS, _FEW_RUNS = -4.0, 0.7
 #: Number of rows that tell most columns that cannot be meant.
 _GLIMPSE = 64
 
 #: - unnamed: a column without a name, as an index is written.
 #: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
 #: - identifier: another whole number in each row, consecutive or called an id.
-#: - in_file_order: never falls or never rises from row to row, also within the classes, which follow each other.
+#: - in_file_order: rises or falls with the rows, also within the classes, whose labels stand in runs.
 #: - group: a few rows a value, by name, or consecutive numbers of consecutive rows.
 Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "group"]
 
@@ -60,6 +65,9 @@ def row_columns(part: Part) -> dict[int, Kind]:
     found: dict[int, Kind] = {}
     numbered: list[int] = []
     sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1
+    labels_in_runs = len(part.X) >= FEWEST and in_runs(part.codes)
+    noisy: list[int] = []
+    sorted_by_column = False
     for start, block in part.columns():
         whole = _is_whole(block[:_GLIMPSE]) & _is_whole(block[:: max(1, len(block) // _GLIMPSE)])
         possible = (start + np.flatnonzero(whole & _is_distinct(block[:_GLIMPSE]))).tolist()
@@ -68,10 +76,15 @@ def row_columns(part: Part) -> dict[int, Kind]:
             values = part.X[:, column]
             if _is_whole(values) and len(np.unique(values)) == np.ptp(values) + 1:
                 found[column] = "group"
-        if sorted_by_class:
-            for column in (start + np.flatnonzero(_is_monotone(block))).tolist():
+        if labels_in_runs:
+            monotone = _is_monotone(block)
+            noisy += (start + np.flatnonzero(~monotone & follows_file(block, part.codes, _SURELY))).tolist()
+            sorted_by_column |= bool(monotone.any()) and not sorted_by_class
+            for column in (start + np.flatnonzero(monotone)).tolist() if sorted_by_class else ():
                 if _is_ordered_within(part, column):
                     found.setdefault(column, "in_file_order")
+    if not sorted_by_column:  # else the table may have been sorted by a feature that these resemble
+        found = {**dict.fromkeys(noisy, "in_file_order"), **found}
     found.update(_numbered_columns(part, numbered))
     for column in range(len(part.names)):
         if kind := _by_name(part, column, found.get(column)):
@@ -92,6 +105,35 @@ def _may_be_grouped(block: FloatArray) -> BoolArray:
     n_runs = 1 + (block[1:] != block[:-1]).sum(axis=0)
     grouped = (n_runs == np.ptp(block, axis=0) + 1) & (n_runs >= _FEWEST_GROUPS)
     return np.asarray(grouped & (2 * n_runs <= len(block)))
+
+
+def runs(codes: IntArray) -> tuple[int, float]:
+    """Return the number of runs of equal labels, and how many are expected in a random order."""
+    return _n_runs(codes), 1 + len(codes) * float(1 - ((np.bincount(codes) / len(codes)) ** 2).sum())
+
+
+def in_runs(codes: IntArray) -> bool:
+    """Return whether labels stand in too few runs for chance (test of Wald and Wolfowitz, for several classes)."""
+    n, counts = len(codes), np.bincount(codes).astype(float)
+    squares, cubes = (counts**2).sum(), (counts**3).sum()
+    variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * max(n - 1, 1))
+    found, expected = runs(codes)
+    return found <= expected + _RUNS * math.sqrt(max(variance, 0.0)) and found < _FEW_RUNS * expected
+
+
+def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) -> BoolArray:
+    """Mask of the columns that, within the classes, correlate with the order of the rows by ``least`` or more."""
+    sums = np.zeros(block.shape[1])
+    for code in np.unique(codes):
+        own = block[codes == code]
+        if len(own) > 2:
+            own = own / np.maximum(np.abs(own).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
+            own -= own.mean(axis=0)
+            order = np.arange(len(own)) - (len(own) - 1) / 2
+            scale = np.sqrt((order**2).sum() * (own**2).sum(axis=0))
+            sums += len(own) * (order @ own) / np.where(scale > 0, scale, np.inf)
+    follows: BoolArray = np.abs(sums) >= least * len(codes)
+    return follows
 
 
 def _is_monotone(block: FloatArray) -> BoolArray:

@@ -34,6 +34,11 @@ _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 _LEVEL = 0.05
 #: Largest number of features that are named in a sentence.
 _MOST_NAMED = 10
+#: When what is exchanged is not exchangeable, and the mend.
+_NOT_EXCHANGEABLE = {
+    "samples": ", as those of one subject, or measured one after another, are not: see cv.groups and cv.blocks",
+    "blocks": ": a block must be longer than rows depend on each other",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class PermutationTest:
     seed : int
         Seed of the permutations.
     exchanged : str
-        What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, or two of them.
+        What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"blocks"``, or two of them.
     n_movable : int
         Number of samples that can get another label.
     log10_arrangements : float
@@ -152,7 +157,11 @@ class PermutationTest:
         return [all_of_them, each]
 
     def _remarks(self) -> list[str]:
-        found = [f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label)."]
+        assumed = _NOT_EXCHANGEABLE.get(self.exchanged, "")
+        found = [
+            f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label).",
+            f"The p values assume that {self.exchanged} are exchangeable{assumed}.",
+        ]
         if 10**-self.log10_arrangements > self.p.smallest:
             n = round(10**self.log10_arrangements)
             found.append(

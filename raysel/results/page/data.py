@@ -92,7 +92,10 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     final = "; a final model is fitted on all samples" if result.has_final else ""
     yield (
         "Validation",
-        (f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search{final}"),
+        (
+            f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search"
+            f"{words.blocks_in_words(cv)}{final}"
+        ),
     )
     early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
     planned = result.stored.study.n_trials

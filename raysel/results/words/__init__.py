@@ -14,7 +14,7 @@ from raysel.results.words.answer import (
     shows_n_features,
     tasks_in_words,
 )
-from raysel.results.words.asked import data_facts, data_name, layout_in_words, method_facts
+from raysel.results.words.asked import blocks_in_words, data_facts, data_name, layout_in_words, method_facts
 from raysel.results.words.figures import bracketed_difference, difference_in_words, listed, mean_and_sd, values_in_words
 from raysel.results.words.ranking import best_features_in_words, modalities_in_words, redundancy_in_words
 from raysel.results.words.references import (
@@ -30,6 +30,7 @@ from raysel.results.words.rows import ScoreRow, curve_rows, optimism_rows, optim
 __all__ = [
     "ScoreRow",
     "best_features_in_words",
+    "blocks_in_words",
     "bracketed_difference",
     "classifier_in_words",
     "curve_rows",

@@ -227,6 +227,16 @@ def domain_in_words(domain: Any) -> str:
     return f"{named.get(kind, kind)} {low} to {high}"
 
 
+def blocks_in_words(cv: Mapping[str, Any]) -> str:
+    """Say, from the section ``cv`` of a configuration, that folds are made of consecutive rows; else nothing."""
+    blocks = {"size": 1, "gap": 0, "forward": False} | cv["blocks"] if cv.get("blocks") else None
+    if blocks is None:
+        return ""
+    kind = "forward in the file" if blocks["forward"] else f"of whole blocks of {blocks['size']} consecutive rows"
+    gap = f" with {blocks['gap']} rows left out on either side of held-out ones" if blocks["gap"] else ""
+    return f", {kind}{gap}"
+
+
 def _groups_in_words(preview: Preview, name: str | None) -> str:
     low, high = preview.group_sizes or (0, 0)
     sizes = f" of {low if low == high else f'{low} to {high}'} samples" if preview.group_sizes else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +52,13 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
 
     task_weights: Literal["inverse_trace", "uniform"] | ArrayLike
     shrinkage: float
+
+    fitted_shapes: ClassVar[dict[str, str]] = {
+        "task_weights_": "n_tasks",
+        "numerators_": "n_tasks",
+        "denominators_": "n_tasks",
+        "retained_": "n_tasks",
+    }
 
     task_weights_: FloatArray
     numerators_: FloatArray

@@ -75,7 +75,14 @@ def read_pixels(path: Path) -> Pixels:
     with reading(path, "an image"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a TIFF's unknown tags
         warnings.simplefilter("error", Image.DecompressionBombWarning)
-        with Image.open(path, formats=_FORMATS) as image:
+        try:
+            opened = Image.open(path, formats=_FORMATS)
+        except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+            raise DataError(
+                f"{path} has more than the {Image.MAX_IMAGE_PIXELS} pixels that Pillow reads of one image; make it "
+                "smaller."
+            ) from error
+        with opened as image:
             width, height = image.size
             if width * height > max(_SMALL, _COMPRESSION * path.stat().st_size):
                 raise DataError(

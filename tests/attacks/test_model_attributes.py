@@ -1,0 +1,116 @@
+"""Whatever a model file says of the fitted attributes, loading it and predicting by it stays within the arrays."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import fuzzing
+import numpy as np
+import pytest
+import scipy.sparse
+import skops.io
+from sklearn.base import BaseEstimator
+
+from raysel.base.model_files.shapes import shapes_of
+from raysel.base.models import load_model, trusted_types
+from raysel.base.trees import parts_within
+from raysel.errors import DataError
+
+#: Arrays of what scikit-learn keeps of a fit for another one.
+UNUSED = {"n_iter_", "_best_coefs", "_best_intercepts", "loss_curve_", "C_", "Cs_", "l1_ratio_", "l1_ratios_"}
+
+
+def fuzz(*arguments: str) -> tuple[int, int]:
+    """Numbers of files that were refused and taken; an error that says what was changed if the process crashed."""
+    script = Path(fuzzing.__file__)
+    paths = os.pathsep.join([str(script.parents[1]), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    last = done.stdout.splitlines()[-1:]
+    assert done.returncode == 0, f"{done.returncode} at {last}: {done.stderr[-2000:]}"
+    refused, taken = last[0].split()
+    return int(refused), int(taken)
+
+
+def test_a_forged_sparse_matrix_is_refused_under_the_name_that_skops_trusts(tmp_path):
+    """Its indices lead out of the result, into which SciPy's product would write."""
+    model = fuzzing.fitted("linear_svm")
+    model.coef_ = fuzzing.forged_sparse(model.coef_.shape)
+    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members["schema.json"])
+    node = schema["content"]["content"]["coef_"]
+    node["__class__"], node["__module__"] = scipy.sparse.spmatrix.__name__, scipy.sparse.spmatrix.__module__
+    members["schema.json"] = json.dumps(schema).encode()
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert not [name for name in skops.io.get_untrusted_types(file=path) if "sparse" in name]
+    assert scipy.sparse.issparse(skops.io.load(path, trusted=sorted(trusted_types())).coef_)
+    with pytest.raises(DataError, match="spmatrix"):
+        load_model(path)
+
+
+def _random_state():
+    random = np.random.RandomState(0)
+    state = random.get_state(legacy=False)
+    random.set_state(state | {"state": state["state"] | {"pos": 10**9}})  # where it is read from
+    return random
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "said"),
+    [
+        ("coef_", np.ones((3, 3)), r"`coef_` of LinearSVM .* disagrees with the shapes"),
+        ("predict", "text", "`predict` of LinearSVM"),
+        ("random_state", _random_state(), "invalid state of a random number generator"),
+    ],
+)
+def test_a_changed_attribute_is_named(attribute, value, said, tmp_path):
+    model = fuzzing.fitted("linear_svm")
+    setattr(model, attribute, value)
+    (tmp_path / "model.skops").write_bytes(skops.io.dumps(model))
+    with pytest.raises(DataError, match=said):
+        load_model(tmp_path / "model.skops")
+
+
+def test_changed_attributes_crash_nothing():
+    refused, _ = fuzz("linear_svm", "KNeighborsClassifier", "1")
+    assert refused > 10
+
+
+@pytest.mark.slow
+def test_changed_attributes_of_every_class_crash_nothing():
+    refused, taken = fuzz(*fuzzing.MODELS, "2")
+    assert refused > 1000
+    assert taken > 1000
+
+
+@pytest.mark.slow
+def test_the_shape_of_every_fitted_array_is_declared():
+    found = set()
+    for name in fuzzing.MODELS:
+        parts = [part for part in parts_within(fuzzing.fitted(name)) if isinstance(part, BaseEstimator)]
+        found |= {type(part) for part in parts}
+        for part in parts:
+            fitted = {k: v for k, v in vars(part).items() if k not in part.get_params(deep=False) and k not in UNUSED}
+            arrays = {k for k, v in fitted.items() if isinstance(v, np.ndarray) or _listed(v)}
+            assert arrays <= shapes_of(type(part)).keys(), type(part)
+    named = [name.rpartition(".") for name in trusted_types()]
+    classes = {getattr(importlib.import_module(module), cls) for module, _, cls in named}
+    estimators = {cls for cls in classes if isinstance(cls, type) and issubclass(cls, BaseEstimator)}
+    assert {cls.__name__ for cls in estimators - found} <= {"_ConstantPredictor"}
+
+
+def _listed(value):
+    return isinstance(value, list) and any(isinstance(item, np.ndarray) for item in value)

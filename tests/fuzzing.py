@@ -1,0 +1,308 @@
+"""Changes each fitted attribute of fitted models, and predicts by what `load_model` takes of it.
+
+It is run as a script, ``python fuzzing.py MODEL ... MOST``, which draws at most so many changes of each attribute. It
+ends with a signal if a model leaves its arrays. The last line of its output is then what was changed; else it is the
+number of files that were refused and of those taken.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import resource
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import skops.io
+from sklearn.base import BaseEstimator
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
+from sklearn.feature_selection import (
+    RFE,
+    SelectFdr,
+    SelectFpr,
+    SelectFromModel,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeClassifier, RidgeClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.tree._tree import Tree
+
+from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.models import load_model, save_model
+from raysel.base.registry import OWN, build_solver, solver_class
+from raysel.base.trees import parts_within
+from raysel.cv.model.nearest import NearestNeighborsClassifier
+from raysel.cv.model.pipeline import FeaturePipeline
+from raysel.cv.model.selector import RankedClassifier, RankedSelector
+from raysel.data.layouts import Matrix
+from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.scaling import UnitScaler
+from raysel.data.task_scaler import TaskScaler
+from raysel.errors import DataError
+from raysel.results.feature_selector import FeatureSelector
+
+Change = tuple[int, str, str, Callable[[Any], Any]]
+
+_LARGE = 2**62
+_STRINGS = ("precomputed", "kd_tree", "mahalanobis", "x" * 1000)
+#: Memory that the process may take beyond what it has: a size that is read from the file must not be allocated.
+_MORE = 2**33
+
+
+def own(name: str) -> Any:
+    few = {"max_iter": 3} if "max_iter" in solver_class(name)().get_params() else {}
+    return build_solver(name, Matrix(2, 2), few, random_state=0)
+
+
+MODELS: dict[str, Any] = {name: own(name) for name in OWN} | {
+    type(model).__name__: model
+    for model in (
+        SVC(),
+        KNeighborsClassifier(algorithm="brute"),
+        ScikitLearnMethod(ExtraTreesClassifier(2, random_state=0)),
+        FeaturePipeline(
+            [
+                ("scaler", UnitScaler()),
+                ("selector", RankedSelector(own("variance"), 2)),
+                ("classifier", NearestNeighborsClassifier(3)),
+            ]
+        ),
+        AdaBoostClassifier(n_estimators=2),
+        BaggingClassifier(n_estimators=2, max_features=2),
+        BernoulliNB(),
+        CalibratedClassifierCV(LinearSVC(), cv=2),
+        ComplementNB(),
+        DecisionTreeClassifier(),
+        DummyClassifier(),
+        ExtraTreeClassifier(),
+        FeatureSelector([3.0, 2.0, 0.0, 1.0], 2, ["a", "b", "c", "d"]),
+        FunctionTransformer(),
+        GaussianNB(),
+        GaussianProcessClassifier(),
+        LinearDiscriminantAnalysis(),
+        LinearSVC(),
+        LogisticRegression(),
+        LogisticRegressionCV(Cs=2, cv=2),
+        MLPClassifier((3,), max_iter=2),
+        MaxAbsScaler(),
+        MinMaxScaler(),
+        ModalityScaler({"a": 1, "b": 3}, "zscore"),
+        MultinomialNB(),
+        NearestCentroid(),
+        NuSVC(),
+        OneVsOneClassifier(LinearSVC()),
+        OneVsRestClassifier(SVC()),
+        PCA(2),
+        Pipeline([("scaler", StandardScaler()), ("svm", NuSVC(probability=True))]),
+        QuadraticDiscriminantAnalysis(),
+        RFE(LinearSVC()),
+        RandomForestClassifier(2),
+        RankedClassifier(own("smml"), 2),
+        RidgeClassifier(),
+        RidgeClassifierCV(),
+        RobustScaler(),
+        SelectFdr(),
+        SelectFpr(),
+        SelectFromModel(ExtraTreesClassifier(2)),
+        SelectFwe(),
+        SelectKBest(k=2),
+        SelectPercentile(chi2),
+        TaskScaler({"a": 2, "b": 2}),
+        VarianceThreshold(),
+    )
+}
+
+
+def samples() -> tuple[Any, Any]:
+    X, y = load_iris(return_X_y=True)
+    return X[::5], y[::5]
+
+
+def fitted(name: str) -> Any:
+    X, y = samples()
+    if name == "TaskScaler":
+        X = X.copy()
+        X[::2, :2], X[1::2, 2:] = np.nan, np.nan
+    return copy.deepcopy(MODELS[name]).fit(X, y)
+
+
+def of_array(value: Any) -> Iterator[tuple[str, Any]]:
+    """Other arrays in place of one."""
+    yield "sparse", forged_sparse(value.shape)
+    yield "empty", value[:0]
+    yield "doubled", np.concatenate([value, value])
+    yield "flat", value.ravel()
+    yield "turned", np.ascontiguousarray(value.T)
+    yield "Fortran", np.asfortranarray(value)
+    yield "deeper", value[..., None]
+    yield "scalar", np.array(0.5)
+    if len(value) and value.ndim:
+        yield "shorter", value[:-1]
+        yield "narrower", np.ascontiguousarray(value[..., :-1])
+    for dtype in ("f4", "i4", "i8", ">f8", "c16", "U3", "u1", "m8[s]", "O"):
+        try:
+            yield dtype, value.astype(dtype)
+        except (TypeError, ValueError):
+            continue
+    if value.dtype.kind in "biuf":
+        for name, number in {"negative": -1, "large": _LARGE, "larger": 2**31 - 1, "many": 10**5}.items():
+            yield name, np.full_like(value, np.clip(number, *limits(value.dtype)))
+            if value.size:
+                one = value.copy()
+                one.flat[-1] = np.clip(number, *limits(value.dtype))
+                yield f"one {name}", one
+        if value.dtype.kind == "f":
+            yield "NaN", np.full_like(value, np.nan)
+            yield "infinite", np.full_like(value, np.inf)
+
+
+def limits(dtype: Any) -> tuple[float, float]:
+    if dtype.kind == "b":
+        return 0, 1
+    info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+    return info.min, info.max
+
+
+def forged_sparse(shape: tuple[int, ...]) -> Any:
+    """A sparse matrix whose indices lie far outside of its shape."""
+    rows, columns = (*shape, 1, 1)[:2]
+    made = scipy.sparse.csr_matrix((rows, columns))
+    made.data, made.indices = np.ones(3), np.array([-(10**9), 10**9, 10**6], dtype=np.int32)
+    made.indptr = np.linspace(0, 3, rows + 1).astype(np.int32)
+    return made
+
+
+def changed(value: Any) -> Iterator[tuple[str, Any]]:
+    """Other values in place of one."""
+    yield "none", None
+    match value:
+        case np.ndarray():
+            yield from of_array(value)
+        case bool():
+            yield "not", not value
+        case int() | float() | np.generic():
+            for number in (-1, 0, 1, 7, 2**31 - 1, _LARGE, -_LARGE, 0.5, np.nan, True, "3", np.arange(3)):
+                yield repr(number), number
+        case str():
+            for text in _STRINGS:
+                yield text, text
+        case dict():
+            yield "emptied", {}
+            yield "metric", {"V": np.eye(9), "VI": np.eye(9), "w": np.ones(1), "p": _LARGE}
+        case list() | tuple():
+            yield "emptied", type(value)()
+            yield "doubled", value + value
+            for i in {0, len(value) - 1} & set(range(len(value))):
+                for name, item in changed(value[i]):
+                    yield f"{i} {name}", type(value)((*value[:i], item, *value[i + 1 :]))
+        case Tree():
+            yield from of_tree(value)
+
+
+def of_tree(tree: Tree) -> Iterator[tuple[str, Any]]:
+    """Other trees, made as `load_model` makes them."""
+    state, arguments = tree.__getstate__(), tree.__reduce__()[1]
+    for name in state["nodes"].dtype.names:
+        for kind, column in of_array(state["nodes"][name]):
+            if np.shape(column) == state["nodes"].shape and not scipy.sparse.issparse(column):
+                nodes = state["nodes"].copy()
+                with warnings.catch_warnings(action="ignore"):
+                    nodes[name] = column.real.astype(nodes[name].dtype) if column.dtype.kind in "biufc" else 0
+                yield from made(f"{name} {kind}", arguments, state | {"nodes": nodes})
+    for name in ("max_depth", "node_count"):
+        for number in (-1, 0, 1, 10**6, 2**31 - 1):
+            yield from made(f"{name} {number}", arguments, state | {name: number})
+    for i, number in ((0, 10**9), (2, 2), (2, 10**9), (2, -1), (0, -1), (1, np.array([10**6])), (1, np.array([-1]))):
+        yield from made(f"argument {i} {number}", (*arguments[:i], number, *arguments[i + 1 :]), state)
+
+
+def made(name: str, arguments: Any, state: Any) -> Iterator[tuple[str, Any]]:
+    try:
+        tree = Tree(*arguments)
+        tree.__setstate__(state)
+    except (ValueError, TypeError, IndexError, MemoryError, OverflowError):
+        return
+    yield name, tree
+
+
+def changes(model: Any, most: int, random: np.random.Generator) -> list[list[Change]]:
+    """Changes of each attribute of a model and of the estimators within it, and pairs of changes."""
+    found: list[list[Change]] = []
+    for position, part in enumerate(estimators(model)):
+        for attribute, value in {**vars(part), "predict": "text", "_impl": "c_svc"}.items():
+            every = [(position, attribute, name, other) for name, other in changed(value)]
+            found += [[every[i]] for i in random.permutation(len(every))[:most]]
+    pairs = random.integers(len(found), size=(len(found) // 4, 2))
+    return found + [found[i] + found[j] for i, j in pairs]
+
+
+def estimators(model: Any) -> list[Any]:
+    return [part for part in parts_within(model) if isinstance(part, BaseEstimator)]
+
+
+def tried(model: Any, chosen: list[Change], path: Path, X: Any) -> bool:
+    """Write a model with changes, load it and predict; return whether it was taken."""
+    model = copy.deepcopy(model)
+    parts = estimators(model)
+    for position, attribute, _, value in chosen:
+        vars(parts[position])[attribute] = value
+    try:
+        path.write_bytes(skops.io.dumps(model))
+    except Exception:  # noqa: BLE001 - such a file cannot be written
+        return False
+    try:
+        taken = load_model(path)
+    except DataError:
+        return False
+    for method in ("predict", "decision_function", "predict_proba", "transform", "get_support"):
+        try:
+            getattr(taken, method)(*([] if method == "get_support" else [X]))
+        except Exception:  # noqa: BLE001 - only a crash is a find
+            continue
+    return True
+
+
+def main(names: list[str], most: int) -> None:
+    """Try the changes of models."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + _MORE, used + _MORE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    counts = [0, 0]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            model, X = fitted(name), samples()[0]
+            load_model(save_model(model, Path(folder, "model.skops")))
+            for chosen in changes(model, most, np.random.default_rng(0)):
+                said = "; ".join(f"{name} {position} {attribute} {kind}" for position, attribute, kind, _ in chosen)
+                os.write(1, f"{said[:300]}\n".encode())
+                counts[tried(model, chosen, Path(folder, "model.skops"), X)] += 1
+    sys.stdout.write(f"{counts[0]} {counts[1]}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:-1], int(sys.argv[-1]))

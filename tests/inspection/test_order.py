@@ -1,0 +1,71 @@
+"""Samples that resemble their neighbours in the file are said, and a sorted file is no such thing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_leaks import sorted_by_class, table
+
+from raysel.cv.plan import NestedPlan
+from raysel.cv.splitters import Blocks
+from raysel.data.loading import load_dataset
+from raysel.inspection.columns.rows import in_runs
+from raysel.inspection.order import order_remark
+from raysel.inspection.parts import parts
+
+
+def remark(data, plan=None):
+    (part,) = parts(data)
+    return order_remark(part, plan)
+
+
+def recording(rng):
+    """240 rows of a random walk with labels in blocks of 30."""
+    return table(np.cumsum(rng.normal(size=(240, 20)), axis=0), np.repeat(rng.permutation([0, 1] * 4), 30))
+
+
+def subjects_of_six(rng):
+    """40 subjects of six adjacent rows, each with a random label."""
+    own = np.repeat(rng.normal(size=(40, 20)), 6, axis=0)
+    return table(own + rng.normal(size=(240, 20)), np.repeat(rng.permutation([0, 1] * 20), 6))
+
+
+@pytest.mark.parametrize("make", [recording, subjects_of_six])
+@pytest.mark.parametrize("arranged", [lambda data: data, sorted_by_class])
+def test_dependent_rows_are_said_until_blocks_keep_them_together(make, arranged):
+    data = arranged(make(np.random.default_rng(0)))
+    settings = {"outer": 4, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
+    assert "cv.blocks" in remark(data)
+    assert "are tested with it in the training set" in remark(data, NestedPlan.make(data.y, **settings))
+    assert remark(data, NestedPlan.make(data.y, blocks=Blocks(30), **settings)) is None
+    shuffled = np.random.default_rng(1).permutation(data.n_samples)
+    assert remark(table(data.X[shuffled], data.y[shuffled])) is None
+
+
+@pytest.mark.parametrize("name", ["digits", "iris", "wine", "breast_cancer"])
+def test_independent_rows_sorted_by_class_or_by_a_column_are_not_said(name):
+    data = load_dataset(name)
+    assert remark(sorted_by_class(data)) is None
+    for column in range(0, data.n_features, 7):
+        order = np.argsort(data.X[:, column], kind="stable")
+        assert remark(table(data.X[order], data.y[order])) is None
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.sampled_from([2, 5]), st.sampled_from([2, 20]), st.integers(20, 120))
+def test_noise_in_any_order_is_not_said(seed, classes, width, n):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=n)
+    if len(np.unique(y)) == classes:
+        assert remark(sorted_by_class(table(rng.normal(size=(n, width)), y))) is None
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_labels_of_a_random_order_are_not_in_runs_and_pairs_of_equal_ones_are(classes):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(classes, size=200)
+    assert not any(in_runs(rng.permutation(codes)) for _ in range(300))
+    assert all(in_runs(np.repeat(rng.permutation(codes), 2)) for _ in range(20))
+    assert in_runs(np.sort(codes))
