@@ -147,15 +147,14 @@ def _trust(result: StudyResult) -> Iterator[tuple[str, str]]:
     if result.ranks_features:
         ranking = result.ranking(by=FINAL if result.has_final else CONSENSUS)
         yield "features", words.best_features_in_words(ranking)
-        yield "stability", words.stability_value(result)[0]
+        yield "stability", words.stability_in_short(result)
 
 
 def _details(result: StudyResult) -> Iterator[tuple[str, str]]:
     """Yield those lines, and label and text of others on the model, its ranking and the figures of the winners."""
     yield from _trust(result)
     if result.ranks_features:
-        yield from ((" ", note) for note in words.stability_notes(result))
-        yield "overlap", words.stability_value(result)[1]
+        yield "overlap", words.overlap_in_words(result)
     if result.has_final:
         model = f"{result.final.name}, fitted on all {result.stored.study.n_samples} samples"
         if result.final.n_features is not None:

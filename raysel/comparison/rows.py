@@ -15,6 +15,7 @@ from raysel.metrics.stability import Stability
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.results.remarks import search_remarks
 from raysel.results.result import StudyResult
+from raysel.results.trust import NoiseLevel, noise_level
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class MemberRow:
         Number of features that stability and redundancy refer to; None if the method does not rank features.
     stability : Stability or None
         Agreement of the top features over the outer folds; None if the method does not rank features.
+    noise : NoiseLevel or None
+        Stability of an F-test ranking of permuted labels on the same folds; None if it is not known.
     redundancy : float or None
         Redundancy of the top features, mean over the outer folds; None if it was not recorded or is undefined.
     n_tried : tuple of int
@@ -61,6 +64,7 @@ class MemberRow:
     chosen: tuple[int, ...]
     top: int | None
     stability: Stability | None
+    noise: NoiseLevel | None
     redundancy: float | None
     n_tried: tuple[int, int]
     cpu_seconds: float | None
@@ -121,6 +125,7 @@ def _row(member: Member, study: StudyResult) -> MemberRow:
         tuple(refit.n_features for refit in outer if refit.n_features and study.stored.study.choose_n != "mean"),
         top,
         None if top is None else study.stability(top),
+        noise_level(study, top) if top else None,
         redundancy if np.isfinite(redundancy) else None,
         _n_tried(study),
         float(np.median(cpu)) if cpu else None,

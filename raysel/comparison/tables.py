@@ -30,10 +30,11 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
         there are several tasks, ``<metric>`` and ``<metric>_sd`` for each further metric, ``least_features`` and
         ``most_features`` (smallest and largest number of features that is chosen on an outer fold, which the scores are
         of; missing where they are means over several numbers, or of no number), ``top`` (number of features that the
-        next two refer to), ``redundancy``, ``stability``, ``configurations`` (largest number that was tried for an
-        outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the reference, ``lower`` and
-        ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected`` (after Holm's correction), ``won``, ``tied``,
-        ``lost`` and ``note`` (limitations, or why there is no result). Values that there are not are missing.
+        next three refer to), ``redundancy``, ``stability``, ``stability_of_noise`` (with permuted labels),
+        ``configurations`` (largest number that was tried for an outer fold), ``cpu_seconds`` (median of a winner's
+        fit), ``difference`` to the reference, ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and
+        ``p_corrected`` (after Holm's correction), ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why there
+        is no result). Values that there are not are missing.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -54,6 +55,7 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
             shown |= {"least_features": min(row.chosen), "most_features": max(row.chosen)} if row.chosen else {}
             shown |= {"top": row.top, "redundancy": row.redundancy}
             shown["stability"] = None if row.stability is None else row.stability.value
+            shown["stability_of_noise"] = None if row.noise is None else row.noise.mean
             shown |= {"configurations": row.n_tried[1], "cpu_seconds": row.cpu_seconds}
         if pair is not None:
             shown |= {"difference": pair.compared.mean, "won": pair.compared.won}
@@ -67,9 +69,9 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
     tasks = dict.fromkeys(task for row in rows.values() for task in row.by_task)
     by_task = [f"test_{comparison.metric}/{task}" for task in tasks]
     columns = ["member", "solver", f"test_{comparison.metric or 'score'}", "sd", *by_task, *reported]
-    columns += ["least_features", "most_features", "top", "redundancy"]
-    columns += ["stability", "configurations", "cpu_seconds", "difference", "lower", "upper", "p_plain"]
-    columns += ["p_corrected", "won", "tied", "lost", "note"]
+    columns += ["least_features", "most_features", "top", "redundancy", "stability", "stability_of_noise"]
+    columns += ["configurations", "cpu_seconds", "difference", "lower", "upper", "p_plain", "p_corrected"]
+    columns += ["won", "tied", "lost", "note"]
     whole = dict.fromkeys(("least_features", "most_features", "top", "configurations", "won", "tied", "lost"), "Int64")
     real = [c for c in columns if c not in (*whole, "member", "solver", "note")]
     return pd.DataFrame(listed, columns=columns).astype(whole | dict.fromkeys(real, "float64"))

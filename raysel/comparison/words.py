@@ -187,7 +187,7 @@ def _stability(row: MemberRow, notes: _Notes) -> str:
         return _NONE
     if row.stability.reason:
         return _NONE + notes.mark([f"the stability is undefined: {row.stability.reason}"])
-    return f"{row.stability.value:.2f}"
+    return f"{row.stability.value:.2f}{'' if row.noise is None else f' ({row.noise.mean:.2f})'}"
 
 
 def _difference_table(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> TextTable:
@@ -234,7 +234,7 @@ def _remarks(comparison: StoredComparison, rows: Mapping[str, MemberRow], pairs:
     tops = [(row.top, label) for label, row in rows.items() if row.top is not None]
     if tops:
         has_red = any(row.redundancy is not None for row in rows.values())
-        what = "Stability (Nogueira: 1 for the same features on all outer folds, 0 for random ones)"
+        what = "Stability (Nogueira: 1 for the same features on all outer folds; in brackets that of permuted labels)"
         if has_red:
             what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
         parts = [f"of the top {top} features ({_listed(own, rows)})" for top, own in _grouped(tops).items()]

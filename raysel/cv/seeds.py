@@ -7,7 +7,16 @@ from typing import Literal, get_args
 import numpy as np
 
 Purpose = Literal[
-    "outer split", "inner split", "refit", "inner fit", "sampler", "trial order", "halves", "half fit", "permutation"
+    "outer split",
+    "inner split",
+    "refit",
+    "inner fit",
+    "sampler",
+    "trial order",
+    "halves",
+    "half fit",
+    "permutation",
+    "noise",
 ]
 
 _PURPOSES: tuple[Purpose, ...] = get_args(Purpose)

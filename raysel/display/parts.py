@@ -66,7 +66,7 @@ class TaskRow:
     name : str
         Name of the task.
     fact : str, default=""
-        Text for the line below the title, before the stability, e.g. the task's accuracy.
+        Text for the line below the title, e.g. the task's accuracy.
     background : ndarray of shape (n_features,), optional
         Mean sample of all tasks, drawn below maps in grey; none by default.
     meaning : str, default=""
@@ -113,8 +113,8 @@ class TaskRow:
         halves: Any = area.subfigures(2, 1, height_ratios=[_TITLE, height - _TITLE])
         heading, body = halves
         title = f"{short(self._name, 30)}: top {ranking.n_selected} of its {ranking.n_features} features"
-        below = "   ·   ".join(filter(None, [self._fact, f"stability {ranking.stability}"]))
-        for text, drop, size, weight, colour in ((title, 0.1, 11, "bold", "0"), (below, 0.33, 9.5, "normal", "0.25")):
+        lines = ((title, 0.1, 11, "bold", "0"), (self._fact, 0.33, 9.5, "normal", "0.25"))
+        for text, drop, size, weight, colour in lines:
             x, y = 0.15 / width, 1 - drop / _TITLE
             heading.text(x, y, text, fontsize=size, fontweight=weight, color=colour, va="top", parse_math=False)
         if self._maps:

@@ -61,9 +61,9 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
         ax.invert_yaxis()
         ax.set_xlabel(f"score of {ranking.source}")
         drawn = f"the best {len(shown)} of {ranking.n_features} features"
-    stability = f"stability of the top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds"
     chosen = f"\ntop {ranking.n_selected}: {ranking.chosen_by}" if ranking.chosen_by else ""
-    ax.set_title(f"{drawn}\n{stability}: {ranking.stability}{chosen}", fontsize=10)
+    over = f"top {ranking.n_selected} over {ranking.n_folds} overlapping outer folds"
+    ax.set_title(f"{drawn}\n{over}: {ranking.stability_in_words}{chosen}", fontsize=10)
     return ax
 
 

@@ -105,7 +105,7 @@ def ranking_figure(
 def _agreement(ranking: FeatureRanking, measured: str, test_scores: Sequence[float]) -> str:
     """Stability over the outer folds, and the mean test score where it is not told elsewhere."""
     mean = f"{measured} {mean_and_sd(test_scores)}   ·   " if measured else ""
-    return f"over {ranking.n_folds} overlapping outer folds: {mean}stability {ranking.stability}"
+    return f"over {ranking.n_folds} overlapping outer folds: {mean}{ranking.stability_in_words}"
 
 
 def _wrapped(texts: Sequence[str], width: float) -> list[str]:

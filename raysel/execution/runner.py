@@ -18,9 +18,11 @@ from raysel.arrays import FloatArray
 from raysel.base.models import save_model
 from raysel.clock import now
 from raysel.config import dump_config
+from raysel.cv.model.noise import PERMUTATIONS, noise_stability
 from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.plan import OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.cv.seeds import derived_seed
 from raysel.cv.selection import select_winner
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
@@ -39,6 +41,7 @@ from raysel.results.preview import Preview
 from raysel.results.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.results.result import StudyResult
 from raysel.results.traces import trace_table
+from raysel.statistics.label_permutations import LabelPermutations
 from raysel.study.definition import Study
 from raysel.study.mean_sample import write_image, write_mean_sample
 from raysel.study.stored import StoredStudy
@@ -47,7 +50,7 @@ from raysel.tracking.journal import Journal
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.progress import Progress
-from raysel.tracking.records import SearchRecord, StudyRecord
+from raysel.tracking.records import NoiseRecord, SearchRecord, StudyRecord
 from raysel.tracking.uploader import MLflowUploader, Upload
 from raysel.tracking.uri import check_store, missing_credentials
 from raysel.tracking.validity.places import note_places
@@ -230,6 +233,7 @@ class _Course:
             try:
                 with self._executor:
                     self._refit_winners(self._search(log), log)
+                self._record_noise(log)
                 result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
                 if show is not None:
                     show(result)
@@ -283,6 +287,24 @@ class _Course:
                 np.save(directory.model_example, _model_example(study), allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
+
+    def _record_noise(self, log: StudyLog) -> None:
+        """Record the stability with permuted labels, unless an earlier run of the study has."""
+        study = self._study
+        if not study.findings.ranks or (self._stored is not None and self._stored.noise is not None):
+            return
+        data = study.dataset
+        try:
+            permutations = LabelPermutations(data.y, data.groups, data.tasks)
+        except DataError:  # no permutation changes a label
+            log.record(NoiseRecord(PERMUTATIONS, "nothing", [], [], []))
+            return
+        seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))
+        labels = [data.y[permutations.draw(np.random.default_rng(seed))] for seed in seeds]
+        values = noise_stability(data.X, labels, [fold.train for fold in study.plan.outer], data.constant)
+        curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
+        plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
+        log.record(NoiseRecord(PERMUTATIONS, permutations.kind, *plain))
 
     @property
     def _is_native(self) -> bool:

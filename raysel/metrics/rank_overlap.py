@@ -64,38 +64,6 @@ def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
     return _extrapolated(common.astype(np.float64), len(short), p)
 
 
-def overlap_at_chance(first_length: int, second_length: int, n_features: int, p: float) -> float:
-    """Return the mean rank-biased overlap of two independent random rankings.
-
-    The first d ranks of a random ranking are a random set, so the mean of X_d in `rank_biased_overlap` is
-    min(d, s) d / n_features, and the overlap is linear in X_d.
-
-    Parameters
-    ----------
-    first_length, second_length : int
-        Numbers of ranked features.
-    n_features : int
-        Number of features that may be ranked, at least the larger length.
-    p : float
-        Parameter of the overlap.
-
-    Returns
-    -------
-    float
-        Exact mean; NaN if a ranking is empty.
-
-    Examples
-    --------
-    >>> round(overlap_at_chance(1, 1, 4, p=0.9), 2)
-    0.25
-    """
-    s, l_ = sorted((first_length, second_length))
-    if not s:
-        return float("nan")
-    depths = np.arange(1, l_ + 1)
-    return _extrapolated(np.minimum(depths, s) * depths / n_features, s, p)
-
-
 def top_weight(p: float, n: int) -> float:
     """Return the share of the weight of the rank-biased overlap that the first ranks have.
 

@@ -10,8 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from raysel.arrays import FloatArray, IntArray
-from raysel.metrics.chance import ChanceStability, stability_at_chance
-from raysel.metrics.rank_overlap import overlap_at_chance, persistence, rank_biased_overlap
+from raysel.metrics.rank_overlap import persistence, rank_biased_overlap
 from raysel.metrics.stability import Stability, nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking, top_selected
 
@@ -33,23 +32,20 @@ class FoldRanks:
         Number of features with a score in each winner.
     names : tuple of str
         Names of the folds.
-    n_choosable : int
-        Number of features that are not constant in the data; the others are never selected.
 
     Examples
     --------
     >>> import numpy as np
-    >>> folds = FoldRanks(np.array([[1.0, 2, 3, 4], [2.0, 1, 3, 4]]), np.array([4, 4]), ("outer0", "outer1"), 4)
+    >>> folds = FoldRanks(np.array([[1.0, 2, 3, 4], [2.0, 1, 3, 4]]), np.array([4, 4]), ("outer0", "outer1"))
     >>> print(folds.stability(2))
     1.00
     >>> print(folds.overlap(2))
-    0.47 (random rankings 0.45)
+    0.47
     """
 
     ranks: FloatArray
     n_scored: IntArray
     names: tuple[str, ...]
-    n_choosable: int
 
     @property
     def n_folds(self) -> int:
@@ -72,27 +68,9 @@ class FoldRanks:
         Returns
         -------
         Stability
-            Its interval assumes independent folds.
+            NaN where it is undefined.
         """
         return nogueira_stability(top_selected(self.ranks, self.n_scored, n))
-
-    def chance(self, n: int) -> ChanceStability:
-        """Return the stability of random rankings of the same features; see `stability_at_chance`.
-
-        The random rankings are independent. Folds that share samples agree more than that even where no feature
-        carries information: ``experiments/stability-interval`` shows how much.
-
-        Parameters
-        ----------
-        n : int
-            Largest number of features that a fold selects; folds that score fewer select those.
-
-        Returns
-        -------
-        ChanceStability
-            Mean and 95 % range.
-        """
-        return stability_at_chance(np.minimum(n, self.n_scored).tolist(), self.n_features, self.n_choosable)
 
     def orders(self) -> list[IntArray]:
         """Return the indices of each fold's features with a score, best first."""
@@ -109,15 +87,13 @@ class FoldRanks:
         Returns
         -------
         RankOverlap
-            Overlap of each pair, and at chance.
+            Overlap of each pair.
         """
         p, orders = persistence(n, TOP_SHARE), self.orders()
         values = np.diag([1.0 if len(order) else np.nan for order in orders])
-        chance = np.full_like(values, np.nan)
         for i, j in combinations(range(self.n_folds), 2):
             values[i, j] = values[j, i] = rank_biased_overlap(orders[i], orders[j], p)
-            chance[i, j] = chance[j, i] = overlap_at_chance(len(orders[i]), len(orders[j]), self.n_choosable, p)
-        return RankOverlap(n, p, values, chance, self.names)
+        return RankOverlap(n, p, values, self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +112,6 @@ class RankOverlap:
     values : ndarray of shape (n_folds, n_folds)
         Overlap of each pair of folds: 1 for equal rankings, 0 for rankings without a common feature; NaN where a fold
         gives no feature a score.
-    chance : ndarray of shape (n_folds, n_folds)
-        Mean overlap of random rankings of as many features that are not constant; NaN on the diagonal.
     fold_names : tuple of str
         Names of the folds.
     """
@@ -145,7 +119,6 @@ class RankOverlap:
     n_features: int
     p: float
     values: FloatArray
-    chance: FloatArray
     fold_names: tuple[str, ...]
 
     @cached_property
@@ -171,11 +144,6 @@ class RankOverlap:
         return min(self.pairs, key=lambda pair: self.pairs[pair], default=None)
 
     @property
-    def mean_at_chance(self) -> float:
-        """Mean over the same pairs of random rankings; NaN if there is none."""
-        return float(np.nanmean(self.chance)) if self.pairs else float("nan")
-
-    @property
     def reason(self) -> str:
         """Why there is no value; empty if there is one."""
         if self.pairs:
@@ -186,9 +154,9 @@ class RankOverlap:
         if self.reason:
             return f"undefined ({self.reason})"
         total = len(self.fold_names) * (len(self.fold_names) - 1) // 2
-        known = f"of {len(self.pairs)} of {total} pairs, " if len(self.pairs) < total else ""
-        least = f"lowest {self.lowest:.2f}, " if total > 1 else ""
-        return f"{self.mean:.2f} ({known}{least}random rankings {self.mean_at_chance:.2f})"
+        notes = [f"of {len(self.pairs)} of {total} pairs"] if len(self.pairs) < total else []
+        notes += [f"lowest {self.lowest:.2f}"] if total > 1 else []
+        return f"{self.mean:.2f}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:

@@ -104,6 +104,8 @@ class FeatureRanking:
         How ``n_selected`` was chosen, in words.
     added : mapping of str to ndarray of shape (d,), default={}
         Further columns of the table by name, e.g. the selection probability of each feature.
+    noise : float, optional
+        Stability of as many features with permuted labels on the same folds; None if it is not known.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class FeatureRanking:
     source: str = "the final model"
     chosen_by: str = ""
     added: Mapping[str, FloatArray] = field(default_factory=dict)
+    noise: float | None = None
 
     @classmethod
     def from_folds(
@@ -233,7 +236,7 @@ class FeatureRanking:
     def __repr__(self) -> str:
         return (
             f"FeatureRanking(top {self.n_selected} of {self.n_features} features, "
-            f"{self.n_folds} outer folds, stability {self.stability})"
+            f"{self.n_folds} outer folds, {self.stability_in_words})"
         )
 
     def _repr_html_(self) -> str:
@@ -298,8 +301,13 @@ class FeatureRanking:
 
     @cached_property
     def stability(self) -> Stability:
-        """Nogueira's stability of the outer folds' selections; its confidence interval assumes independent folds."""
+        """Nogueira's stability of the outer folds' selections."""
         return nogueira_stability(self.fold_selected)
+
+    @property
+    def stability_in_words(self) -> str:
+        """Stability with that of permuted labels beside it, where it is known."""
+        return f"stability {self.stability}{'' if self.noise is None else f' (permuted labels {self.noise:.2f})'}"
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
@@ -404,6 +412,7 @@ class FeatureRanking:
             constant=self.constant[features],
             chosen_by="",
             added={name: values[features] for name, values in self.added.items()},
+            noise=None,
         )
 
     def to_table(self) -> Any:

@@ -27,7 +27,7 @@ from raysel.results.error_control.summary import error_control_figures
 from raysel.results.pictures.drawing import KINDS, write_pictures
 from raysel.results.result import StudyResult
 from raysel.results.scores import score_figures
-from raysel.results.trust import choose_top, trust_figures
+from raysel.results.trust import choose_top, noise_level, trust_figures
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -357,6 +357,8 @@ def figures(result: StudyResult) -> dict[str, Any]:
     if result.ranks_features:
         stability = result.stability().value
         found["stability"] = stability if np.isfinite(stability) else None
+        if (noise := noise_level(result, result.default_top)) is not None:
+            found["stability_of_noise"] = noise.mean
     redundancy = result.redundancy.get(result.default_top)
     if redundancy is not None:
         found["redundancy"] = redundancy if np.isfinite(redundancy) else None

@@ -23,6 +23,8 @@ from raysel.metrics.stability import Stability
 from raysel.ranking.agreement import FoldRanks, RankOverlap
 from raysel.ranking.feature_ranking import default_n_selected
 from raysel.results import scores, tables
+from raysel.results.error_control.stability_files import FOLDER, read_stability_selection
+from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.scores import Reference
 from raysel.statistics.intervals import MeanInterval
 from raysel.study.stored import StoredStudy
@@ -404,7 +406,7 @@ class StudyNumbers:
         Returns
         -------
         Stability
-            Nogueira's stability; its interval assumes independent folds, and is NaN for two.
+            Nogueira's stability.
 
         Raises
         ------
@@ -419,13 +421,25 @@ class StudyNumbers:
         return self.fold_ranks.stability(top or self.default_top)
 
     @cached_property
+    def stability_selection(self) -> StabilitySelection | None:
+        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last found them.
+
+        None if it has not run, or if the final model has changed since then.
+        """
+        if not self.has_final:
+            return None
+        found = read_stability_selection(self.path / FOLDER, self.constant)
+        now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
+        return found if found is not None and found.identity == now else None
+
+    @cached_property
     def fold_ranks(self) -> FoldRanks:
         """Ranks of the features in the outer folds' winners; an error as of `stability` if there are none."""
         self.check_ranks()
         ranks = np.array([selection_ranks(self._usable(refit)) for refit in self.outer])
         names = tuple(refit.fold for refit in self.outer)
         n_scored = np.array([self.n_scored[name] for name in names])
-        return FoldRanks(ranks, n_scored, names, int((~self.constant).sum()))
+        return FoldRanks(ranks, n_scored, names)
 
     @cached_property
     def rank_overlap(self) -> RankOverlap:

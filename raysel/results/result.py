@@ -12,8 +12,6 @@ from raysel.cv.plan import FINAL
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import trust, words
 from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
-from raysel.results.error_control.stability_files import FOLDER, read_stability_selection
-from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.numbers import StudyNumbers
 from raysel.results.pictures import plots
 from raysel.results.remarks import (
@@ -50,10 +48,8 @@ class StudyResult(StudyNumbers):
         DataFrame
             One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1 to all features:
             ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects all features or none);
-            ``lower`` and ``upper`` (its 95 % interval, which assumes independent folds and is too narrow for those of
-            a cross-validation; NaN for two folds); ``chance``, ``chance_lower`` and ``chance_upper`` (exact mean and
-            95 % range of independent random rankings of the features that are not constant; folds that share samples
-            agree more even on noise); ``undefined_because``.
+            ``noise``, ``noise_lowest`` and ``noise_highest`` (mean and range for an F-test ranking of permuted labels
+            on the same folds; NaN if an earlier version of raysel ran the study); ``undefined_because``.
         """
         return trust.stability_curve(self)
 
@@ -118,18 +114,6 @@ class StudyResult(StudyNumbers):
         if self.permutation_test is not None:
             added |= self.permutation_test.ranking_columns()
         return added
-
-    @cached_property
-    def stability_selection(self) -> StabilitySelection | None:
-        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last found them.
-
-        None if it has not run, or if the final model has changed since then.
-        """
-        if not self.has_final:
-            return None
-        found = read_stability_selection(self.path / FOLDER, self.constant)
-        now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
-        return found if found is not None and found.identity == now else None
 
     @cached_property
     def permutation_test(self) -> PermutationTest | None:

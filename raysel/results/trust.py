@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from raysel.cv.plan import FINAL
 from raysel.errors import ConfigError, StudyError
 from raysel.ranking.agreement import TOP_SHARE, borda_scores, consensus_sentence, curve_sizes
 from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.numbers import StudyNumbers
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def source_ranking(
         )
     n, chosen_by = choose_top(result, top, by)
     refits = {refit.fold: refit for refit in result.refits}
-    return FeatureRanking.from_folds(
+    ranking = FeatureRanking.from_folds(
         borda_scores(result.fold_ranks) if by == CONSENSUS else refits[by].feature_scores or (),
         [refit.feature_scores or () for refit in result.outer],
         feature_names=result.feature_names,
@@ -128,6 +129,7 @@ def source_ranking(
         chosen_by=chosen_by,
         added=added or {},
     )
+    return replace(ranking, noise=noise.mean) if (noise := noise_level(result, n)) else ranking
 
 
 def stability_curve(result: StudyNumbers) -> pd.DataFrame:
@@ -148,10 +150,29 @@ def stability_curve(result: StudyNumbers) -> pd.DataFrame:
     folds, rows = result.fold_ranks, []
     listed = result.config["evaluation"].get("n_features") or ()
     for n in curve_sizes([*listed, *result.n_features.values(), result.default_top], folds.n_features):
-        found, chance = folds.stability(n), folds.chance(n)
-        rows.append((n, found.value, found.lower, found.upper, chance.mean, chance.lower, chance.upper, found.reason))
-    names = ["n_features", "stability", "lower", "upper", "chance", "chance_lower", "chance_upper", "undefined_because"]
+        found, noise = folds.stability(n), noise_level(result, n)
+        rows.append((n, found.value, *(noise or [np.nan] * 3), found.reason))
+    names = ["n_features", "stability", "noise", "noise_lowest", "noise_highest", "undefined_because"]
     return pd.DataFrame(rows, columns=names)
+
+
+class NoiseLevel(NamedTuple):
+    """Stability of an F-test ranking over the outer training sets of the study with permuted labels."""
+
+    mean: float
+    lowest: float
+    highest: float
+
+
+def noise_level(result: StudyNumbers, n: int) -> NoiseLevel | None:
+    """Stability with permuted labels at as many features as the folds select; None if it is not known or undefined."""
+    noise = result.stored.noise
+    if noise is None or not noise.mean:
+        return None
+    size = int(np.minimum(n, result.fold_ranks.n_scored).mean().round())  # fewer than n where fewer have a score
+    values = [curve[max(size, 1) - 1] for curve in (noise.mean, noise.lowest, noise.highest)]
+    known = [value for value in values if value is not None]
+    return NoiseLevel(*known) if len(known) == 3 else None
 
 
 def stability_in_words(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> str:
@@ -169,71 +190,60 @@ def stability_in_words(result: StudyNumbers, top: int | None = None, by: str = F
     Returns
     -------
     str
-        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81 (...); rank-biased overlap of their rankings 0.75
-        (...)"``, with intervals, values at chance and the choice of N unless it was given.
+        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81 (...); rank-biased overlap of the rankings of the
+        outer folds 0.75 (...)"``, with what noise gives and the choice of N unless it was given.
     """
-    notes = stability_notes(result, top, by)
+    chosen = choose_top(result, top, by)
+    notes = [] if chosen.chosen_by == GIVEN or _halves(result, top) else [f"N: {chosen.chosen_by}"]
+    notes += [noise] if (noise := noise_in_words(result, top, by)) else []
     told = f" ({'; '.join(notes)})" if notes else ""
-    value, overlap = stability_value(result, top, by)
-    return f"{value}{told}; {overlap}"
+    return f"{_stability(result, top, by)}{told}; {overlap_in_words(result, top, by)}"
 
 
-def stability_value(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> tuple[str, str]:
-    """Return stability and rank-biased overlap of the outer folds, with what they are of and over.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; that of `choose_top` by default.
-    by : str, default="final"
-        Whose number of features is the default, as in `source_ranking`.
-
-    Returns
-    -------
-    stability, overlap : str
-        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81"`` and ``"rank-biased overlap of their rankings
-        0.75 (lowest 0.70, random rankings 0.20)"``.
-    """
-    chosen, folds = choose_top(result, top, by), result.fold_ranks
-    over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
-    overlap = f"rank-biased overlap of their rankings {folds.overlap(chosen.n)}"
-    return f"of the top {chosen.n} over {over}: {result.stability(chosen.n)}", overlap
+def stability_in_short(result: StudyNumbers) -> str:
+    """Return the stability of the default top, with what noise gives beside it."""
+    return "; ".join(filter(None, [_stability(result), noise_in_words(result)]))
 
 
-def stability_notes(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> list[str]:
-    """Return what has to be known about the stability of `stability_value`.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; that of `choose_top` by default.
-    by : str, default="final"
-        Whose number of features is the default, as in `source_ranking`.
-
-    Returns
-    -------
-    list of str
-        Choice of N unless it was given, 95 % interval and values of random rankings where they are defined.
-    """
-    chosen, folds = choose_top(result, top, by), result.fold_ranks
-    found, chance = result.stability(chosen.n), folds.chance(chosen.n)
-    notes = [] if chosen.chosen_by == GIVEN else [f"N: {chosen.chosen_by}"]
-    if np.isfinite(found.lower):
-        ends = f"{found.lower:.2f} to {min(found.upper, 1):.2f}"
-        notes.append(f"95 % interval {ends}, too narrow for few or overlapping folds")
-    if np.isfinite(chance.mean):
-        ends = f"{_signed(chance.lower)} to {_signed(chance.upper)}"
-        noise = ", which overlapping folds often exceed even on noise"
-        notes.append(f"random rankings {_signed(chance.mean)}, 95 % {ends}{noise}")
-    return notes
+def overlap_in_words(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> str:
+    """Return the rank-biased overlap of the outer folds' rankings, with what it is of."""
+    overlap = result.fold_ranks.overlap(choose_top(result, top, by).n)
+    return f"rank-biased overlap of the rankings of the outer folds {overlap}"
 
 
-def _signed(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}"  # no "-0.00"
+def noise_in_words(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> str:
+    """Compare the stability with what noise gives in its place; empty where it is undefined."""
+    if _halves(result, top):
+        return "the halves of a pair share no sample, so that noise gives 0 in the mean"
+    n = choose_top(result, top, by).n
+    found, noise, recorded = result.stability(n), noise_level(result, n), result.stored.noise
+    if found.reason:
+        return ""
+    if recorded is None:
+        return "the level of noise was not recorded, because an earlier version of raysel ran the study"
+    if noise is None:
+        return "there is no level of noise, because no permutation changes a label"
+    verdict = "above" if found.value > noise.highest else "at"
+    return (
+        f"the F-test with permuted labels gives {noise.mean:.2f} on the same folds ({noise.lowest:.2f} to "
+        f"{noise.highest:.2f} in {recorded.n_permutations} permutations): it is {verdict} the level of noise"
+    )
+
+
+def _stability(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> str:
+    """Stability over pairs of halves where stability selection has run, else over the outer folds."""
+    if halves := _halves(result, top):
+        over = f"{halves.n_pairs} pairs of disjoint halves of the samples"
+        return f"of the top {halves.top} over {over}: {halves.stability:.2f}"
+    n, n_folds = choose_top(result, top, by).n, result.fold_ranks.n_folds
+    over = f"{n_folds} overlapping outer folds" if n_folds > 1 else "1 outer fold"
+    return f"of the top {n} over {over}: {result.stability(n)}"
+
+
+def _halves(result: StudyNumbers, top: int | None) -> StabilitySelection | None:
+    """The stability selection, if it was run with this number of features or none is asked for."""
+    halves = result.stability_selection
+    return halves if halves is not None and top in (None, halves.top) else None
 
 
 def trust_figures(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> Mapping[str, Any]:
@@ -258,7 +268,6 @@ def trust_figures(result: StudyNumbers, top: int | None = None, by: str = FINAL)
         return {}
     chosen, folds = choose_top(result, top, by), result.fold_ranks
     found, overlap = result.stability(chosen.n), folds.overlap(chosen.n)
-    chance = folds.chance(chosen.n)
     over = f"{folds.n_folds} overlapping outer folds" if folds.n_folds > 1 else "1 outer fold"
     entries: dict[str, Any] = {
         "ranking_of": by,
@@ -269,20 +278,13 @@ def trust_figures(result: StudyNumbers, top: int | None = None, by: str = FINAL)
             "of_the_top": chosen.n,
             "over": over,
             "undefined_because": found.reason or None,
-            "interval": {"confidence": 0.95, "lower": found.lower, "upper": found.upper},
-            "interval_holds_for": "many selections from independent samples; too narrow for few or overlapping folds",
-            "at_chance": {
-                **asdict(chance),
-                "of": "independent random rankings with as many scores: exact mean, and 95 % range of 1000 draws; "
-                "folds that share samples often exceed it even on noise",
-            },
+            "with_permuted_labels": noise_figures(result, chosen.n),
         },
         "stability_curve": stability_curve(result).drop(columns="undefined_because").to_dict("list"),
         "rank_biased_overlap": {
             "mean": overlap.mean,
             "lowest": overlap.lowest,
             "lowest_of": overlap.lowest_pair,
-            "at_chance": overlap.mean_at_chance,
             "over": f"the {len(overlap.pairs)} pairs of outer folds with a ranking",
             "p": overlap.p,
             "weight_of_the_top": {"n": chosen.n, "share": TOP_SHARE},
@@ -290,6 +292,19 @@ def trust_figures(result: StudyNumbers, top: int | None = None, by: str = FINAL)
         },
     }
     return entries | ({"consensus": consensus_words(result, chosen.n)} if result.is_ranked else {})
+
+
+def noise_figures(result: StudyNumbers, n: int) -> dict[str, Any] | None:
+    """Stability of the top n with permuted labels for the manifest; None if it is not known."""
+    noise, recorded = noise_level(result, n), result.stored.noise
+    if noise is None or recorded is None:
+        return None
+    return {
+        **noise._asdict(),
+        "n_permutations": recorded.n_permutations,
+        "exchanged": recorded.exchanged,
+        "ranked_by": "F-test",
+    }
 
 
 def consensus_words(result: StudyNumbers, top: int | None = None) -> str:

@@ -18,6 +18,7 @@ from raysel.version import __version__
 #: Modules that compute the numbers of every study, besides the module of the solver.
 _ROOTS = (
     "raysel.cv.lockstep",
+    "raysel.cv.model.noise",
     "raysel.cv.plan",
     "raysel.cv.refit",
     "raysel.cv.scoring",

@@ -14,7 +14,7 @@ from raysel.study.definition import Study
 from raysel.study.identity import MACHINE, changed_versions
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
-from raysel.tracking.records import NodeRecord, SearchRecord, StudyRecord
+from raysel.tracking.records import NodeRecord, NoiseRecord, SearchRecord, StudyRecord
 
 #: Keys that are not compared: the data's hash, the stored folds and the list of configurations stand for them.
 #: `flat` yields `solver.params` itself if it is empty.
@@ -53,6 +53,8 @@ class StoredStudy:
     mixed : list of str, default=[]
         One sentence for each node that computed with other versions, and for each resume on another machine, whose
         numbers may differ in the last bits.
+    noise : NoiseRecord, optional
+        Stability with permuted labels; None if it was not recorded.
     """
 
     directory: StudyDirectory
@@ -63,6 +65,7 @@ class StoredStudy:
     search: SearchRecord | None
     status: str
     mixed: list[str] = field(default_factory=list)
+    noise: NoiseRecord | None = None
 
     @classmethod
     def read(cls, directory: StudyDirectory) -> StoredStudy:
@@ -89,7 +92,7 @@ class StoredStudy:
         paths: list[PathRecord] = []
         refits: dict[str, RefitRecord] = {}
         mixed: list[str] = []
-        search, status = None, "killed"
+        search, noise, status = None, None, "killed"
         directory.check()
         for record in read_records(directory.journal, checked=True):
             status = "killed"
@@ -111,6 +114,8 @@ class StoredStudy:
                 refits[record.fold] = record
             elif isinstance(record, SearchRecord):
                 search = record
+            elif isinstance(record, NoiseRecord):
+                noise = record
             elif isinstance(record, NodeRecord):
                 mixed.append(record.sentence)
             else:
@@ -119,7 +124,8 @@ class StoredStudy:
             raise DirectoryError(
                 f"{directory.journal} has no record of a study; restore the file from a copy, or use another directory."
             )
-        return cls(directory, study, list(trials.values()), paths, refits, search, status, list(dict.fromkeys(mixed)))
+        unmixed = list(dict.fromkeys(mixed))
+        return cls(directory, study, list(trials.values()), paths, refits, search, status, unmixed, noise)
 
     @property
     def n_trials(self) -> int:

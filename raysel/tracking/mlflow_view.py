@@ -234,6 +234,7 @@ def end_view(
     names = {
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
+        "stability_of_noise": "stability_of_noise",
         "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }

@@ -38,7 +38,7 @@ class _PlainRecord:
 
         Returns
         -------
-        StudyRecord, SearchRecord, EndRecord or NodeRecord
+        StudyRecord, SearchRecord, NoiseRecord, EndRecord or NodeRecord
             Record of the class.
 
         Raises
@@ -168,6 +168,28 @@ class SearchRecord(_PlainRecord):
 
 
 @dataclass(frozen=True)
+class NoiseRecord(_PlainRecord):
+    """Stability of an F-test ranking over the outer training sets of a study with permuted labels.
+
+    Parameters
+    ----------
+    n_permutations : int
+        Number of permutations.
+    exchanged : str
+        What exchanges its labels, as in `LabelPermutations.kind`.
+    mean, lowest, highest : sequence of (float or None)
+        Over the permutations, of the N best features for N from 1 to the number of features; None where undefined.
+        Empty if no permutation changes a label.
+    """
+
+    n_permutations: int
+    exchanged: str
+    mean: Sequence[float | None]
+    lowest: Sequence[float | None]
+    highest: Sequence[float | None]
+
+
+@dataclass(frozen=True)
 class EndRecord(_PlainRecord):
     """End of a run of a study.
 
@@ -179,11 +201,11 @@ class EndRecord(_PlainRecord):
         Times of the study's first start and of this end, in seconds since the epoch.
     result : mapping of str to object
         Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
-        ``test_by_task`` (a mapping), ``inner_mean``, ``stability`` and ``redundancy`` (of the default top; None if
-        undefined), ``winners_converged`` (a share), ``cut`` (by the time budget), ``report`` (``test_mean`` and
-        ``test_std`` of each further metric by its name), and ``choose_n``, ``n_features``, ``interval``,
-        ``references``, ``optimism`` and ``curve``, as the manifest has them. Figures that the study does not have are
-        missing.
+        ``test_by_task`` (a mapping), ``inner_mean``, ``stability``, ``stability_of_noise`` (its mean with permuted
+        labels) and ``redundancy`` (of the default top; None if undefined), ``winners_converged`` (a share), ``cut``
+        (by the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), and
+        ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the manifest has
+        them. Figures that the study does not have are missing.
     summary : str, default=""
         Result of a finished study in Markdown; empty otherwise.
     """
@@ -246,7 +268,9 @@ class NodeRecord(_PlainRecord):
         return f"The node {self.node} computed with other versions, which was allowed: {changes}."
 
 
-Record: TypeAlias = StudyRecord | TrialRecord | PathRecord | SearchRecord | RefitRecord | EndRecord | NodeRecord
+Record: TypeAlias = (
+    StudyRecord | TrialRecord | PathRecord | SearchRecord | RefitRecord | NoiseRecord | EndRecord | NodeRecord
+)
 
 #: Classes of records by the ``kind`` that the journal gives them.
 KINDS: dict[str, type[Record]] = {
@@ -255,6 +279,7 @@ KINDS: dict[str, type[Record]] = {
     "path": PathRecord,
     "search": SearchRecord,
     "refit": RefitRecord,
+    "noise": NoiseRecord,
     "end": EndRecord,
     "node": NodeRecord,
 }

@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from raysel.metrics.rank_overlap import overlap_at_chance, rank_biased_overlap, top_weight
+from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
 from raysel.metrics.ranks import selection_ranks
 from raysel.metrics.stability import nogueira_stability
 from raysel.ranking.agreement import FoldRanks, borda_scores, consensus_sentence, curve_sizes
 from raysel.ranking.feature_ranking import FeatureRanking
 
 
-def fold_ranks(scores, n_choosable=None):
+def fold_ranks(scores):
     scores = np.asarray(scores, dtype=float)
     names = tuple(f"outer{i}" for i in range(len(scores)))
     ranks = np.array([selection_ranks(row) for row in scores])
-    return FoldRanks(ranks, (scores > 0).sum(axis=1), names, n_choosable or scores.shape[1])
+    return FoldRanks(ranks, (scores > 0).sum(axis=1), names)
 
 
 def best(row, n):
@@ -49,19 +49,17 @@ def test_equals_plain_sets_and_lists(scores, data):
     overlap = folds.overlap(n)
     assert top_weight(overlap.p, n) == pytest.approx(0.9)
     lists = [best(row, None) for row in scores]
-    pairs, chances = {}, []
+    pairs = {}
     for i, j in combinations(range(len(lists)), 2):
         if lists[i] and lists[j]:
             pairs[f"outer{i}", f"outer{j}"] = rank_biased_overlap(lists[i], lists[j], overlap.p)
-            chances.append(overlap_at_chance(len(lists[i]), len(lists[j]), scores.shape[1], overlap.p))
     assert overlap.pairs == pytest.approx(pairs)
     np.testing.assert_array_equal(overlap.values, overlap.values.T)
     if not pairs:
-        assert np.isnan([overlap.mean, overlap.lowest, overlap.mean_at_chance]).all()
+        assert np.isnan([overlap.mean, overlap.lowest]).all()
         assert "fewer than two outer folds give a feature a score" in str(overlap)
         return
     assert overlap.mean == pytest.approx(np.mean(list(pairs.values())))
-    assert overlap.mean_at_chance == pytest.approx(np.mean(chances))
     assert overlap.lowest == pairs[overlap.lowest_pair] == min(pairs.values())
 
 
@@ -71,27 +69,8 @@ def test_the_order_of_features_and_folds_does_not_matter(scores, order, data):
     rows = data.draw(st.permutations(range(4)))
     one, other = fold_ranks(scores), fold_ranks(scores[rows][:, order])
     assert one.stability(3).value == pytest.approx(other.stability(3).value)
-    assert one.chance(3) == other.chance(3)
     assert one.overlap(3).mean == pytest.approx(other.overlap(3).mean)
     assert one.overlap(3).lowest == pytest.approx(other.overlap(3).lowest)
-
-
-def test_random_rankings_agree_as_at_chance():
-    rng, d = np.random.default_rng(2), 30
-    values, stabilities = [], []
-    for _ in range(120):
-        scores = rng.random((4, d)) + 0.1
-        scores[:, 24:] = 0  # constant features
-        scores[1, rng.permutation(24)[:10]] = 0  # a fold that gives fewer a score
-        folds = fold_ranks(scores, n_choosable=24)
-        overlap = folds.overlap(6)
-        values.append(overlap.mean - overlap.mean_at_chance)
-        stabilities.append(folds.stability(18).value)
-    chance, stabilities = folds.chance(18), np.array(stabilities)  # all have the same numbers of scored features
-    for differences in (values, stabilities - chance.mean):
-        assert abs(np.mean(differences)) < 4 * np.std(differences) / np.sqrt(120)
-    inside = np.mean((chance.lower - 1e-9 <= stabilities) & (stabilities <= chance.upper + 1e-9))
-    assert inside > 0.87  # binomial(120, .95) is below with probability < 1e-3; the seed is fixed
 
 
 def test_one_fold_has_neither_and_says_so():
@@ -99,13 +78,11 @@ def test_one_fold_has_neither_and_says_so():
     assert "one selection" in folds.stability(2).reason
     assert str(folds.overlap(2)) == "undefined (one outer fold)"
     assert folds.overlap(2).lowest_pair is None
-    assert np.isnan(folds.chance(2).mean)
 
 
 def test_all_features_have_an_overlap_but_no_stability():
     folds = fold_ranks([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
     assert "every set holds all features" in folds.stability(3).reason
-    assert np.isnan(folds.chance(3).mean)
     overlap = folds.overlap(3)
     assert 0 < overlap.lowest < overlap.mean < 1
     assert overlap.lowest_pair == ("outer0", "outer1")

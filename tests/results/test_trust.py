@@ -6,21 +6,35 @@ import contextlib
 import dataclasses
 import io
 import json
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.feature_selection import f_classif
 from small_studies import raw_config, run_offline, write_digits
 
 from raysel.cli.summary import print_answer
+from raysel.config import config_from_dict
+from raysel.cv.seeds import derived_seed
 from raysel.data.loading import load_dataset
 from raysel.errors import ConfigError, StudyError
 from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
 from raysel.metrics.stability import nogueira_stability
 from raysel.results.export import export_result, manifest, markdown
+from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
-from raysel.results.trust import choose_top, stability_in_words, stability_notes, stability_value
+from raysel.results.trust import (
+    choose_top,
+    noise_in_words,
+    noise_level,
+    overlap_in_words,
+    stability_in_short,
+    stability_in_words,
+)
+from raysel.statistics.label_permutations import LabelPermutations
+from raysel.study.definition import Study
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +67,58 @@ def with_folds(result, names):
 
 def test_the_curve_is_the_index_of_the_best_at_each_number(finished, lists):
     curve = finished.stability_curve()
-    columns = ["n_features", "stability", "lower", "upper", "chance", "chance_lower", "chance_upper"]
+    columns = ["n_features", "stability", "noise", "noise_lowest", "noise_highest"]
     assert curve.columns.tolist() == [*columns, "undefined_because"]
     assert {1, 4, 8, 64} <= set(curve.n_features)
     for row in curve.itertuples():
         sets = np.array([[i in best[: row.n_features] for i in range(64)] for best in lists])
         wanted = nogueira_stability(sets)
-        figures = [row.stability, row.lower, row.upper]
-        np.testing.assert_allclose(figures, [wanted.value, wanted.lower, wanted.upper])
+        np.testing.assert_allclose(row.stability, wanted.value)
         assert row.undefined_because == wanted.reason
-    # Features that are constant in the data are chosen by no ranking, so random ones agree on them.
-    assert finished.constant.any()
-    assert (curve.chance[curve.n_features <= min(map(len, lists))] > 0).all()
-    assert (curve.chance_lower <= curve.chance + 1e-9).all()
     assert curve.equals(finished.stability_curve())
+
+
+def test_noise_is_the_f_test_of_permuted_labels_on_the_same_folds(finished):
+    """Plainly: scikit-learn's F values of each fold's training samples, and the index of the best of each."""
+    study = Study.prepare(config_from_dict(finished.config), plan=finished.directory.plan)
+    X, y, values = study.dataset.X, study.dataset.y, []
+    permutations = LabelPermutations(y)
+    for number in range(20):
+        permuted = y[permutations.draw(np.random.default_rng(derived_seed(study.config.seed, "noise", number)))]
+        assert sorted(permuted) == sorted(y)
+        sets = []
+        for fold in study.plan.outer:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores = f_classif(X[fold.train], permuted[fold.train])[0]
+            order = np.argsort(-np.where(np.ptp(X[fold.train], axis=0) > 0, scores, 0), kind="stable")
+            sets.append([[f in order[:n] for f in range(64)] for n in (4, 8)])
+        values.append([nogueira_stability([found[i] for found in sets]).value for i in range(2)])
+    for i, n in enumerate((4, 8)):
+        own = [row[i] for row in values]
+        assert noise_level(finished, n) == pytest.approx((np.mean(own), min(own), max(own)), abs=1e-6)
+
+
+def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("noise.npz", X=rng.normal(size=(90, 60)), y=np.arange(90) % 2)
+    raw = raw_config("noise.npz", solver={"name": "fisher_score"}, cv__outer=5, evaluation__n_features=[4, 8])
+    noise = run_offline(raw, tmp_path / "study")
+    found = noise.stability()
+    assert found.value > 0.15  # folds that share samples agree on noise
+    for text in (stability_in_short(noise), markdown(noise), write_report(noise, tmp_path / "report.html").read_text()):
+        assert "at the level of noise" in text
+    assert "above the level of noise" in stability_in_short(finished)
+
+
+def test_an_earlier_study_says_that_the_level_of_noise_was_not_recorded(finished, tmp_path):
+    old = StudyResult(dataclasses.replace(finished.stored, noise=None))
+    assert "the level of noise was not recorded" in noise_in_words(old, 8)
+    assert old.stability_curve().noise.isna().all()
+    assert manifest(old)["stability"]["with_permuted_labels"] is None
+    write_report(old, tmp_path / "report.html")
+    assert "the level of noise was not recorded" in (tmp_path / "report.html").read_text()
 
 
 def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
@@ -84,31 +136,32 @@ def test_summary_manifest_and_markdown_agree(finished):
     print_answer(finished, Console(file=screen, width=500), verbose=True)
     words, sentence = stability_in_words(finished), finished.consensus_sentence()
     assert words in markdown(finished)
-    told = (*stability_value(finished), *stability_notes(finished))
-    assert len(told) > 3
-    assert all(part in words and part in screen.getvalue() for part in told)
+    short = stability_in_short(finished)
+    assert all(part in words for part in short.split("; "))
+    for text in (short, overlap_in_words(finished)):
+        assert text in screen.getvalue()
     for text in (screen.getvalue(), markdown(finished)):
         assert sentence in text
     found, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
     assert words.startswith(
         f"of the top {top} over 3 overlapping outer folds: {found.value:.2f} (N: chosen by the inner "
     )
-    assert (
-        f"95 % interval {found.lower:.2f} to {min(found.upper, 1):.2f}, too narrow for few or overlapping folds"
-        in words
-    )
-    assert f"{overlap.mean:.2f} (lowest {overlap.lowest:.2f}, random rankings {overlap.mean_at_chance:.2f})" in words
+    noise = noise_level(finished, top)
+    assert f"{noise.mean:.2f} on the same folds ({noise.lowest:.2f} to {noise.highest:.2f} in 20 permutations)" in words
+    assert f"of the outer folds {overlap.mean:.2f} (lowest {overlap.lowest:.2f})" in words
     written = json.loads((finished.directory.ranking / "manifest.json").read_text())
     assert (written["top"], written["ranking_of"], written["consensus"]) == (top, "final", sentence)
     assert written["top_chosen_by"] == "chosen by the inner scores of the final model"
     assert written["stability"]["value"] == found.value
-    assert written["stability"]["interval"] == {"confidence": 0.95, "lower": found.lower, "upper": found.upper}
+    noted = written["stability"]["with_permuted_labels"]
+    assert (noted["mean"], noted["lowest"], noted["highest"]) == noise
+    assert (noted["n_permutations"], noted["exchanged"]) == (20, "samples")
     assert written["rank_biased_overlap"]["mean"] == overlap.mean
     assert written["rank_biased_overlap"]["lowest_of"] == list(overlap.lowest_pair)
     curve = finished.stability_curve()
     assert written["stability_curve"]["n_features"] == curve.n_features.tolist()
     at_top = curve.loc[curve.n_features == top].iloc[0]
-    assert written["stability"]["at_chance"]["mean"] == at_top.chance
+    assert (at_top.noise, at_top.noise_lowest, at_top.noise_highest) == noise
     assert at_top.stability == found.value
 
 
@@ -141,7 +194,7 @@ def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
     single = with_folds(finished, ["outer0", "final"])
     words = stability_in_words(single)
     assert "over 1 outer fold: undefined (one selection says nothing about others)" in words
-    assert words.endswith("rank-biased overlap of their rankings undefined (one outer fold)")
+    assert words.endswith("rank-biased overlap of the rankings of the outer folds undefined (one outer fold)")
     assert single.stability_curve().stability.isna().all()
     assert "over one outer fold" in single.consensus_sentence()
     assert manifest(single)["rank_biased_overlap"]["undefined_because"] == "one outer fold"

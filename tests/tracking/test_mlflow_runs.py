@@ -118,6 +118,7 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
     assert top.data.metrics["test_accuracy"] == pytest.approx(np.mean(tests))
     assert top.data.metrics["test_accuracy_std"] == pytest.approx(np.std(tests, ddof=1))
     assert top.data.metrics["stability"] == end.result["stability"]
+    assert top.data.metrics["stability_of_noise"] == end.result["stability_of_noise"]
     assert top.data.metrics["cut_by_time_budget"] == 0.0
     assert top.data.tags["mlflow.note.content"] == end.summary
 

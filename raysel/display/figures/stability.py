@@ -20,12 +20,10 @@ def plot_stability(
     stability: ArrayLike,
     ax: Axes,
     *,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    chance: ArrayLike | None = None,
+    noise: ArrayLike | None = None,
     chosen: int | None = None,
 ) -> Axes:
-    """Draw the stability over the number of features with its interval and that of random selections.
+    """Draw the stability over the number of features, with that of permuted labels.
 
     Parameters
     ----------
@@ -35,10 +33,8 @@ def plot_stability(
         Stability at each number; NaN where it is undefined, which leaves a gap.
     ax : matplotlib Axes
         Axes to draw on.
-    lower, upper : array-like of shape (n_sizes,), optional
-        Ends of the interval; none by default.
-    chance : array-like of shape (n_sizes,) or (n_sizes, 2), optional
-        Stability of random selections: a value, or the ends of a range; none by default.
+    noise : array-like of shape (n_sizes, 3), optional
+        Mean, lowest and highest stability with permuted labels; none by default.
     chosen : int, optional
         Number of best features of the final model that count as selected, which is marked.
 
@@ -50,29 +46,11 @@ def plot_stability(
     x, values = np.array(n_features, dtype=float), np.asarray(stability, dtype=float)
     if len(x) > 1 and x[-1] > 12 * x[0]:
         ax.set_xscale("log")
-    if lower is not None and upper is not None and np.isfinite(np.asarray(lower, dtype=float)).any():
-        ends = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-        if len(x) > 1:
-            ax.fill_between(x, *ends, color=BLUE, alpha=0.18, linewidth=0, label="95 % interval")
-        else:
-            ax.vlines(x, *ends, color=BLUE, alpha=0.5, linewidth=2, label="95 % interval")
-    if chance is not None:
-        random = np.asarray(chance, dtype=float)
-        if random.ndim == 2 and len(x) > 1:
-            ax.fill_between(
-                x,
-                random[:, 0],
-                random[:, 1],
-                facecolor="0.85",
-                edgecolor="0.6",
-                hatch="///",
-                linewidth=0.8,  # a range of width 0 remains visible
-                label="random selections, 95 %",
-            )
-        elif random.ndim == 2:
-            ax.vlines(x, random[:, 0], random[:, 1], color="0.6", linewidth=6, label="random selections, 95 %")
-        else:
-            ax.plot(x, random, color="0.45", linestyle=":", marker="." if len(x) == 1 else "", label="chance")
+    if noise is not None and np.isfinite(np.asarray(noise, dtype=float)).any():
+        mean, lowest, highest = np.asarray(noise, dtype=float).T
+        marker = "." if len(x) == 1 else ""
+        ax.plot(x, mean, color="0.45", linestyle=":", marker=marker, label="permuted labels: mean, range")
+        ax.fill_between(x, lowest, highest, facecolor="0.85", edgecolor="0.6", linewidth=6 if len(x) == 1 else 0.8)
     ax.plot(x, values, color=BLUE, marker="o", markersize=5, linewidth=1.9, label="stability", zorder=4)
     if chosen is not None:
         ax.axvline(chosen, color=OUTLINE, linestyle="--", linewidth=1.2, label=f"top {chosen} of the final model")
@@ -97,13 +75,11 @@ def stability_figure(
     *,
     name: str,
     n_folds: int,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    chance: ArrayLike | None = None,
+    noise: ArrayLike | None = None,
     chosen: int | None = None,
     remarks: Sequence[str] = (),
 ) -> Figure:
-    """Draw the stability over the number of features with its interval and that of random selections.
+    """Draw the stability over the number of features, with that of permuted labels.
 
     Parameters
     ----------
@@ -115,10 +91,8 @@ def stability_figure(
         Name of the study, for the title.
     n_folds : int
         Number of outer folds.
-    lower, upper : array-like of shape (n_sizes,), optional
-        Ends of the interval; none by default.
-    chance : array-like of shape (n_sizes,) or (n_sizes, 2), optional
-        Stability of random selections: a value, or the ends of a range; none by default.
+    noise : array-like of shape (n_sizes, 3), optional
+        Mean, lowest and highest stability with permuted labels; none by default.
     chosen : int, optional
         Number of best features of the final model that count as selected, which is marked.
     remarks : sequence of str, default=()
@@ -135,12 +109,13 @@ def stability_figure(
     >>> figure.axes[0].get_ylabel()
     "Nogueira's stability"
     """
-    agreement = f"agreement of the N best features of {n_folds} overlapping outer folds"
-    facts = [f"{agreement}: 1 is the same features in all, 0 the mean of random ones"]
+    facts = [f"agreement of the N best features of {n_folds} overlapping outer folds: 1 is the same features in all"]
     if not np.isfinite(np.asarray(stability, dtype=float)).any():
         facts.append("undefined at every N: there is one outer fold, or every fold selects all or no features")
-    elif lower is not None and np.isfinite(np.asarray(lower, dtype=float)).any():
-        facts.append("the interval assumes independent folds; these share training samples, so it is too narrow")
+    elif noise is not None and np.isfinite(np.asarray(noise, dtype=float)).any():
+        facts.append("grey: the F-test on the same folds with permuted labels, the level of noise")
+    else:
+        facts.append("the level of noise was not recorded")
     figure = headed_figure(7.2, 3.3, f"{short(name, 36)}: stability over the number of features", facts, remarks)
-    plot_stability(n_features, stability, figure.subplots(), lower=lower, upper=upper, chance=chance, chosen=chosen)
+    plot_stability(n_features, stability, figure.subplots(), noise=noise, chosen=chosen)
     return figure

@@ -87,6 +87,7 @@ def _described(found: StabilitySelection, names: Sequence[str]) -> dict[str, Any
             "asked_for": found.n_halves,
             "counted": 2 * found.n_pairs,
             "n_selected": found.n_selected,
+            "stability_of_pairs": found.stability,
             "failed": {str(number): reason for number, reason in found.errors.items()},
             "not_converged": found.n_unconverged,
         },

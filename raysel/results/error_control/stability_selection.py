@@ -92,6 +92,18 @@ class StabilitySelection:
         return self.pair_counts / self.n_pairs
 
     @property
+    def stability(self) -> float:
+        """Nogueira's stability over the two halves of a pair, which share no sample, in the mean over the pairs.
+
+        Of the features that are not constant, so that it is 0 in expectation where the labels mean nothing; NaN where
+        the halves select all of them or none.
+        """
+        pairs = self.n_selected.reshape(-1, 2).sum(axis=1)
+        sizes = pairs / (2 * self.p)
+        expected = 2 * self.p * float((sizes * (1 - sizes)).sum())
+        return 1 - float(pairs.sum() - 2 * self.pair_counts.sum()) / expected if expected > 0 else float("nan")
+
+    @property
     def q(self) -> int:
         """Number of features that a half selects: the largest that occurred, ``top`` unless fewer have a score."""
         return int(self.n_selected.max())

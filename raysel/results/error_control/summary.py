@@ -30,6 +30,7 @@ def error_control_figures(result: StudyResult) -> dict[str, Any]:
             "top": halves.top,
             "threshold": halves.threshold,
             "n_halves": 2 * halves.n_pairs,
+            "stability_over_pairs_of_halves": halves.stability,
             "q": halves.q,
             "p": halves.p,
             "expected_false_selections_at_most": {"simple": halves.simple_bound, "unimodal": halves.unimodal_bound},

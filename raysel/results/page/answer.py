@@ -69,21 +69,10 @@ def answer_sentences(result: StudyResult) -> list[str]:
     elif result.references:
         said.append(" ".join(words.reference_sentences(result)))
     if result.ranks_features:
-        said.append(_stability_in_short(result))
+        said.append(f"The stability {words.stability_in_short(result)}.")
     else:
         said.append("The method gives no scores of the features, and so no ranking.")
     return said
-
-
-def _stability_in_short(result: StudyResult) -> str:
-    found, n = result.stability(), result.default_top
-    if found.reason:
-        return f"The stability of the best {n} features is undefined: {found.reason}."
-    over = f"over {len(result.outer)} outer folds"
-    return (
-        f"The stability of the best {n} features {over} is {found.value:.2f}, where 1 means the same features on every "
-        "fold and 0 no more agreement than of random choices."
-    )
 
 
 def scores(result: StudyResult) -> Section:

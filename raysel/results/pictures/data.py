@@ -65,14 +65,14 @@ def stability_curve(result: StudyNumbers) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``n_features``, ``stability``, ``lower``, ``upper``, ``chosen``, and ``chance``, the range of random selections.
+        ``n_features``, ``stability``, ``noise`` (mean, lowest and highest with permuted labels) and ``chosen``.
     """
     result.check_ranks()
     table = trust.stability_curve(result)
     return {
         "n_features": table["n_features"].tolist(),
-        **{name: table[name].to_numpy() for name in ("stability", "lower", "upper")},
-        "chance": table[["chance_lower", "chance_upper"]].to_numpy(),
+        "stability": table["stability"].to_numpy(),
+        "noise": table[["noise", "noise_lowest", "noise_highest"]].to_numpy(),
         "chosen": result.default_top if result.has_final else None,
     }
 

@@ -1,6 +1,6 @@
 """Text of a study's answer: all that shows a figure takes its sentences and rows from here."""
 
-from raysel.results.trust import stability_in_words, stability_notes, stability_value
+from raysel.results.trust import overlap_in_words, stability_in_short, stability_in_words
 from raysel.results.words.answer import (
     classifier_in_words,
     headline,
@@ -49,6 +49,7 @@ __all__ = [
     "n_features_in_words",
     "optimism_rows",
     "optimism_sentence",
+    "overlap_in_words",
     "redundancy_in_words",
     "reference_in_words",
     "reference_sentences",
@@ -60,9 +61,8 @@ __all__ = [
     "score_rows",
     "short_reference",
     "shows_n_features",
+    "stability_in_short",
     "stability_in_words",
-    "stability_notes",
-    "stability_value",
     "tasks_in_words",
     "values_in_words",
     "verdict_sentences",

@@ -12,7 +12,7 @@ from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, Tr
 from raysel.data.layouts import layout_from_json
 from raysel.errors import ConfigError, DataError
 from raysel.metrics.classification import metric_range
-from raysel.tracking.records import EndRecord, NodeRecord, Record, SearchRecord, StudyRecord
+from raysel.tracking.records import EndRecord, NodeRecord, NoiseRecord, Record, SearchRecord, StudyRecord
 
 #: Name of a fold, after which files are named.
 _FOLD = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -60,6 +60,8 @@ def check_record(record: Record, study: StudyRecord | None) -> None:
         _check_study(record)
     elif isinstance(record, SearchRecord):
         _check(record.n_tried >= 0 <= record.n_planned, "a number of trials is negative")
+    elif isinstance(record, NoiseRecord):
+        _check_noise(record, None if study is None else len(study.feature_names))
     elif study is not None and not isinstance(record, EndRecord | NodeRecord):
         _Checker(study).check(record)
 
@@ -88,6 +90,14 @@ def _check_study(study: StudyRecord) -> None:
     except (DataError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise ValueError(f"the layout cannot be used: {error}") from error
     _check(width == d, f"the layout has {width} features, and {d} are named")
+
+
+def _check_noise(record: NoiseRecord, d: int | None) -> None:
+    _check(record.n_permutations > 0, "the number of permutations is not positive")
+    for values in (record.mean, record.lowest, record.highest):
+        _check(d is None or len(values) in (0, d), "the stability of noise has another number of features")
+        _check(all(value is None or -1 <= value <= 1 for value in values), "a stability is outside -1 to 1")
+    _check(len(record.mean) == len(record.lowest) == len(record.highest), "the stability of noise lacks values")
 
 
 def _check_config(study: StudyRecord) -> None:

@@ -103,26 +103,24 @@ def test_tasks_have_a_row_each():
     assert "mean of the tasks" in header(figure)
 
 
-def test_stability_shows_value_interval_chance_and_the_models_number():
-    values, chance = [0.3, np.nan, 0.8], np.array([[-0.1, 0.1]] * 3)
-    figure = stability_figure(
-        [4, 8, 16], values, name="study", n_folds=3, lower=[0.2, np.nan, 0.7], upper=[0.4, np.nan, 1.1], chance=chance,
-        chosen=8,
-    )  # fmt: skip
+def test_stability_shows_value_noise_and_the_models_number():
+    values, noise = [0.3, np.nan, 0.8], np.array([[0.1, -0.1, 0.2], [0.2, 0.0, 0.3], [0.4, 0.3, 0.6]])
+    figure = stability_figure([4, 8, 16], values, name="study", n_folds=3, noise=noise, chosen=8)
     ax = figure.axes[0]
     np.testing.assert_array_equal(line(ax, "stability"), np.column_stack([[4, 8, 16], values]))
+    np.testing.assert_array_equal(line(ax, "permuted labels: mean, range"), np.column_stack([[4, 8, 16], noise[:, 0]]))
+    (band,) = ax.collections
+    assert (band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()) == (-0.1, 0.6)
     assert line(ax, "top 8 of the final model")[0, 0] == 8
-    assert {text.get_text() for text in ax.get_legend().get_texts()} >= {"95 % interval", "random selections, 95 %"}
     assert "3 overlapping outer folds" in header(figure)
     undefined = stability_figure([4], [np.nan], name="study", n_folds=1)
     assert "undefined at every N" in header(undefined)
 
 
-def test_an_interval_that_is_undefined_is_not_in_the_legend():
-    undefined = np.full(2, np.nan)
-    figure = stability_figure([4, 8], [0.5, 0.7], name="two folds", n_folds=2, lower=undefined, upper=undefined)
-    assert "95 % interval" not in figure.axes[0].get_legend_handles_labels()[1]
-    assert "interval" not in header(figure)
+def test_noise_that_was_not_recorded_is_not_drawn():
+    figure = stability_figure([4, 8], [0.5, 0.7], name="old", n_folds=2, noise=np.full((2, 3), np.nan))
+    assert figure.axes[0].get_legend_handles_labels()[1] == ["stability"]
+    assert "the level of noise was not recorded" in header(figure)
 
 
 def test_the_chosen_number_has_a_tick_where_others_are_near():
@@ -265,9 +263,7 @@ def test_hostile_names_stay_on_the_page_without_a_warning():
         ),
         score_curve_figure([1, 2], [[0.5, 0.5]], [[0.5, 0.5]], name=HOSTILE[0], references={HOSTILE[1]: [[0.5]]}),
         score_curve_figure([], [[0.5, 0.4]], [], name=HOSTILE[0], parts=HOSTILE[:2]),
-        stability_figure(
-            [1], [0.0], name=HOSTILE[1], n_folds=1, lower=[-0.1], upper=[0.1], chance=[[-0.1, 0.1]], chosen=1
-        ),
+        stability_figure([1], [0.0], name=HOSTILE[1], n_folds=1, noise=[[0.0, -0.1, 0.1]], chosen=1),
     ]
     for figure in figures:
         assert on_page(figure)

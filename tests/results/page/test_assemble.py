@@ -120,7 +120,7 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
     assert f"{matrix.winner_convergence.n_converged} of {winners} winners (of the outer folds and the" in page.text
     stability = rows(page.downloads["stability.csv"])
     np.testing.assert_array_equal(
-        [float(row["chance_upper"]) for row in stability], matrix.stability_curve()["chance_upper"]
+        [float(row["noise_highest"] or "nan") for row in stability], matrix.stability_curve()["noise_highest"]
     )
 
 
