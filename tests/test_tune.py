@@ -137,7 +137,7 @@ def test_the_studys_directory_holds_what_was_promised(finished_study):
     assert plan.to_json() == expected.to_json()
     assert json.loads((study / "progress.json").read_text()) == {"finished": 6, "running": 0, "failed": 0, "total": 6}
     kinds = [record["kind"] for record in read_journal(study / "journal.jsonl")]
-    assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "end"]
+    assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "noise", "end"]
 
 
 @pytest.mark.slow
