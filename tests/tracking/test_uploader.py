@@ -207,7 +207,7 @@ def test_a_study_whose_server_is_not_there_ends_with_the_same_numbers(finished_s
     assert dead["scores"] == alive["scores"]
     assert dead["winners"] == alive["winners"]
     kinds = [record["kind"] for record in read_journal(tmp_path / "study" / "journal.jsonl")]
-    assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "end"]
+    assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "noise", "end"]
 
 
 def test_a_server_that_never_answers_is_given_up(tmp_path, journal_of):
