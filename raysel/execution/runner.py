@@ -295,7 +295,7 @@ class _Course:
             return
         data = study.dataset
         try:
-            permutations = LabelPermutations(data.y, data.groups, data.tasks)
+            permutations = LabelPermutations(data.y, data.groups, data.tasks, study.block_numbers)
         except DataError:  # no permutation changes a label
             log.record(NoiseRecord(PERMUTATIONS, "nothing", [], [], []))
             return
