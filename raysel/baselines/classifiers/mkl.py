@@ -111,7 +111,6 @@ class MKL(IterativeEstimator, KernelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    dual_gap_: float
     fitted_shapes: ClassVar[dict[str, str]] = {"regularization_": "scalar | n_problems"}
 
     regularization_: FloatArray
@@ -201,10 +200,3 @@ class MKL(IterativeEstimator, KernelClassifier):
             self.regularization_ = 1.0 / (identity if prepared.target.multilabel else identity[0])
         self.dual_gap_ = max((search.gap for search in searches), default=0.0)
         return objective
-
-    def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the relative duality gap is within ``tol``."""
-        return bool(self.dual_gap_ <= self.tol)
-
-    def _shortfall(self) -> str:
-        return f" (relative duality gap {self.dual_gap_:.1e})"

@@ -15,9 +15,9 @@ from raysel.arrays import BoolArray, FloatArray, LabelArray
 from raysel.base.capabilities import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import LinearSelector
+from raysel.baselines.embedded.neighbor_graph import heat_kernel_laplacian
 from raysel.linalg.least_squares import expand, one_hot
-from raysel.linalg.neighbor_graph import heat_kernel_laplacian
-from raysel.linalg.reweighting import l2p_penalty, l2p_weights, weighted_ridge_with_dual
+from raysel.linalg.reweighting import BoundedStep, reweighted_steps, weighted_ridge_with_dual
 from raysel.linalg.rounding import product
 from raysel.linalg.scatter import centre
 from raysel.validation import Interval, StrOptions
@@ -73,9 +73,9 @@ class GLSPFS(IterativeEstimator, LinearSelector):
     with one-hot targets T of n samples, the rows w_j of W (n_features, n_classes) and the z-scores X of the features
     over the training samples (standard deviation with n - 1; features with one below 1e-8 are left out and have score
     0). This is the supervised form of the first author's program; the paper [1]_ derives T from a kernel. The problem
-    is convex and solved by iterative reweighting, one Cholesky factorisation an iteration, of size
-    min(n_samples, n_features). The intercept of the decision function is the share of each class; as X is centred it
-    changes no coefficient.
+    is convex and solved by iterative reweighting, extrapolated (see `reweighted_steps`), one Cholesky factorisation an
+    iteration, of size min(n_samples, n_features). The intercept of the decision function is the share of each class;
+    as X is centred it changes no coefficient.
 
     The paper has several graphs. Here L is the Laplacian of the nearest-neighbour graph ("LP") with weights
     ``exp(-||x_a - x_b||^2 / g)``, g the mean of all squared distances; see `heat_kernel_laplacian`.
@@ -92,10 +92,10 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         class, e.g. 0.32 for 40 equal classes. "max": it is a share of that maximum.
     n_neighbors : int, default=7
         Number of nearest neighbours of each sample in the graph; of too few samples all others.
-    max_iter : int, default=100
+    max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when an iteration lowers the objective by at most this share.
+        Stop when the objective is proved, by a dual problem, to be at most this share above the optimum.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -116,7 +116,9 @@ class GLSPFS(IterativeEstimator, LinearSelector):
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether the last iteration met ``tol``.
+        Whether the objective is proved to be within ``tol`` of the optimum.
+    dual_gap_ : float
+        Upper bound of how far the objective is above the optimum, relative to it.
 
     Warns
     -----
@@ -162,7 +164,7 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         sparsity: float = 0.1,
         sparsity_scale: Literal["absolute", "max"] = "absolute",
         n_neighbors: int = 7,
-        max_iter: int = 100,
+        max_iter: int = 500,
         tol: float = 1e-4,
         n_features_to_select: int | None = None,
     ) -> None:
@@ -259,26 +261,32 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         """
         n_used = len(prepared.mean)
         self._keep(np.zeros((len(prepared.classes), n_used)), np.zeros(n_used), prepared)
-        self.objective_path_, self.n_iter_, self.converged_ = np.array([1.0]), 1, True
+        self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = np.array([1.0]), 1, True, 0.0
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedGLSPFS) -> Iterator[float]:
         features, targets, residual = self._regression(prepared)
         n, unit = prepared.n_samples, prepared.sparsity_max if self.sparsity_scale == "max" else 1.0
         alpha = n * self.sparsity * unit
-        weights = np.ones(len(features))  # the authors' start
-        while True:
+
+        def minimise(touched: FloatArray) -> BoundedStep:
             try:
-                W, dual = weighted_ridge_with_dual(features, targets, weights, alpha)
+                W, dual = weighted_ridge_with_dual(features, targets, 0.5 / touched, alpha)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
                     f"sparsity={self.sparsity:g} vanishes in rounding beside the z-scores: raise sparsity."
                 ) from error
-            energy = np.einsum("cj,cj->j", W, W)
-            self._keep(W, energy, prepared)
-            loss = alpha**2 * float((dual**2).sum()) + residual
-            yield (loss + alpha * l2p_penalty(energy, 1.0, 0.0)) / n
-            # They are only divided by, so that without smoothing a row of zeros stays one.
-            weights = l2p_weights(energy, 1.0, float(np.finfo(np.float64).tiny))
+            norms = np.sqrt(np.einsum("cj,cj->j", W, W))
+            residuals = alpha * dual
+            loss, correlation = float((residuals**2).sum()), float((residuals * targets.T).sum())
+            # s times the residuals is dual feasible if s 2 ||X_j'R|| <= alpha; the bound is largest at this s.
+            s = min(correlation / loss, 1.0 / float((norms / touched).max()))
+            lower = 2.0 * s * correlation - s * s * loss + residual
+            return BoundedStep(W, norms, (loss + residual + alpha * float(norms.sum())) / n, lower / n)
+
+        for step in reweighted_steps(minimise, np.full(len(features), 0.5)):  # weights of 1, the authors' start
+            self._keep(step.W, step.norms, prepared)
+            self.dual_gap_ = step.gap
+            yield step.J
 
     def _regression(self, prepared: PreparedGLSPFS) -> tuple[FloatArray, FloatArray, float]:
         """Least-squares problem with n times the loss and local term, and what they are larger by.
@@ -293,8 +301,8 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         T = scipy.linalg.solve_triangular(R, prepared.T, trans=1, check_finite=False)
         return np.ascontiguousarray(X.T), np.ascontiguousarray(T.T), n - float((T**2).sum())
 
-    def _keep(self, W: FloatArray, energy: FloatArray, prepared: PreparedGLSPFS) -> None:
+    def _keep(self, W: FloatArray, norms: FloatArray, prepared: PreparedGLSPFS) -> None:
         """Set the fitted attributes to these coefficients (n_classes, n_used) of the z-scores."""
         coef = W / prepared.deviation
-        self.scores_ = expand(np.sqrt(energy), prepared.used)
+        self.scores_ = expand(norms, prepared.used)
         self._keep_linear(expand(coef, prepared.used), prepared.shares - coef @ prepared.mean, prepared.classes)

@@ -10,50 +10,31 @@ them at the present residuals and rows, with ``rho_i`` and ``omega_j`` their nor
 one system of n_samples equations, or a weighted ridge regression with n_features equations: whichever is smaller is
 solved. J never rises.
 
-``omega_j`` is over-relaxed: the factor by which a norm changed in the last iteration is applied to it once more, to a
-power of 0.9, which halves the number of iterations to the same J. Where J would rise the norm itself is taken. The
-norms of rows are not smoothed, as they are never divided by; those of residuals are,
-since a system whose ``rho`` vanish may be singular.
+The norms of rows are not smoothed, as they are never divided by; those of residuals are, since a system whose ``rho``
+vanish may be singular.
+
+With ``s = 1 / max(1, ||z_i||, ||X_j'Z|| / alpha)`` the dual point s Z is feasible, so that no J is below
+
+    s <Z, T>  +  sqrt(EPS) sum_i sqrt(1 - s^2 ||z_i||^2)
+
+The norms that s needs are those of the residuals over rho and of the rows over omega.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from raysel.arrays import FloatArray, IntArray
+from raysel.linalg.reweighting import BoundedStep, reweighted_steps
 
 #: Smooths the norms of residuals of one-hot targets.
 EPS = 1e-12
-#: Power of the factor by which over-relaxation changes the norms of rows.
-RELAXATION = 0.9
 
 
-class L21Step(NamedTuple):
-    """Coefficients after an iteration.
-
-    Attributes
-    ----------
-    W : ndarray of shape (n_features, n_targets)
-        Coefficients.
-    b : ndarray of shape (n_targets,)
-        Intercepts.
-    norms : ndarray of shape (n_features,)
-        Norms of the rows of W.
-    J : float
-        Objective.
-    """
-
-    W: FloatArray
-    b: FloatArray
-    norms: FloatArray
-    J: float
-
-
-def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[L21Step]:
+def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedStep]:
     """Iterate from unit weights, ``omega = rho = 1``.
 
     Parameters
@@ -67,8 +48,8 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[L21Step]:
 
     Yields
     ------
-    L21Step
-        Coefficients and objective after each iteration.
+    BoundedStep
+        Coefficients after each iteration; its norms are those of the rows of W and of the residuals.
 
     Raises
     ------
@@ -88,23 +69,20 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[L21Step]:
     update = _dual_update if len(X) <= X.shape[1] else _primal_update
     scaled = np.empty_like(X)  # one for all iterations: its pages are touched once
 
-    def minimise(omega: FloatArray, rho: FloatArray) -> tuple[L21Step, FloatArray]:
+    def minimise(touched: FloatArray) -> BoundedStep:
+        omega, rho = np.split(touched, [X.shape[1]])
         W, b, residuals = update(X, T, omega, rho, alpha, scaled)
         norms = np.sqrt(np.einsum("jc,jc->j", W, W))
-        lengths: FloatArray = np.sqrt(np.einsum("ic,ic->i", residuals, residuals) + EPS)
-        return L21Step(W, b, norms, float(lengths.sum() + alpha * norms.sum())), lengths
+        squares = np.einsum("ic,ic->i", residuals, residuals)
+        lengths = np.sqrt(squares + EPS)
+        J = float(lengths.sum() + alpha * norms.sum())
+        z = squares / rho**2
+        s = 1.0 / max(1.0, float((norms / omega).max()), float(np.sqrt(z.max())))
+        lower = s * float(((residuals / rho[:, None]) * T).sum())
+        lower += float(np.sqrt(EPS * np.maximum(1.0 - s * s * z, 0.0)).sum())
+        return BoundedStep(W, np.concatenate([norms, lengths]), J, lower, b)
 
-    omega = np.ones(X.shape[1])
-    step, rho = minimise(omega, np.ones(len(X)))
-    while True:
-        yield step
-        change = np.divide(step.norms, omega, out=np.zeros_like(omega), where=omega > 0)
-        omega = step.norms * change**RELAXATION
-        following, lengths = minimise(omega, rho)
-        if following.J > step.J:
-            omega = step.norms
-            following, lengths = minimise(omega, rho)
-        step, rho = following, lengths
+    return reweighted_steps(minimise, np.ones(X.shape[1] + len(X)))
 
 
 def _dual_update(

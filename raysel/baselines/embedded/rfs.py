@@ -56,8 +56,8 @@ class RFS(IterativeEstimator, LinearSelector):
 
     with one-hot targets t_i and the rows w_j of W (n_features, n_classes), as in eq. 3 of [2]_. The original [1]_ has
     no intercept b; here b is part of the problem, which is not the same as centring features and targets. The problem
-    is convex and solved by iterative reweighting, over-relaxed (see `l21_steps`), with one Cholesky factorisation an
-    iteration, of size min(n_samples, n_features). The norms of the residuals are smoothed,
+    is convex and solved by iterative reweighting, extrapolated (see `reweighted_steps`), with one Cholesky
+    factorisation an iteration, of size min(n_samples, n_features). The norms of the residuals are smoothed,
     ``sqrt(||.||^2 + 1e-12)``.
 
     Parameters
@@ -71,10 +71,10 @@ class RFS(IterativeEstimator, LinearSelector):
         is the target of a class itself, because it has about half of the samples or more, alpha_max is an upper
         bound, exact for two classes of equal size; where the solution is zero below it, the smoothing leaves
         tiny coefficients in place of zeros. "absolute": alpha is used as given.
-    max_iter : int, default=100
+    max_iter : int, default=500
         Maximum number of iterations.
-    tol : float, default=1e-5
-        Stop when an iteration lowers the objective by at most this share.
+    tol : float, default=1e-4
+        Stop when the objective is proved, by a dual problem, to be at most this share above the optimum.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -95,7 +95,9 @@ class RFS(IterativeEstimator, LinearSelector):
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether the last iteration met ``tol``.
+        Whether the objective is proved to be within ``tol`` of the optimum.
+    dual_gap_ : float
+        Upper bound of how far the objective is above the optimum, relative to it.
 
     References
     ----------
@@ -126,8 +128,8 @@ class RFS(IterativeEstimator, LinearSelector):
         self,
         alpha: float = 0.1,
         alpha_scale: Literal["max", "absolute"] = "max",
-        max_iter: int = 100,
-        tol: float = 1e-5,
+        max_iter: int = 500,
+        tol: float = 1e-4,
         n_features_to_select: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -203,13 +205,14 @@ class RFS(IterativeEstimator, LinearSelector):
         b = prepared.null_intercept
         self._keep(np.zeros((X.shape[1], len(b))), b, np.zeros(X.shape[1]), prepared)
         loss = np.sqrt(((prepared.T - b) ** 2).sum(axis=1) + EPS).sum()
-        self.objective_path_, self.n_iter_, self.converged_ = np.array([loss]), 1, True
+        self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = np.array([loss]), 1, True, 0.0
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> Iterator[float]:
         unit = prepared.alpha_max if self.alpha_scale == "max" else 1.0
-        for W, b, norms, J in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
-            self._keep(W, b, norms, prepared)
-            yield J
+        for step in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
+            self.dual_gap_ = step.gap
+            self._keep(step.W, step.b, step.norms[: len(step.W)], prepared)
+            yield step.J
 
     def _keep(self, W: FloatArray, b: FloatArray, norms: FloatArray, prepared: PreparedRFS) -> None:
         """Set the fitted attributes to these coefficients of the centred and scaled features."""

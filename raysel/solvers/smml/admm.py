@@ -15,8 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from raysel.arrays import FloatArray
+from raysel.linalg.anderson import AndersonAccelerator
 from raysel.linalg.hinge import hinge_step
-from raysel.solvers.smml.anderson import AndersonAccelerator
 from raysel.solvers.smml.certificate import Certificate
 from raysel.solvers.smml.problem import MultimodalProblem
 

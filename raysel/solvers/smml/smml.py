@@ -122,7 +122,6 @@ class SMML(IterativeEstimator, OneAgainstRest):
     modality_names_: list[str]
     gamma1_: float
     gamma2_: float
-    dual_gap_: float
     n_subproblems_: int
 
     def __init__(
@@ -292,9 +291,6 @@ class SMML(IterativeEstimator, OneAgainstRest):
                 self._keep(certificate, machines.n_subproblems)
                 yield machines.smoothed_objective
 
-    def _shortfall(self) -> str:
-        return f" (relative duality gap {self.dual_gap_:.1e})"
-
     def _keep(self, certificate: Certificate, n_subproblems: int) -> None:
         """Set the fitted attributes to the best model so far."""
         problem, prepared, solution = certificate.problem, certificate.problem.prepared, certificate.solution
@@ -316,7 +312,3 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self._keep(certificate, 0)
         self.objective_path_, self.n_iter_ = np.array([certificate.objective]), 1
         self.converged_ = self._has_converged(self.objective_path_)
-
-    def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the relative duality gap is within ``tol``."""
-        return bool(self.dual_gap_ <= self.tol)

@@ -11,8 +11,8 @@ from scipy.linalg import sqrtm
 from scipy.stats import zscore
 
 from raysel.baselines.embedded.glspfs import GLSPFS
+from raysel.baselines.embedded.neighbor_graph import heat_kernel_laplacian
 from raysel.errors import ConfigError
-from raysel.linalg.neighbor_graph import heat_kernel_laplacian
 from raysel.solvers.smr.smr import SMR
 
 TIGHT = {"tol": 1e-13, "max_iter": 5000}
