@@ -1,6 +1,6 @@
 """Iterations that early stopping saves, and what it costs: the full search against ASHA on the same folds.
 
-python experiments/adaptive-search/asha.py orl-smr
+python experiments/adaptive-search/asha.py orl-smr --set "solver.space.rank=[2, 4, 8]"
 python experiments/adaptive-search/asha.py msrcv1-smml-fractions --set search.method=grid
 """
 

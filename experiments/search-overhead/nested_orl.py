@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, help="of each fit at most, for a quick look")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    changes = {"search.max_concurrent": N_PROCESSES}
+    changes = {"search.max_concurrent": N_PROCESSES, "solver.space.rank": [2, 4, 8]}  # of the committed figures
     if arguments.configurations:
         changes["search.num_samples"] = arguments.configurations
     if arguments.iterations:

@@ -9,7 +9,7 @@ from raysel.data.layouts import Tensor
 from raysel.draft.kind import Effort, Kind, effort_of
 from raysel.draft.text import Entry
 
-#: Ranks that are tried, where the samples have as many rows and columns.
+#: Ranks that are tried beside that which bounds nothing, where the samples have more rows and columns.
 _RANKS = (2, 4, 8)
 
 #: Method for data that the others would take minutes a fit for.
@@ -78,9 +78,9 @@ def method_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
                 Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop")
             )
             side = min(dataset.layout.shape)
-            ranks = [rank for rank in _RANKS if rank <= side][: 3 - effort]
+            ranks = [*[rank for rank in _RANKS if rank < side][: 3 - effort], side]
             space = {"alpha": alpha, "rank": ranks}
-            unit += f"; rank is that of the weights, at most {side} here"
+            unit += f"; rank is that of the weights; {side} bounds nothing, so that low rank has to pay"
         else:
             space = {"alpha": alpha}
     return [*found, Entry("solver.space", space, f"what is searched: {unit}"), method]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.statistics.paired import PairedComparison
 from raysel.tracking.records import SearchRecord
+
+#: Number of outer folds below which a difference that is not told from 0 is remarked on as that of few folds.
+_FEW_FOLDS: Final = 5
 
 
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[str]:
@@ -173,6 +179,62 @@ def number_remarks(chosen: Mapping[str, int], listed: Sequence[int], n_scored: M
                 f"The inner scores choose the {end}, on {len(folds)} of {len(chosen)} folds ({', '.join(folds)}): "
                 f"{others} numbers {may}; add some to evaluation.n_features."
             )
+
+
+def edge_remarks(
+    space: Mapping[str, Any], winners: Sequence[Mapping[str, Any]], unstructured: Mapping[str, float]
+) -> Iterator[str]:
+    """Remark on the ends of ``solver.space`` that most of the outer folds' winners have.
+
+    Lists of three numbers and more and logarithmic grids have ends. An end that cannot be passed is not remarked: 0, 1
+    of whole numbers, and the value at which a method assumes no structure, of which another sentence tells.
+
+    Parameters
+    ----------
+    space : mapping of str to object
+        Section ``solver.space`` of the configuration.
+    winners : sequence of mapping of str to object
+        Parameters of the winner of each outer fold.
+    unstructured : mapping of str to float
+        Value of a parameter at which the method assumes no structure of the features.
+
+    Yields
+    ------
+    str
+        One sentence for each end.
+    """
+    for name, domain in space.items():
+        values = sorted(_numbers(domain))
+        for end in dict.fromkeys([*values[:1], *values[-1:]]):
+            n = sum(params.get(name) == end for params in winners)
+            if 2 * n <= len(winners):
+                continue
+            who = f"The winners of {n} of {len(winners)} outer folds have {name} = {end:g}"
+            smallest = end == values[0]
+            if unstructured.get(name) == end:
+                yield f"{who}, at which the method assumes no structure: on these data structure does not pay."
+            elif len(values) > 2 and not (smallest and (end == 0 or (end == 1 and isinstance(end, int)))):
+                which, further = ("smallest", "smaller") if smallest else ("largest", "larger")
+                yield (
+                    f"{who}, the {which} value of solver.space.{name}: {further} ones may score better; add some to it."
+                )
+
+
+def _numbers(domain: Any) -> list[float]:
+    found = domain_from_yaml(domain)
+    values = found.values if isinstance(found, Choices | LogSpace) else ()
+    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+
+
+def few_folds_remarks(paired: Iterable[PairedComparison]) -> Iterator[str]:
+    """Remark on so few outer folds that they leave differences open, which more folds would tell."""
+    found = [(len(own.differences), own.corrected) for own in paired if own.corrected is not None]
+    widths = [(test.upper - test.lower) / 2 for n, test in found if n < _FEW_FOLDS and test.lower < 0 < test.upper]
+    if widths:
+        yield (
+            f"{found[0][0]} outer folds can tell little: no difference below {min(widths):.3f} could have been told "
+            "from 0 here. More folds tell smaller ones: set cv.outer to 10, or cv.repeats to 5."
+        )
 
 
 def convergence_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:

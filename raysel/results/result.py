@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
+from raysel.data.layouts import Tensor
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.results import trust, words
 from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
@@ -16,6 +17,8 @@ from raysel.results.numbers import StudyNumbers
 from raysel.results.pictures import plots
 from raysel.results.remarks import (
     convergence_remarks,
+    edge_remarks,
+    few_folds_remarks,
     final_remarks,
     fit_remarks,
     inner_fit_remarks,
@@ -170,7 +173,19 @@ class StudyResult(StudyNumbers):
                 self.config["evaluation"].get("n_features") or (),
                 self.n_scored,
             ),
+            *edge_remarks(
+                self.config["solver"].get("space", {}), [refit.params for refit in self.outer], self._unstructured
+            ),
+            *few_folds_remarks(own.paired for own in self.references.values()),
         ]
+
+    @property
+    def _unstructured(self) -> dict[str, float]:
+        """Value of a searched parameter at which the method assumes no structure of the features."""
+        name, layout = self.config["solver"]["name"], self.layout
+        if name == "smr" and isinstance(layout, Tensor):
+            return {"rank": min(layout.shape) if len(layout.shape) > 1 else 1}
+        return {"gamma1": 0} if name == "smml" else {}
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.

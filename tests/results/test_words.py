@@ -13,7 +13,7 @@ from small_studies import raw_config, run_offline, write_digits
 from raysel.cv.plan import FINAL
 from raysel.results import words
 from raysel.results.export import figures, manifest, markdown
-from raysel.results.remarks import number_remarks
+from raysel.results.remarks import edge_remarks, few_folds_remarks, number_remarks
 from raysel.results.result import StudyResult
 from raysel.results.scores import Reference
 from raysel.statistics.paired import paired_comparison
@@ -120,6 +120,38 @@ def test_the_headline_names_the_models_number_where_it_differs(at_eight):
     assert words.headline(differ).endswith(
         ") with the 8 best of 64 features on the outer folds; the final model uses 4"
     )
+
+
+def test_winners_at_the_end_of_their_grid_are_remarked():
+    space = {"alpha": {"logspace": [0.01, 1.0, 3]}, "rank": [1, 2, 4], "p": [0.5, 1.0], "init": ["a", "b", "c"]}
+
+    def told(*winners, space=space, unstructured=None):
+        return list(edge_remarks(space, winners, unstructured or {}))
+
+    (low,) = told({"alpha": 0.01, "rank": 2}, {"alpha": 0.1, "rank": 4}, {"alpha": 0.01, "rank": 2})
+    assert low.startswith(
+        "The winners of 2 of 3 outer folds have alpha = 0.01, the smallest value of solver.space.alpha"
+    )
+    (high,) = told({"alpha": 0.1, "rank": 4, "init": "a"}, {"alpha": 0.1, "rank": 4, "init": "a"})
+    assert "2 of 2 outer folds have rank = 4, the largest value" in high
+    assert told({"alpha": 0.01}, {"alpha": 1.0}) == [], "half of the folds, at two ends"
+    assert told({"rank": 1}, {"rank": 1}) == [], "there is no smaller rank"
+    assert told({"p": 1.0}, {"p": 1.0}) == [], "of two values each is an end"
+    assert told({"gamma": 0}, {"gamma": 0}, space={"gamma": [0, 0.1, 0.2]}) == [], "no weight is below 0"
+    (no_structure,) = told({"rank": 4}, {"rank": 4}, unstructured={"rank": 4})
+    assert no_structure.endswith("assumes no structure: on these data structure does not pay.")
+
+
+def test_few_folds_that_can_tell_little_are_remarked():
+    scores, other = np.array([0.90, 0.93, 0.91]), np.array([0.91, 0.90, 0.92])
+    open_one = paired_comparison(scores, other, 0.5)
+    (told,) = few_folds_remarks([open_one])
+    width = open_one.corrected.upper - open_one.mean
+    assert told.startswith(f"3 outer folds can tell little: no difference below {width:.3f} could")
+    assert list(few_folds_remarks([paired_comparison(scores, other - 0.5, 0.5)])) == [], "this difference is told"
+    many = paired_comparison(np.tile(scores, 4), np.tile(other, 4), 0.5)
+    assert many.corrected.lower < 0 < many.corrected.upper
+    assert list(few_folds_remarks([many])) == []
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
