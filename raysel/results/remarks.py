@@ -9,7 +9,7 @@ from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.statistics.paired import PairedComparison
+from raysel.statistics.paired import TTest
 from raysel.tracking.records import SearchRecord
 
 #: Number of outer folds below which a difference that is not told from 0 is remarked on as that of few folds.
@@ -226,14 +226,14 @@ def _numbers(domain: Any) -> list[float]:
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
-def few_folds_remarks(paired: Iterable[PairedComparison]) -> Iterator[str]:
-    """Remark on so few outer folds that they leave differences open, which more folds would tell."""
-    found = [(len(own.differences), own.corrected) for own in paired if own.corrected is not None]
-    widths = [(test.upper - test.lower) / 2 for n, test in found if n < _FEW_FOLDS and test.lower < 0 < test.upper]
-    if widths:
+def few_folds_remarks(tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool) -> Iterator[str]:
+    """Remark on so few outer folds, or draws, that they leave differences open, which more of them would tell."""
+    widths = [(test.upper - test.lower) / 2 for test in tests if test is not None and test.lower < 0 < test.upper]
+    if widths and n_folds < _FEW_FOLDS:
+        runs = "draws" if of_draws else "outer folds"
         yield (
-            f"{found[0][0]} outer folds can tell little: no difference below {min(widths):.3f} could have been told "
-            "from 0 here. More folds tell smaller ones: set cv.outer to 10, or cv.repeats to 5."
+            f"{n_folds} {runs} can tell little: no difference below {min(widths):.3f} was told from 0 here. More tell "
+            f"smaller ones: set {'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}."
         )
 
 

@@ -28,6 +28,7 @@ from raysel.results.remarks import (
     search_remarks,
     selection_remarks,
 )
+from raysel.results.scores import are_draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,7 +177,9 @@ class StudyResult(StudyNumbers):
             *edge_remarks(
                 self.config["solver"].get("space", {}), [refit.params for refit in self.outer], self._unstructured
             ),
-            *few_folds_remarks(own.paired for own in self.references.values()),
+            *few_folds_remarks(
+                (own.test for own in self.references.values()), len(self.outer), of_draws=are_draws(self.outer)
+            ),
         ]
 
     @property
