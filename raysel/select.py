@@ -207,9 +207,7 @@ def _print_result(
         line(remark, "yellow")
     if ranking is not None:
         line(f"ranking of {ranking.source}, {chosen}")
-        names = [ranking.feature_names[i] for i in ranking.top()[:10]]
-        if names:
-            line(f"best first: {', '.join(names)}{', ...' if len(ranking.top()) > 10 else ''}")
+        line(words.best_features_in_words(ranking))
 
 
 def _parser() -> argparse.ArgumentParser:

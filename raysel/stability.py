@@ -81,12 +81,13 @@ def _print(result: StudyResult, found: StabilitySelection, out: Console) -> None
         out.print(remark, markup=False, style="yellow")
     chosen = [i for i in found.order() if found.selected[i]]
     width = max((len(result.feature_names[i]) for i in chosen[:_MOST_LINES]), default=0)
-    ranks = result.ranking().ranks
+    ranking = result.ranking()
     for i in chosen[:_MOST_LINES]:
-        rank = f"rank {ranks[i]:g} in the final model"
+        rank = f"rank {ranking.ranks[i]:g} in the final model"
         out.print(f"  {result.feature_names[i]:<{width}}  {found.probability[i]:.2f}  {rank}", markup=False)
     if len(chosen) > _MOST_LINES:
         out.print(f"  and {len(chosen) - _MOST_LINES} more, in selection.csv", markup=False)
+    out.print(ranking.what_to_print, markup=False)
     folder = result.path / FOLDER
     for file in (folder / "selection.csv", folder / "selection.parquet", folder / "result.json"):
         out.print(shown_place(file), markup=False)

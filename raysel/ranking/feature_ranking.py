@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.errors import ConfigError, DataError
@@ -20,6 +21,8 @@ from raysel.metrics.stability import Stability, nogueira_stability
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Column of `FeatureRanking.added` that stability selection adds.
+SELECTION_PROBABILITY = "selection_probability"
 #: Names of the coordinates that divide the features into parts.
 PART_AXES = ("task", "modality")
 #: Number of features that a notebook shows.
@@ -240,9 +243,10 @@ class FeatureRanking:
         )
 
     def _repr_html_(self) -> str:
-        names = ["rank", "feature", self.part_axis, "score", "selection_frequency", "consensus_rank", *self.added]
+        names = ["rank", "consensus_place", "feature", self.part_axis, "score", "selection_frequency", *self.added]
         best = self.to_table().slice(0, min(_SHOWN, self.n_scored)).select([name for name in names if name])
-        return f"<p>{escape(repr(self))}</p>{best.to_pandas().to_html(index=False, float_format='%.3g')}"
+        table = best.to_pandas().to_html(index=False, float_format="%.3g")
+        return f"<p>{escape(repr(self))}</p>{table}<p>{self.what_to_print}</p>"
 
     @property
     def usable_scores(self) -> FloatArray:
@@ -317,6 +321,20 @@ class FeatureRanking:
         (Kendall 1962).
         """
         return self.fold_ranks.mean(axis=0)
+
+    @cached_property
+    def consensus_place(self) -> FloatArray:
+        """Place of each feature by the mean rank, from 1; the same for equal ones and for those that never score."""
+        scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
+        return rankdata(np.where(scored, self.consensus_rank, np.inf), method="min").astype(np.float64)
+
+    @property
+    def what_to_print(self) -> str:
+        """Which of the orders of the features is for a paper, in a sentence."""
+        claimed = "selection probabilities" if SELECTION_PROBABILITY in self.added else "consensus of the outer folds"
+        return (
+            f"For a claim about features print their {claimed}; the order of the final model says what that model uses."
+        )
 
     @cached_property
     def rank_sd(self) -> FloatArray:
@@ -424,8 +442,8 @@ class FeatureRanking:
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
             ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
             ``selection_frequency`` (share of the outer folds that select the feature among ``n_selected``),
-            ``consensus_rank`` (mean rank) and ``rank_sd`` (over the outer folds), then those of ``added``. Features
-            without a score share the mean of the last ranks.
+            ``consensus_rank`` (mean rank), ``consensus_place`` (place by it) and ``rank_sd`` (over the outer folds),
+            then those of ``added``. Features without a score share the mean of the last ranks.
         """
         order = self.order
         columns: dict[str, LabelArray] = {
@@ -438,6 +456,7 @@ class FeatureRanking:
             **{f"rank_{name}": row for name, row in zip(self.fold_names, self.fold_ranks, strict=True)},
             "selection_frequency": self.selection_frequency,
             "consensus_rank": self.consensus_rank,
+            "consensus_place": self.consensus_place,
             "rank_sd": self.rank_sd,
             **self.added,
         }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import Tensor
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.ranking.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.results import trust, words
 from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
 from raysel.results.numbers import StudyNumbers
@@ -114,7 +114,7 @@ class StudyResult(StudyNumbers):
         """Columns that `raysel.stability_selection` and `raysel.permutation_test` add to the ranking's table."""
         added: dict[str, FloatArray] = {}
         if self.stability_selection is not None:
-            added["selection_probability"] = self.stability_selection.probability
+            added[SELECTION_PROBABILITY] = self.stability_selection.probability
         if self.permutation_test is not None:
             added |= self.permutation_test.ranking_columns()
         return added

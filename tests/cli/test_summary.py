@@ -75,7 +75,8 @@ def test_it_is_short_unless_all_is_asked_for(finished):
     ranking = finished.ranking()
     (best,) = (line for line in lines if line.startswith("features  "))
     for i in ranking.top(10):
-        assert f"{ranking.feature_names[i]} ({ranking.selection_count[i]})" in best
+        assert f"{ranking.feature_names[i]} ({ranking.selection_count[i]}; {ranking.consensus_place[i]:.0f})" in best
+    assert best.endswith(ranking.what_to_print)
     assert [line for line in lines if line in finished.remarks()] == finished.actions()[:3]
     labels = [line.split()[0] for line in files if line[0] != " "]
     assert labels == ["report", "study", "next", "MLflow"][not finished.directory.report.exists() :]

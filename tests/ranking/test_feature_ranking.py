@@ -150,7 +150,7 @@ def test_the_table_lists_all_features_best_first():
     table = make(scores, coordinates=layout.coordinates(), feature_names=layout.default_names(), fold_names=names)
     table = table.to_table()
     fold_columns = [f"rank_{name}" for name in names]
-    over_folds = ["selection_frequency", "consensus_rank", "rank_sd"]
+    over_folds = ["selection_frequency", "consensus_rank", "consensus_place", "rank_sd"]
     expected = ["feature", "index", "row", "column", "score", "rank", *fold_columns, *over_folds]
     assert table.column_names == expected
     rows = table.to_pylist()

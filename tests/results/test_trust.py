@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import re
 import warnings
 from itertools import combinations
 
@@ -33,6 +34,8 @@ from raysel.results.trust import (
     stability_in_short,
     stability_in_words,
 )
+from raysel.results.words import best_features_in_words
+from raysel.select import main as main_select
 from raysel.statistics.label_permutations import LabelPermutations
 from raysel.study.definition import Study
 
@@ -163,6 +166,36 @@ def test_summary_manifest_and_markdown_agree(finished):
     at_top = curve.loc[curve.n_features == top].iloc[0]
     assert (at_top.noise, at_top.noise_lowest, at_top.noise_highest) == noise
     assert at_top.stability == found.value
+
+
+def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, lists, tmp_path, capsys):
+    ranks = [[best.index(f) + 1 if f in best else (len(best) + 65) / 2 for f in range(64)] for best in lists]
+    mean = np.mean(ranks, axis=0)
+    ranking = finished.ranking()
+    shown = [
+        (ranking.feature_names[i], ranking.selection_count[i], (mean < mean[i]).sum() + 1) for i in ranking.top(10)
+    ]
+    assert any(place != rank for rank, (_, _, place) in enumerate(shown, start=1))
+    line = ", ".join(f"{name} ({count}; {place})" for name, count, place in shown)
+    assert main_select([str(finished.path), "--output", str(tmp_path / "out")]) == 0
+    assert line in " ".join(capsys.readouterr().out.split())
+    told, page = best_features_in_words(ranking), ranking._repr_html_()
+    report = write_report(finished, tmp_path / "report.html").read_text()
+    cells = re.findall(r"<td>(.*?)</td>", page)
+    beside = [(name, int(float(place))) for place, name in zip(cells[1::5], cells[2::5], strict=True)]
+    assert beside[: len(shown)] == [(name, place) for name, _, place in shown]
+    for name, count, place in shown:
+        row = report.partition(f"<bdi>{name}</bdi></td>")[2].partition("</tr>")[0]
+        assert f"<bdi>{count} of 3 folds</bdi>" in row
+        assert f"<bdi>{place}</bdi>" in row
+    assert line in told
+    for text in (told, page, report):
+        assert "For a claim about features print their consensus of the outer folds;" in text
+    probability = np.linspace(1, 0, 64)
+    tested = dataclasses.replace(ranking, added={"selection_probability": probability})
+    best = ranking.top(1)[0]
+    assert f"{shown[0][0]} ({shown[0][1]}; {probability[best]:.2f})" in best_features_in_words(tested)
+    assert "print their selection probabilities" in tested.what_to_print
 
 
 def test_it_says_whose_number_of_features_it_is(finished):

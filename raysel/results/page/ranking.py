@@ -186,18 +186,20 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     )
     shown = ranking.top(_MOST_ROWS)
     part = ranking.part_axis
-    heads = ["rank", "feature", *([part] if part else []), "score", "mean rank ± SD over folds", "selected by"]
+    heads = ["rank", "feature", *([part] if part else []), "score"]
+    heads += ["selected by", "place in the consensus", "mean rank ± SD over folds"]
     rows = []
     for place, i in enumerate(shown):
         row = [f"{ranking.ranks[i]:g}", short(ranking.feature_names[i], 60)]
         row += [short(str(ranking.coordinates[part][i]), 30)] if part else []
         spread = "" if np.isnan(ranking.rank_sd[i]) else f" ± {ranking.rank_sd[i]:.1f}"
-        row += [f"{ranking.scores[i]:.4g}", f"{ranking.consensus_rank[i]:.1f}{spread}"]
-        row.append(f"{ranking.selection_count[i]} of {ranking.n_folds} folds")
+        row += [f"{ranking.scores[i]:.4g}", f"{ranking.selection_count[i]} of {ranking.n_folds} folds"]
+        row += [f"{ranking.consensus_place[i]:.0f}", f"{ranking.consensus_rank[i]:.1f}{spread}"]
         rows.append([*row, *(f"{values[place]:.3g}" for values in further.values())])
     caption = (
         f"The {len(shown)} best features of the final model. Selected by: outer folds that have the feature among "
-        f"their best {ranking.n_selected}."
+        f"their best {ranking.n_selected}. Consensus: order by the mean rank over the outer folds. "
+        f"{ranking.what_to_print}"
     )
     heads += [name.replace("_", " ") for name in further]
     return Table(caption, heads, rows, (1, 2) if part else (1,), download=data)

@@ -6,18 +6,27 @@ import numpy as np
 
 from raysel.display.progress import counted
 from raysel.printing.shortening import short
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.ranking.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.results.numbers import StudyNumbers
 
 
 def best_features_in_words(ranking: FeatureRanking, most: int = 10) -> str:
-    """Return the best features as one line, each with the number of outer folds that select it."""
+    """Return the best features as one line, each with the consensus of the outer folds, or its selection probability.
+
+    The last sentence says which of the two orders a paper should print.
+    """
     shown = ranking.top(most)
     if not len(shown):
         return f"none has a score above 0 in {ranking.source}"
-    named = ", ".join(f"{short(ranking.feature_names[i], 40)} ({ranking.selection_count[i]})" for i in shown)
-    folds = counted(ranking.n_folds, "outer fold")
-    return f"best {len(shown)} of {ranking.source}, in brackets how many of {folds} select each: {named}"
+    folds, probability = counted(ranking.n_folds, "outer fold"), ranking.added.get(SELECTION_PROBABILITY)
+    if probability is None:
+        what, beside = "place in their consensus", [f"{place:.0f}" for place in ranking.consensus_place]
+    else:
+        what, beside = "selection probability", [f"{share:.2f}" for share in probability]
+    counts, names = ranking.selection_count, ranking.feature_names
+    named = ", ".join(f"{short(names[i], 40)} ({counts[i]}; {beside[i]})" for i in shown)
+    heads = f"in brackets how many of {folds} select each, and {what}"
+    return f"best {len(shown)} of {ranking.source}, {heads}: {named}. {ranking.what_to_print}"
 
 
 def redundancy_in_words(result: StudyNumbers, top: int | None = None) -> str:
