@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,14 @@ def local_study(folder: Path, **changes: Any) -> CommandRun:
     with contextlib.chdir(folder):
         run_offline(raw_config("few.npz", **changes), folder / "study")
     return CommandRun(0, "", "", folder / "study")
+
+
+def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics as MLflow has them: four digits, but whole numbers and objectives as they are."""
+    return {
+        key: value if key.startswith("objective") or value == round(value) else float(f"{value:.3e}")
+        for key, value in metrics.items()
+    }
 
 
 def free_port() -> int:

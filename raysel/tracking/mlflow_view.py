@@ -282,40 +282,10 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
     return metrics, tags
 
 
-def final_view(
-    study: StudyRecord, directory: StudyDirectory, record: EndRecord, final: RefitRecord, outer: Sequence[RefitRecord]
-) -> RunView:
-    """Return the content that is added to the run of the final refit when the study is finished.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-    directory : StudyDirectory
-        Directory with the exported result.
-    record : EndRecord
-        Record of the study's end.
-    final : RefitRecord
-        Record of the final refit.
-    outer : sequence of RefitRecord
-        Records of the outer folds' refits.
-
-    Returns
-    -------
-    RunView
-        Scores of the outer folds, which estimate that of the model, and the exported files, as far as they exist:
-        there is no ranking if the method does not rank features.
-    """
-    view = refit_view(study, directory, final)
+def exported_files(directory: StudyDirectory) -> list[Path]:
+    """Return the exported files of a study as far as they exist: without feature scores there is no ranking."""
     files = dict.fromkeys([*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report])
-    return RunView(
-        key=view.key,
-        name=view.name,
-        started=view.started,
-        ended=record.ended,
-        metrics=_honest_figures(study, record, outer),
-        artifacts=_existing(*files),
-    )
+    return _existing(*files)
 
 
 def pictures(directory: StudyDirectory) -> list[Path]:

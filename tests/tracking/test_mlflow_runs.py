@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mlflow_servers import rounded
 
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
@@ -87,17 +88,19 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
         assert run.data.params == {key: str(value) for key, value in record.params.items()} | logarithm
         assert run.data.tags["raysel.status"] == record.status
         fits = [inner for fold in record.folds.values() for inner in fold.inner]
-        assert run.data.metrics["converged_share"] == pytest.approx(np.mean([fit.converged for fit in fits]))
+        share = np.mean([fit.converged for fit in fits])
+        assert run.data.metrics["converged_share"] == pytest.approx(share, rel=6e-4)
         for fold, trace in record.folds.items():
             four, eight = np.array([inner.scores[-1] for inner in trace.inner]).T
             error = np.std(eight, ddof=1) / np.sqrt(len(eight))
             fewer = four.mean() >= eight.mean() - error - 1e-12
-            assert curve_of(run, f"val_accuracy/{fold}")[-1] == pytest.approx((four if fewer else eight).mean())
+            score = (four if fewer else eight).mean()
+            assert curve_of(run, f"val_accuracy/{fold}")[-1] == pytest.approx(score, rel=6e-4)
             assert curve_of(run, f"objective/{fold}")[-1] == pytest.approx(
                 np.mean([inner.objective[-1] for inner in trace.inner])
             )
         assert {"objective", "val_accuracy", "val_accuracy_n4", "val_accuracy_n8"} <= set(run.data.metrics)
-        assert record.started * 1000 - 1 <= run.info.start_time <= run.info.end_time
+        assert (run.info.start_time, run.info.end_time) == (int(record.started * 1000), int(record.ended * 1000))
     for record in refits:
         run = runs[refit_keys(records)[record.fold]]
         assert run.info.run_name == f"{record.fold}: {record.name}"
@@ -109,16 +112,20 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
         single = {"inner_accuracy": record.inner_score, "features_with_score": len(scored), **tests}
         single |= {"converged": float(record.converged), "cpu_seconds": record.cpu_seconds}
         single |= {"n_features": record.n_features, "objective": record.objective[-1]}
-        assert single.items() <= run.data.metrics.items()
+        assert rounded(single).items() <= run.data.metrics.items()
+        assert record.test_scores or not [name for name in run.data.metrics if name.startswith("test_")]
     top, study, end = runs["study"], records[0], records[-1]
     assert top.data.params["dataset.path"] == "few.npz"
     assert top.data.params["config_hash"] == study.config_hash
     assert top.data.params["data_hash"] == study.data_hash
     tests = [r.test_scores[(4, 8).index(r.n_features)] for r in refits if r.test_scores]
-    assert top.data.metrics["test_accuracy"] == pytest.approx(np.mean(tests))
-    assert top.data.metrics["test_accuracy_std"] == pytest.approx(np.std(tests, ddof=1))
-    assert top.data.metrics["stability"] == end.result["stability"]
-    assert top.data.metrics["stability_of_noise"] == end.result["stability_of_noise"]
+    assert top.data.metrics["test_accuracy"] == pytest.approx(np.mean(tests), rel=6e-4)
+    assert top.data.metrics["test_accuracy_std"] == pytest.approx(np.std(tests, ddof=1), rel=6e-4)
+    assert top.data.metrics["stability"] == pytest.approx(end.result["stability"], rel=6e-4)
+    noise = end.result["stability_of_noise"]
+    assert top.data.metrics["stability_of_noise"] == pytest.approx(noise, rel=6e-4)
+    shown = [value for run in runs.values() for key, value in run.data.metrics.items() if key[:9] != "objective"]
+    assert max(len(str(value)) for value in shown if abs(value) > 1e-4) <= len("-0.0001234")
     assert top.data.metrics["cut_by_time_budget"] == 0.0
     assert top.data.tags["mlflow.note.content"] == end.summary
 

@@ -104,7 +104,7 @@ class MLflowExperiment:
         model_id: str | None = None,
         data: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        """Log the metrics, parameters and tags of a run.
+        """Log the metrics, parameters and tags of a run; metrics have four digits, but objectives by iteration all.
 
         Parameters
         ----------
@@ -118,14 +118,16 @@ class MLflowExperiment:
             Name and digest of the data set that they are of.
         """
         started, ended = int(view.started * 1000), int(view.ended * 1000)
-        values = {key: math.nan if value is None else value for key, value in view.metrics.items()}
+        values = {key: math.nan if value is None else _readable(value) for key, value in view.metrics.items()}
         keys = allowed_keys([*values, *view.curves, *view.by_number])
         points = [Metric(keys[name], value, ended, 0, model_id, *data) for name, value in values.items()]
         for name, curve in view.curves.items():
             step = (ended - started) / len(curve)
-            points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(curve)]
+            exact = name.startswith("objective")  # whose last digits tell whether it still falls
+            shown = curve if exact else [_readable(value) for value in curve]
+            points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(shown)]
         for name, by_number in view.by_number.items():
-            points += [Metric(keys[name], value, ended, number) for number, value in by_number.items()]
+            points += [Metric(keys[name], _readable(value), ended, number) for number, value in by_number.items()]
         keys = allowed_keys(view.params)
         params = [Param(keys[name], logged_param(value)) for name, value in view.params.items()]
         tags = [RunTag(key, escaped(value)[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
@@ -234,6 +236,11 @@ def _near(name: str) -> str:
     if posixpath.normpath(key) != key or key == "." or key.startswith(("/", "..")):  # MLflow takes a key for a path
         key = f"_{key.replace('/', '_')}"[:_NAME_LENGTH]
     return key
+
+
+def _readable(value: float) -> float:
+    """Round to four digits, because MLflow's tables show all; the journal has the exact value."""
+    return value if float(value).is_integer() else float(f"{value:.4g}")
 
 
 def logged_param(value: Any) -> str:

@@ -16,8 +16,9 @@ from raysel.tracking.records import EndRecord, StudyRecord
 #: Tag in which MLflow keeps the description of an experiment or a run.
 NOTE = "mlflow.note.content"
 #: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written, and
-#: the time that it is of.
-_OWN_NOTE = "raysel.note"
+#: the time that it is of; MLflow's list of experiments hides the tags that begin like its own.
+_OWN_NOTE = "mlflow.raysel.note"
+_FORMER_NOTE = "raysel.note"  # to 0.6
 
 
 def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:
@@ -37,7 +38,7 @@ def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]
     dict of str to str
         Tags to set; empty if the description must stay as it is.
     """
-    digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
+    digest, _, before = (tags.get(_OWN_NOTE) or tags.get(_FORMER_NOTE, "")).partition(" ")
     of = f"{time:020.6f}"  # sorted as text, it is by time
     if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > of):
         return {}
@@ -64,7 +65,7 @@ def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -
     table = run_page(experiment_id, run_id, "comparison.md")
     links = f"[its run]({_here(run_page(experiment_id, run_id))}) · [its tables]({_here(table)})"
     return (
-        f"**Last comparison: {markdown_text(record.name)}.** {len(record.members)} methods, tested against "
+        f"Last comparison: {markdown_text(record.name)}, {len(record.members)} methods, tested against "
         f"{markdown_text(record.reference)} · {links}\n\n"
         "**How the runs nest.** Below the run of kind `comparison` there is one `study` for each method; below that, "
         "one `trial` for each of its configurations, scored on the inner folds, and one `refit` for the winner of each "
@@ -103,9 +104,12 @@ def experiment_note(
         links.append(f"[its model]({_here(run_page(experiment_id, final_run))})")
     links += [f"[table of its runs]({_here(table)})", f"[charts]({_here(charts)})"]
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
-    # The only paragraph that is shown until a reader opens the description.
+    # The only paragraph that is shown until a reader opens the description. MLflow's list of experiments shows its
+    # beginning as plain text, so links come last.
     score = _score_in_words(study, end) if end else ""
-    last = f"**Last study: {study.name}.** {' · '.join([score, *links] if score else links)}"
+    of = f"{study.config.get('solver', {}).get('name', 'the method')} on {len(study.feature_names)} features"
+    told = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
+    last = " · ".join([", ".join(filter(None, told)), *links])
     asks = f"**What it asks.** {_question(study)}"
     nested = (
         "**How the runs nest.** Below the run of kind `study` there is one `trial` for each configuration "
@@ -117,8 +121,8 @@ def experiment_note(
         f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the outer folds of its "
         "score on their inner folds. The top row is not always the model: each outer fold, and the final fold for the "
         "model, chooses its winner on its own inner folds, with ties to fewer features and simpler configurations. The "
-        f"best `{val}` of many is too high an estimate for new samples: for these read `{test}` of the runs of kind "
-        "`study` and `final`."
+        f"best `{val}` of many is too high an estimate for new samples: for these read `{test}` of the run of kind "
+        "`study`."
     )
     return f"{last}\n\n{asks}\n\n{nested}\n\n{order}"
 
@@ -185,9 +189,8 @@ def final_note(
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _score_in_words(study, end):
         told.append(
-            f"**{score}**, the mean over {len(outer)} outer folds of the score on test samples that no choice has "
-            "seen. It estimates the score of this model, which is fitted on all samples, so that none is left to test "
-            "it."
+            f"This model is fitted on all samples, so that none is left to test it. It may be expected to score as the "
+            f"study's {len(outer)} outer folds did on test samples that no choice has seen: {score}."
         )
     told.append(f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples.")
     rows = [_fold_row(record, links.get(record.fold, "")) for record in outer]
@@ -202,7 +205,7 @@ def final_note(
 def _score_in_words(study: StudyRecord, end: EndRecord) -> str:
     """Mean and standard deviation over the outer folds; empty if the study has not finished."""
     mean, spread = end.result.get("test_mean"), end.result.get("test_std")
-    return "" if mean is None or spread is None else f"Test {study.metric} {mean:.3f} ± {spread:.3f} (SD)"
+    return "" if mean is None or spread is None else f"test {study.metric} {mean:.3f} ± {spread:.3f} (SD)"
 
 
 def _fold_row(record: RefitRecord, page: str) -> str:

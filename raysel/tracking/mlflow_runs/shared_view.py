@@ -17,8 +17,8 @@ from raysel.tracking.records import StudyRecord
 _PREFIX = "mlflow.sharedViewState."
 _COMPRESSED = "deflate;"
 _KEY_LENGTH = 12
-#: Width in pixels of a column of numbers, which MLflow shows with all of their digits.
-_WIDTH = 180
+#: Width in pixels of a column of numbers of four digits below the name of a metric.
+_WIDTH = 140
 #: Number of curves by the number of features that are shown beside the curve of the chosen one.
 _MOST_CURVES = 6
 
@@ -56,16 +56,16 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
-        State of MLflow's page: the study's runs only, best validation score first; columns for the validation score,
-        the searched parameters, kind, status and test score; charts of the validation score before all others.
+        State of MLflow's page: the study's runs only, best validation score first; columns for the validation and
+        the test score, kind, the searched parameters and status; charts of the validation score before all others.
     """
     score, searched = f"val_{study.metric}", searched_keys(study)
     columns = [
         _column("metrics", score),
-        *(_column("params", key) for key in searched),
-        _column("tags", "raysel.kind"),
-        _column("tags", "raysel.status"),
         _column("metrics", f"test_{study.metric}"),
+        _column("tags", "raysel.kind"),
+        *(_column("params", key) for key in searched),
+        _column("tags", "raysel.status"),
         _column("attributes", "Models"),
         _column("attributes", "Dataset"),
     ]

@@ -13,7 +13,7 @@ from raysel.tracking.mlflow_runs.client import PARENT, MLflowExperiment, allowed
 from raysel.tracking.mlflow_runs.model import log_model, register_model
 from raysel.tracking.mlflow_runs.notes import NOTE, dataset_name, experiment_note, final_note, note_tags
 from raysel.tracking.mlflow_runs.shared_view import shared_view_tag, view_key
-from raysel.tracking.mlflow_view import RunView, end_view, final_view, refit_view, study_params, trial_view
+from raysel.tracking.mlflow_view import RunView, end_view, exported_files, refit_view, study_params, trial_view
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 #: Length of the prefix of the content hash that is a data set's digest, which MLflow limits to 36.
@@ -183,7 +183,7 @@ class MLflowRuns:
         self._describe(record)
 
     def _log_final(self, run_id: str, record: EndRecord) -> None:
-        """Log the honest score, the data set, the exported files and the model to the run of the final refit."""
+        """Log the data set, the exported files and the model to the run of the final refit."""
         study, final, outer = self._study, self._refits[FINAL], self._outer()
         self._link_data(run_id)
         model_id, self.problem = "", ""
@@ -192,12 +192,11 @@ class MLflowRuns:
                 model_id = log_model(self._client, run_id, study, self._directory, final.params)
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
-        view = final_view(study, self._directory, record, final, outer)
-        self._experiment.log(run_id, view)
-        if model_id:  # the references are not figures of the model
-            own = {name: value for name, value in view.metrics.items() if name.startswith("test_")}
+        if model_id:
+            view = refit_view(study, self._directory, final)
+            own = {name: value for name, value in view.metrics.items() if not name.startswith("reference_")}
             self._experiment.log(run_id, replace(view, metrics=own, curves={}, params={}), model_id, self._dataset())
-        self._experiment.log_artifacts(run_id, view.artifacts)
+        self._experiment.log_artifacts(run_id, exported_files(self._directory))
         links = {refit.fold: run_page(self.experiment_id, self._runs[self._winners[refit.fold].key]) for refit in outer}
         report = self._directory.report
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
