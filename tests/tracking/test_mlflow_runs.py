@@ -15,7 +15,7 @@ from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import EndRecord
-from raysel.tracking.uploader import follow
+from raysel.tracking.uploader import follow, tracking_status
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -178,12 +178,14 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
     # Killed between a run's creation and its numbers.
     MLflowRuns(half, other)._open_run(f"trial:{first.id}", "killed", 1.0, None)
     assert follow(half, None)
+    assert (tracking_status(half)["logged"], tracking_status(half)["complete"]) == (2, False)  # no end is recorded
     experiment = client.get_experiment_by_name("half [1]")
     client.delete_experiment(experiment.experiment_id)  # by hand, in the web page: it comes back
     with Journal(half.journal) as journal:
         journal.append(record)
         journal.append(EndRecord("interrupted", record.started, record.ended))
     assert follow(half, None)
+    assert tracking_status(half)["complete"]
     runs = runs_of(client, experiment)
     assert set(runs) == {"study", f"trial:{first.id}", f"trial:{record.id}"}
     assert len(client.search_runs([experiment.experiment_id])) == len(runs)
