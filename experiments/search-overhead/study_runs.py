@@ -82,8 +82,8 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
     trials = time.time()
     records = pool(delayed(_trial)(study, folds, number) for number in range(len(study.configurations)))
     refit = time.time()
-    complexity_key = study.complexity_key(records)
-    winners = [select_winner(records, fold.name, complexity_key) for fold in study.plan.folds]
+    preference, rule = study.preference(records), study.evaluation.choose_n
+    winners = [select_winner(records, fold.name, preference, rule)[0] for fold in study.plan.folds]
     refits = pool(delayed(refit_here)(study, *pair) for pair in zip(study.plan.folds, winners, strict=True))
     return {
         "prepare": prepare,
