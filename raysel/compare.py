@@ -12,6 +12,7 @@ from raysel.cli.comparison import print_comparison, print_joined
 from raysel.cli.failures import print_error
 from raysel.comparison.data_sets import JoinedComparison
 from raysel.comparison.export import export_comparison
+from raysel.comparison.report import write_comparison_report
 from raysel.errors import RayselError
 from raysel.printing.terminal import Terminal
 from raysel.storage.working_copy import opened_at, shown_place
@@ -42,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = [open_comparison(path) for path in paths]
             if len(found) == 1:
                 written = export_comparison(found[0], arguments.output or paths[0] / RESULTS)
+                if one:
+                    written.append(write_comparison_report(found[0]))
                 print_comparison(found[0], out)
             else:
                 joined = JoinedComparison.join(found)

@@ -1,4 +1,4 @@
-"""Command ``python -m raysel.report``, which writes the report of a finished study as one HTML file."""
+"""Command ``python -m raysel.report``, which writes the report of a study or a comparison as one HTML file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from raysel.api import open_study
+from raysel.api import open_comparison, open_study
 from raysel.cli.failures import print_error
+from raysel.comparison.report import write_comparison_report
 from raysel.errors import RayselError
 from raysel.printing.terminal import Terminal
 from raysel.results.page.assemble import write_report
 from raysel.storage.working_copy import opened_at, shown_place
+from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import newest_study
 
 
@@ -34,7 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         place = arguments.study or newest_study(Path())
         with opened_at(place, write=not arguments.output) as path:
-            written = shown_place(write_report(open_study(path), arguments.output))
+            if ComparisonDirectory(Path(path)).members.exists():
+                written = shown_place(write_comparison_report(open_comparison(path), arguments.output))
+            else:
+                written = shown_place(write_report(open_study(path), arguments.output))
     except RayselError as error:
         print_error(error, place)
         return 2
@@ -45,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m raysel.report",
-        description="Write the report of a finished study: one HTML file that needs no network.",
+        description="Write the report of a finished study or of a comparison: one HTML file that needs no network.",
     )
     parser.add_argument(
         "study", nargs="?", metavar="STUDY_DIR", help="directory or URI (default: the newest below this directory)"

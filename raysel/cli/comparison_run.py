@@ -221,8 +221,9 @@ def _print_result(result: ComparisonResult, directory: ComparisonDirectory, out:
     """Print the tables of a comparison, and where its files are."""
     print_comparison(result, out)
     status = comparison_status(directory)
+    out.print(f"\nreport     {shown_place(directory.report)}", markup=False)
     out.print(
-        f"\ncomparison {shown_place(directory.results)}/ (comparison.md, comparison.csv, comparison.svg, ...)",
+        f"comparison {shown_place(directory.results)}/ (comparison.md, comparison.csv, comparison.svg, ...)",
         markup=False,
     )
     out.print(f"MLflow     {bare_uri(directory.read().uri)}, experiment {directory.read().experiment}", markup=False)

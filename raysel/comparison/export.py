@@ -49,7 +49,10 @@ def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[
     ]
     pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
     if comparison.studies:
-        written += _write_figure(comparison, pictures)
+        from raysel.display.figures.writing import write_figure  # noqa: PLC0415 - loads matplotlib
+
+        figure = figure_of(comparison)
+        written += [write_figure(figure, path) for path in pictures]
     else:
         remove_results(pictures)
     written.append(write_manifest(folder / "manifest.json", manifest(comparison)))
@@ -87,9 +90,9 @@ def make_folder(folder: str | Path) -> Path:
     return folder
 
 
-def _write_figure(comparison: StoredComparison, paths: Sequence[Path]) -> list[Path]:
+def figure_of(comparison: StoredComparison) -> Any:
+    """Return the figure of the scores of all members that have a result."""
     from raysel.display.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.figures.writing import write_figure  # noqa: PLC0415
 
     rows = member_rows(comparison)
     pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
@@ -102,7 +105,7 @@ def _write_figure(comparison: StoredComparison, paths: Sequence[Path]) -> list[P
         by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
         shown.append(ShownMember(label, row.scores, by_n, difference))
     missing = [member.label for member in comparison.members if member.label not in rows]
-    figure = comparison_figure(
+    return comparison_figure(
         shown,
         name=comparison.name,
         metric=comparison.metric,
@@ -112,7 +115,6 @@ def _write_figure(comparison: StoredComparison, paths: Sequence[Path]) -> list[P
         at=_scored_at([row for row in rows.values() if len(row.n_features) > 1]),
         remarks=[f"Not shown, because they have no result: {', '.join(missing)}."] if missing else [],
     )
-    return [write_figure(figure, path) for path in paths]
 
 
 def _scored_at(rows: Sequence[MemberRow]) -> str:

@@ -12,6 +12,7 @@ from raysel.comparison.pairs import Pair, pairs_with_reference
 from raysel.comparison.rows import MemberRow, member_rows
 from raysel.comparison.stored import StoredComparison
 from raysel.printing.printable import escaped
+from raysel.results.remarks import few_folds_remarks
 
 _NONE = "-"
 _NO_RESULT = "no result"
@@ -116,6 +117,8 @@ def comparison_text(comparison: StoredComparison) -> ComparisonText:
     tables = [_score_table(comparison, rows, notes)]
     if any(row.by_task for row in rows.values()):
         tables.append(_task_table(comparison, rows))
+    if (curves := _curve_table(comparison, rows)) is not None:
+        tables.append(curves)
     if pairs:
         tables.append(_difference_table(comparison, pairs))
     if rows:
@@ -168,6 +171,18 @@ def _task_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> 
     return TextTable(
         f"Test {comparison.metric} of each task, mean ± SD over the {_runs(comparison)}", ["method", *tasks], lines
     )
+
+
+def _curve_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> TextTable | None:
+    """Scores at each number of features that all members with such numbers have in common; None below two of each."""
+    scored = {label: row for label, row in rows.items() if row.n_features}
+    common = sorted(set.intersection(*(set(row.n_features) for row in scored.values()))) if scored else []
+    if len(scored) < 2 or len(common) < 2:
+        return None
+    by_n = {label: dict(zip(row.n_features, row.by_label.values(), strict=True)) for label, row in scored.items()}
+    lines = [[label, *(mean_and_spread(own[n]) for n in common)] for label, own in by_n.items()]
+    title = f"Test scores at each common number of best features, mean ± SD over the {_runs(comparison)}"
+    return TextTable(title, ["method", *map(str, common)], lines)
 
 
 def _runs(comparison: StoredComparison) -> str:
@@ -273,6 +288,8 @@ def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> It
         )
         caution = "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
         yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
+    tests = (pair.test for pair in pairs.values())
+    yield from few_folds_remarks(tests, len(next(iter(pairs.values())).compared.differences), of_draws=folds.are_draws)
     if n_tests > 1:
         yield (
             f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too. The "

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from raysel.clock import now
 from raysel.comparison.export import export_comparison
+from raysel.comparison.report import write_comparison_report
 from raysel.comparison.result import ComparisonResult
 from raysel.comparison_run.definition import Comparison
 from raysel.config import ComparisonConfig, dump_config, load_comparison
@@ -274,6 +275,7 @@ class _Course:
         self._lock.check()
         result = ComparisonResult.open(self._directory.path)
         export_comparison(result, self._directory.results)
+        write_comparison_report(result)
         return result
 
     def _say(self, text: str) -> None:

@@ -228,12 +228,13 @@ def _numbers(domain: Any) -> list[float]:
 
 def few_folds_remarks(tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool) -> Iterator[str]:
     """Remark on so few outer folds, or draws, that they leave differences open, which more of them would tell."""
-    widths = [(test.upper - test.lower) / 2 for test in tests if test is not None and test.lower < 0 < test.upper]
-    if widths and n_folds < _FEW_FOLDS:
-        runs = "draws" if of_draws else "outer folds"
+    left_open = [test for test in tests if test is not None and test.lower < 0 < test.upper]
+    if left_open and n_folds < _FEW_FOLDS:
+        low, high = max(((test.lower, test.upper) for test in left_open), key=lambda ends: abs(sum(ends)))
+        runs, more = ("draws", "repeats to 20") if of_draws else ("outer folds", "outer to 10, or cv.repeats to 5")
         yield (
-            f"{n_folds} {runs} can tell little: no difference below {min(widths):.3f} was told from 0 here. More tell "
-            f"smaller ones: set {'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}."
+            f"{n_folds} {runs} can tell little: a difference of {abs(low + high) / 2:.3f} is not told from 0 here, one "
+            f"of more than {(high - low) / 2:.3f} would be. More tell smaller ones: set cv.{more}."
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from report_pages import Page
 from rich.console import Console
 from scipy import stats
 from small_comparisons import (
@@ -24,6 +25,7 @@ from small_comparisons import (
 )
 
 import raysel
+from raysel import report
 from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.cli.comparison import print_comparison
 from raysel.comparison.export import export_comparison
@@ -52,6 +54,27 @@ def drawn(tmp_path_factory) -> Path:
     members = {label: MEMBERS[label] for label in ("SMR, rank 1", "all pixels")}
     cv = {"train_per_class": 4, "repeats": 4, "inner": 2}
     return write_comparison(tmp_path_factory.mktemp("drawn") / "few", members=members, cv=cv)
+
+
+def test_its_report_has_every_table_and_the_scores_at_each_common_number(folder, capsys):
+    assert report.main([str(folder)]) == 0
+    assert capsys.readouterr().out.strip() == str(folder / "report.html")
+    page = Page((folder / "report.html").read_text())
+    comparison = ComparisonResult.open(folder)
+    text = comparison_text(comparison)
+    for table in text.tables:
+        assert table.title in page.text
+        for row in table.rows:
+            assert " ".join(cell for cell in row if cell) in page.text
+    for sentence in (*text.notes, *text.remarks):
+        assert " ".join(sentence.split()) in page.text
+    assert str(folder.parent) not in page.text
+    (at_n,) = (table for table in text.tables if "each common number" in table.title)
+    assert at_n.header == ["method", "4", "8"]
+    for row, (label, study) in zip(at_n.rows, list(comparison.studies.items())[:2], strict=True):
+        scores = np.array([refit.test_scores for refit in study.outer])
+        expected = [f"{own.mean():.3f} ± {own.std(ddof=1):.3f}" for own in scores.T]
+        assert row == [label, *expected], "all pixels have no such numbers"
 
 
 @pytest.fixture

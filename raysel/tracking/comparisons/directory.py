@@ -57,6 +57,11 @@ class ComparisonDirectory:
         return self.path / RESULTS
 
     @property
+    def report(self) -> Path:
+        """Report, one HTML file."""
+        return self._as_study.report
+
+    @property
     def tracking(self) -> Path:
         """State of the upload to MLflow, JSON, replaced atomically."""
         return self._as_study.tracking
