@@ -169,6 +169,22 @@ class TrialRecord:
     fold: str = ""
     number: int = 0
 
+    @property
+    def _alive(self) -> dict[str, FoldTrace]:
+        return {name: trace for name, trace in self.folds.items() if not trace.error}
+
+    @property
+    def _looked_at(self) -> dict[str, FoldTrace]:
+        """Folds of the curves: the outer ones, or the final one where there is no other."""
+        return {name: trace for name, trace in self._alive.items() if name != FINAL} or self._alive
+
+    def objective_curve(self) -> list[float]:
+        """Return the objective by iteration, the mean over the inner fits of the outer folds.
+
+        The final fold counts only where there is no other, as in the trials of its own in an adaptive search.
+        """
+        return mean_curve([trace.objective_curve() for trace in self._looked_at.values()])
+
     def curves(self, metric: str, labels: Sequence[str], rule: ChooseN) -> dict[str, list[float]]:
         """Return objective and scores by iteration, for each outer fold and averaged over them.
 
@@ -191,10 +207,9 @@ class TrialRecord:
             Curves by name: ``objective``, ``val_<metric>``, ``val_<metric>_<label>``, and the first two with
             ``/<fold>`` for each outer fold.
         """
-        alive = {name: trace for name, trace in self.folds.items() if not trace.error}
-        looked_at = {n: t for n, t in alive.items() if n != FINAL} or alive
+        alive, looked_at = self._alive, self._looked_at
         found = {
-            "objective": mean_curve([trace.objective_curve() for trace in looked_at.values()]),
+            "objective": self.objective_curve(),
             f"val_{metric}": mean_curve([trace.score_curve(rule) for trace in looked_at.values()]),
         }
         for i, label in enumerate(labels if looked_at else ()):

@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from raysel.cv.records import TrialRecord, mean_curve
+from raysel.cv.records import TrialRecord
 from raysel.data.layouts import Layout
 from raysel.display.maps import draw_background, label_plane
 from raysel.display.planes import make_plane
@@ -68,7 +68,7 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
 
 
 def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw each configuration's mean objective over its inner fits by iteration.
+    """Draw each configuration's mean objective over the inner fits of the outer folds by iteration.
 
     Parameters
     ----------
@@ -86,9 +86,7 @@ def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, a
     """
     ax = ax or new_axes()
     ordered = sorted(records, key=lambda record: record.id == model)
-    curves = [
-        (record, mean_curve([t.objective_curve() for t in record.folds.values() if not t.error])) for record in ordered
-    ]
+    curves = [(record, record.objective_curve()) for record in ordered]
     for record, curve in curves:
         own = record.id == model
         ax.plot(
@@ -105,7 +103,7 @@ def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, a
     ax.set_xlim(0.5, longest + 0.5)
     if longest == 1:
         ax.set_title("recorded at the end of the fits only", fontsize=10)
-    ax.set_ylabel("objective (mean over inner fits)")
+    ax.set_ylabel("objective (mean over inner fits of the outer folds)")
     values = np.concatenate([curve for _, curve in curves]) if curves else np.empty(0)
     if len(values) and values.min() > 0 and values.max() > 100 * values.min():
         ax.set_yscale("log")

@@ -95,6 +95,7 @@ def surface_figure(
     shown = shown_parameters(tried)
     others = [other for other in varying_parameters(tried) if other not in shown]
     scored = [one for one in tried if one.score is not None]
+    over = "the inner folds, one line a fold" if any(one.fold for one in tried) else over
     facts = [f"validation {in_words(metric)}, mean over {over}; {len(scored)} of {len(tried)} configurations"]
     if others:
         told = ", ".join(short(other, 30) for other in others[:6]) + (" and others" if len(others) > 6 else "")
@@ -206,9 +207,11 @@ def _draw_line(tried: Sequence[TriedConfiguration], name: str, ax: Axes, metric:
     x = _axis(tried, name, ax, "x")
     scores = np.array([np.nan if one.score is None else one.score for one in tried], dtype=float)
     order = np.argsort(x, kind="stable")
-    drawn = order[~np.isnan(scores[order])]
-    categories = not all(is_number(one.params.get(name)) for one in tried)
-    ax.plot(x[drawn], scores[drawn], color=BLUE, marker="o", linestyle="" if categories else "-", markersize=5.5)
+    style = "-" if all(is_number(one.params.get(name)) for one in tried) else ""
+    folds = np.array([one.fold for one in tried])
+    for fold in dict.fromkeys(folds.tolist()):  # scores of different folds are not comparable
+        drawn = order[(~np.isnan(scores) & (folds == fold))[order]]
+        ax.plot(x[drawn], scores[drawn], color=BLUE, marker="o", linestyle=style, markersize=5.5)
     for place in x[np.isnan(scores)]:
         ax.axvline(place, color="0.6", linestyle=":", linewidth=1)
     _mark_winners(tried, np.column_stack([x, scores]), ax)

@@ -27,6 +27,8 @@ class TriedConfiguration:
         Whether it is the configuration of the final model.
     stopped : bool, default=False
         Whether it was stopped early, so that its score is not that of a finished fit.
+    fold : str, default=""
+        Name of the outer fold that its score is of; empty for a mean over several.
     """
 
     params: Mapping[str, Any]
@@ -34,6 +36,7 @@ class TriedConfiguration:
     n_winners: int = 0
     is_model: bool = False
     stopped: bool = False
+    fold: str = ""
 
 
 def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:

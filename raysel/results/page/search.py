@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.cv.plan import FINAL
-from raysel.cv.records import TrialRecord, mean_curve
 from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.display.progress import counted, duration
 from raysel.errors import headline
@@ -82,17 +80,21 @@ def _surface(result: StudyResult) -> Iterator[Block]:
     if not shown or all(one.score is None for one in configurations):
         return
     best = ", the best over the other parameters" if len(names) > 2 else ""
+    by_fold = any(one.fold for one in configurations)
     caption = (
         f"Validation {result.metric.replace('_', ' ')} by {' and '.join(short(name, 40) for name in shown)}{best}: "
-        "mean over the inner and outer folds, for display only. Each outer fold chooses its winner by its own inner "
-        "folds, and the best validation score is too high for new samples."
+        f"{'mean over the inner folds, one line a fold' if by_fold else 'mean over the inner and outer folds'}, for "
+        "display only. Each outer fold chooses its winner by its own inner folds, and the best validation score is too "
+        "high for new samples."
     )
     height = float(np.clip(0.32 * len(distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
     figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)
+    heads = [*(["fold"] if by_fold else []), *names, f"val_{result.metric}", "outer_folds_won", "final_model"]
     rows = (
-        [*(one.params.get(name) for name in names), one.score, one.n_winners, one.is_model] for one in configurations
+        [*([one.fold] if by_fold else []), *map(one.params.get, names), one.score, one.n_winners, one.is_model]
+        for one in configurations
     )
-    data = csv_download("tried.csv", [*names, f"val_{result.metric}", "outer_folds_won", "final_model"], rows)
+    data = csv_download("tried.csv", heads, rows)
     yield Picture(inline_svg(figure, "surface", caption), caption, data, on_white=len(shown) == 2)
 
 
@@ -159,7 +161,7 @@ def convergence(result: StudyResult) -> Section:
         The section; a sentence if no objective was recorded.
     """
     model = result.final.trial if result.has_final else ""
-    curves = {record.id: curve for record in result.records if (curve := _objective(record))}
+    curves = {record.id: curve for record in result.records if (curve := record.objective_curve())}
     said = []
     found = result.winner_convergence
     if found.n_fits:
@@ -172,11 +174,6 @@ def convergence(result: StudyResult) -> Section:
     return Section("convergence", title, [*([Text(said)] if said else []), _objective_picture(result, curves, model)])
 
 
-def _objective(record: TrialRecord) -> list[float]:
-    outer = [t.objective_curve() for name, t in record.folds.items() if not t.error and name != FINAL]
-    return mean_curve(outer or [t.objective_curve() for t in record.folds.values() if not t.error])
-
-
 def _objective_picture(result: StudyResult, curves: dict[str, list[float]], model: str) -> Picture:
     from raysel.display.page.figures import objective_figure  # noqa: PLC0415 - loads matplotlib
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
@@ -186,7 +183,8 @@ def _objective_picture(result: StudyResult, curves: dict[str, list[float]], mode
     kept = ids if len(ids) <= _MOST_CURVES else ids[:: -(-len(ids) // _MOST_CURVES)]
     kept = [*(id_ for id_ in kept if id_ != model), *([model] if model in curves else [])]
     some = f"{len(kept)} of {len(ids)} configurations" if len(kept) < len(ids) else f"{len(ids)} configurations"
-    caption = f"Objective of {some} by iteration, mean over the inner fits; a fit that has ended keeps its last value."
+    over = "mean over the inner fits of the outer folds"
+    caption = f"Objective of {some} by iteration, {over}; a fit that has ended keeps its last value."
     own = len(kept) - 1 if model in curves else None
     label = f"final model's configuration: {short(names[model], _LONGEST)}" if own is not None else ""
     figure = objective_figure([curves[id_] for id_ in kept], own, label)

@@ -89,18 +89,28 @@ def tried_configurations(result: StudyNumbers) -> list[TriedConfiguration]:
     -------
     list of TriedConfiguration
         In the order in which they ended. In an adaptive search the trials of a configuration on several outer folds
-        are one, with the mean score of those that have one.
+        are one, with the mean score of those that have one; if it is over one parameter, which is drawn as a line a
+        fold, they are apart.
     """
+    from raysel.display.figures.tried import varying_parameters  # noqa: PLC0415 - loads matplotlib
+
+    found = _tried(result, by_fold=False)
+    by_fold = len(varying_parameters(found)) == 1 and any(record.fold for record in result.records)
+    return _tried(result, by_fold=True) if by_fold else found
+
+
+def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
     from raysel.display.figures.tried import TriedConfiguration  # noqa: PLC0415 - loads matplotlib
 
     rule = result.stored.study.choose_n
-    by_params: dict[str, list[Any]] = {}
+    by_params: dict[tuple[str, str], list[Any]] = {}
     for record in result.records:
-        by_params.setdefault(json.dumps(record.params, sort_keys=True), []).append(record)
+        key = (record.fold if by_fold else "", json.dumps(record.params, sort_keys=True))
+        by_params.setdefault(key, []).append(record)
     wins = [refit.trial for refit in result.outer]
     model = result.final.trial if result.has_final else None
     found = []
-    for records in by_params.values():
+    for (fold, _), records in by_params.items():
         traces = [(name, trace) for record in records for name, trace in record.folds.items()]
         of_folds = [trace for name, trace in traces if name != FINAL] or [trace for _, trace in traces]
         scores = [score for trace in of_folds if (score := trace.score(rule)) is not None]
@@ -111,6 +121,7 @@ def tried_configurations(result: StudyNumbers) -> list[TriedConfiguration]:
                 n_winners=sum(wins.count(record.id) for record in records),
                 is_model=any(record.id == model for record in records),
                 stopped=all(record.status == "stopped" for record in records),
+                fold=fold,
             )
         )
     return found

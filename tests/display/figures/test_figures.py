@@ -184,6 +184,15 @@ def test_one_parameter_is_a_line_and_categories_keep_their_names():
     assert [label.get_text() for label in ax.get_xticklabels()] == ["rbf", "linear", "None"]
 
 
+def test_configurations_of_different_folds_are_not_joined():
+    points = {"outer0": [(0.1, 0.7), (0.3, 0.8)], "outer1": [(0.2, 0.4), (0.4, 0.5)]}
+    tried = [TriedConfiguration({"alpha": a}, s, fold=fold) for fold, own in points.items() for a, s in own]
+    figure = surface_figure(tried[::-1], name="study", over="3 inner folds")
+    lines = [list(map(tuple, line.get_xydata().tolist())) for line in figure.axes[0].lines]
+    assert sorted(lines) == sorted(points.values())
+    assert "one line a fold" in header(figure)
+
+
 def test_the_two_parameters_that_explain_the_score_are_shown():
     rng = np.random.default_rng(1)
     params = [{name: float(rng.random()) for name in "abcd"} for _ in range(200)]

@@ -10,6 +10,7 @@ import shlex
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from report_pages import KINDS, Page, run_kind
 from small_studies import raw_config, run_offline, write_digits
 
@@ -106,6 +107,40 @@ def test_its_figures_data_are_the_journals(matrix):
     shown = {row["feature"]: float(row["outer0"]) for row in ranks if row["outer0"]}
     assert shown.items() <= expected_ranks.items()
     assert len(shown) == matrix.n_scored["outer0"]
+
+
+def test_its_objective_and_that_of_the_plot_are_the_mean_over_the_outer_folds(matrix):
+    """By plain loops over the inner fits; the final fold, whose training set is another, does not count."""
+    wanted, with_final = {}, {}
+    for record in matrix.records:
+        for found, folds in ((wanted, ("outer0", "outer1")), (with_final, ("outer0", "outer1", "final"))):
+            curves = [[inner.objective for inner in record.folds[fold].inner] for fold in folds]
+            n = max(len(curve) for own in curves for curve in own)
+            held = [[np.mean([curve[min(i, len(curve) - 1)] for curve in own]) for own in curves] for i in range(n)]
+            found[record.name] = np.mean(held, axis=1)
+    assert not any(np.allclose(wanted[name][-1], with_final[name][-1]) for name in wanted)
+    drawn = {}
+    for row in rows(Page(matrix.directory.report.read_text()).downloads["objective.csv"]):
+        drawn.setdefault(row["configuration"], []).append(float(row["objective"]))
+    assert drawn.keys() == wanted.keys()
+    plotted = sorted(line.get_ydata().tolist() for line in matrix.plot_convergence(Figure().add_subplot()).get_lines())
+    for found in (sorted(drawn.values()), plotted):
+        for one, other in zip(found, sorted(map(list, wanted.values())), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_an_adaptive_search_over_one_parameter_is_a_line_a_fold(matrix):
+    trials = [
+        dataclasses.replace(record, id=f"{fold}-{record.id}", fold=fold, folds={fold: trace})
+        for record in matrix.records
+        if record.params["rank"] == 1
+        for fold, trace in record.folds.items()
+    ]
+    lines = StudyResult(dataclasses.replace(matrix.stored, trials=trials)).plot_search(Figure().add_subplot()).lines
+    in_order = sorted(trials, key=lambda trial: trial.params["alpha"])
+    scores = {f: [t.folds[f].score("one_se") for t in in_order if t.fold == f] for f in matrix.stored.refits}
+    drawn = sorted(line.get_ydata().tolist() for line in lines if line.get_linestyle() == "-")
+    assert drawn == sorted(scores.values())
 
 
 def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix):
