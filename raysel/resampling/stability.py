@@ -60,7 +60,8 @@ def stability_selection(
     The first bound needs no assumption about the procedure or the samples except that these are independent and of one
     distribution (with groups: the groups). The second needs the share of pairs that select such a feature twice to have
     a unimodal distribution. Neither says that such a feature has no effect on the label: this reading (Meinshausen &
-    Buehlmann 2010) needs the selections of the features without an effect to be exchangeable.
+    Buehlmann 2010) needs the selections of the features without an effect to be exchangeable and no more frequent than
+    by guessing; features that depend on one with an effect count as true.
 
     It uses all samples, also those that tested the outer folds: it judges the ranking, and no score. The configuration
     was chosen on the same samples; the bounds are for this configuration, as if it had been given.

@@ -19,6 +19,12 @@ import math
 
 from raysel.errors import ConfigError
 
+#: What has to hold to read the bounds as ones on features without an effect.
+ASSUMPTIONS = (
+    "Reading the bound as one on features without an effect assumes that their selections are exchangeable, and that "
+    "the method selects them no more often than a random choice would; a feature that only stands for one with an "
+    "effect, because it depends on it, counts as true. The samples are taken to be independent."
+)
 #: Share of a step of the grid within which a threshold counts as on the grid, because 0.57 * 100 is above 57.
 _ROUNDING = 1e-6
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from quiet_studies import run_quietly
+from report_pages import Page
 from sklearn.feature_selection import f_classif
 from sklearn.preprocessing import StandardScaler
 from small_studies import raw_config
@@ -19,13 +20,17 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.errors import ConfigError, DirectoryError, StudyError
 from raysel.execution.serial import SerialExecutor
+from raysel.metrics.stability import nogueira_stability
 from raysel.ranking.feature_ranking import FeatureRanking
 from raysel.resampling.halves import draw_halves
 from raysel.resampling.pieces import Pieces
 from raysel.resampling.stability import count_selections, stability_selection
+from raysel.results.export import markdown
+from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
+from raysel.results.words import stability_in_short, stability_in_words
 from raysel.stability import main
-from raysel.statistics.selection_bounds import simple_bound, unimodal_bound
+from raysel.statistics.selection_bounds import ASSUMPTIONS, simple_bound, unimodal_bound
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
 
@@ -77,6 +82,9 @@ def test_probabilities_are_those_of_an_independent_computation(filtered, tmp_pat
     np.testing.assert_array_equal(found.counts, selected.sum(axis=0))
     np.testing.assert_array_equal(found.simultaneous_probability, (selected[::2] & selected[1::2]).mean(axis=0))
     assert (found.q, found.p, found.n_pairs, found.top) == (5, 29, 10, 5)
+    choosable = np.delete(selected, 7, axis=1)
+    pairs = [nogueira_stability(choosable[2 * pair : 2 * pair + 2]).value for pair in range(10)]
+    assert found.stability == pytest.approx(np.mean(pairs))
     assert found.simple_bound == simple_bound(5, 29, found.threshold)
     assert found.unimodal_bound == unimodal_bound(5, 29, found.threshold, 10) <= 1
     assert found.selected.tolist() == (found.probability >= found.threshold - 1e-12).tolist()
@@ -89,7 +97,7 @@ def test_permuted_features_have_permuted_probabilities(filtered, tmp_path):
     np.testing.assert_array_equal(found.pair_counts, filtered[1].pair_counts[order])
 
 
-def test_it_is_written_and_joined_to_the_ranking(filtered):
+def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
     path, found = filtered
     result = StudyResult.open(path)
     assert same(result.stability_selection, found)
@@ -104,6 +112,17 @@ def test_it_is_written_and_joined_to_the_ranking(filtered):
         assert dict(zip(table.feature, table.selection_probability, strict=True)) == expected
     written = json.loads((path / "stability" / "result.json").read_text())
     assert written["sentence"] == found.sentence()
+    manifest = json.loads((path / "ranking" / "manifest.json").read_text())
+    for noted in (written, manifest["stability_selection"]):
+        assert noted["assumptions"] == ASSUMPTIONS
+    report = Page(write_report(result, tmp_path / "report.html").read_text()).text
+    for text in (found.sentence(), manifest["stability_selection"]["sentences"][0], report):
+        assert ASSUMPTIONS in text
+    # Its halves share no sample, so it is shown in the place of the stability over the outer folds.
+    told = f"of the top 5 over 10 pairs of disjoint halves of the samples: {found.stability:.2f}"
+    for text in (stability_in_short(result), stability_in_words(result, 5), markdown(result), report):
+        assert told in text
+    assert "overlapping outer folds" in stability_in_words(result, 3)
     assert set(written["selected"]) == {name for name, chosen in zip(expected, found.selected, strict=True) if chosen}
     curve = found.thresholds()
     assert curve.n_features.is_monotonic_decreasing

@@ -17,6 +17,7 @@ from raysel.files import read_json, write_result
 from raysel.ranking.export import csv_content, write_manifest
 from raysel.results.error_control.small_tables import read_numbers
 from raysel.results.error_control.stability_selection import StabilitySelection
+from raysel.statistics.selection_bounds import ASSUMPTIONS
 
 #: Folder of the files in a study's directory.
 FOLDER = "stability"
@@ -82,6 +83,7 @@ def _described(found: StabilitySelection, names: Sequence[str]) -> dict[str, Any
         "p": found.p,
         "theta": found.theta,
         "expected_false_selections_at_most": {"simple": found.simple_bound, "unimodal": found.unimodal_bound},
+        "assumptions": ASSUMPTIONS,
         "selected": names,
         "halves": {
             "asked_for": found.n_halves,

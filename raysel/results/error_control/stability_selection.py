@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raysel.arrays import BoolArray, FloatArray, IntArray
-from raysel.statistics.selection_bounds import simple_bound, smallest_threshold, threshold_on_grid, unimodal_bound
+from raysel.statistics.selection_bounds import (
+    ASSUMPTIONS,
+    simple_bound,
+    smallest_threshold,
+    threshold_on_grid,
+    unimodal_bound,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +131,7 @@ class StabilitySelection:
 
     @property
     def simple_bound(self) -> float:
-        """Bound on the expected number of false selections in the set, without assumptions."""
+        """Bound on the expected number of false selections in the set; see `raysel.statistics.selection_bounds`."""
         return simple_bound(self.q, self.p, self.threshold)
 
     @property
@@ -183,7 +189,7 @@ class StabilitySelection:
         )
 
     def sentence(self) -> str:
-        """Return the size of the set and its bounds in a sentence."""
+        """Return the size of the set, its bounds and what they assume in sentences."""
         n = int(self.selected.sum())
         bound = f"at most {self.simple_bound:.3g} (simple bound)"
         if self.unimodal_bound is not None:
@@ -192,7 +198,7 @@ class StabilitySelection:
             f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at "
             f"least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples; the expected number of "
             f"false selections among them, features that a random half selects with a probability of at most "
-            f"{self.theta:.3g}, is {bound}."
+            f"{self.theta:.3g}, is {bound}. {ASSUMPTIONS}"
         )
 
     def remarks(self) -> list[str]:

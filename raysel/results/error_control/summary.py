@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from raysel.statistics.selection_bounds import ASSUMPTIONS
+
 if TYPE_CHECKING:
     from raysel.results.result import StudyResult
 
@@ -34,6 +36,7 @@ def error_control_figures(result: StudyResult) -> dict[str, Any]:
             "q": halves.q,
             "p": halves.p,
             "expected_false_selections_at_most": {"simple": halves.simple_bound, "unimodal": halves.unimodal_bound},
+            "assumptions": ASSUMPTIONS,
             "selected": [result.feature_names[i] for i in halves.order() if halves.selected[i]],
             "sentences": [halves.sentence(), *halves.remarks()],
         }
