@@ -7,22 +7,24 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import digamma
 from sklearn.neighbors import NearestNeighbors
 
 from raysel.arrays import FloatArray, IntArray
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
-#: Number of neighbours of a sample that are found; fewer copies of one sample are told from a dense place.
-_NEIGHBORS = 5
-#: Number of times that the usual distances are taken from the samples without those found near.
-_ROUNDS = 5
+#: Neighbours whose distances tell density and dimension, which copies of a sample hardly change: those of twins are
+#: twins too, so that half as many places are as far away.
+_NEIGHBORS, _FARTHER = 5, 15
 #: Number of random directions onto which wider samples are projected for the search.
 _DIRECTIONS = 128
 #: Number of columns that are scaled at once.
 _COLUMNS = 512
 #: Largest share of the typical distance to a nearest neighbour at which samples are nearly equal.
 _NEAR = 0.05
+#: The same for many samples at once: their least share of all, and how many times as many as by chance.
+_NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
 #: Expected number of samples that are as near by chance.
 _BY_CHANCE = 0.01
 
@@ -61,7 +63,7 @@ class NearPairs:
     pairs : ndarray of int64, shape (n_pairs, 2)
         Positions of the samples of each pair, the smaller first; each pair once.
     share : float
-        Largest distance of a pair, as a share of the median distance of a sample to its nearest neighbour.
+        Largest distance of a pair, as a share of the usual distance of a sample to its nearest neighbour.
     n_searched : int
         Number of samples whose nearest neighbour was searched.
     """
@@ -77,8 +79,11 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     With distances :math:`r_1 < r_2 < \dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
     distribution whose exponent m is the intrinsic dimension of the data [1]_. A share of about
     :math:`(k - 1) t^m` of all samples has :math:`r_1 < t r_k`. Samples are near if that holds for k = 5 and if
-    :math:`r_1` is below t times its median over the samples; t is so small that 0.01 samples are expected there, and
-    at most 0.05. Exponent and median are those of all other samples.
+    :math:`r_1` is below t times its usual value; t is so small that 0.01 samples are expected there, and at most 0.05,
+    or it is 0.4 if 15 % of the samples are there, and ten times as many as expected, as if each subject was measured
+    twice.
+    Exponent and usual value follow from the medians of :math:`r_5` and :math:`r_{15}`, with
+    :math:`E \log r_k = (\psi(k) + c) / m`: however many samples have a twin, these are distances to others.
 
     Parameters
     ----------
@@ -114,22 +119,22 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     queries = np.arange(len(Z))
     if len(Z) > MOST_QUERIES:
         queries = np.sort(rng.choice(len(Z), MOST_QUERIES, replace=False))
-    distances, neighbors = NearestNeighbors(n_neighbors=_NEIGHBORS + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
+    farther = min(_FARTHER, len(Z) - 2)
+    distances, neighbors = NearestNeighbors(n_neighbors=farther + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
     itself = neighbors[:, 0] == queries
     near = np.where(itself, neighbors[:, 1], neighbors[:, 0])
-    r1, r2, beyond = distances[:, 1], distances[:, 2], distances[:, -1]
-    chosen = np.zeros(len(r1), dtype=bool)
-    for _ in range(_ROUNDS):
-        others = ~chosen & (r1 > 0)
-        if 2 * others.sum() < len(r1):
-            break
-        # The median of a Pareto distribution of exponent m is the m-th root of 2.
-        exponent = math.log(2) / max(float(np.median(np.log(r2[others] / r1[others]))), 1e-9)
-        limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
-        typical = float(np.median(r1[others]))
-        before, chosen = chosen, r1 <= limit * np.minimum(typical, beyond)  # the density may vary
-        if (before == chosen).all():
-            break
+    r1, beyond = distances[:, 1], distances[:, _NEIGHBORS]
+    positive = beyond > 0
+    if not positive.any():
+        return NearPairs(np.empty((0, 2), dtype=np.int64), 0.0, len(queries))
+    spread = max(float(np.median(np.log(distances[positive, farther] / beyond[positive]))), 1e-9)
+    exponent = float(digamma(farther) - digamma(_NEIGHBORS)) / spread
+    typical = float(np.median(beyond[positive])) * math.exp(float(digamma(1) - digamma(_NEIGHBORS)) / exponent)
+    limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
+    near_place = np.minimum(typical, beyond)  # the density may vary
+    chosen, many = r1 <= limit * near_place, r1 <= _NEAR_OF_MANY * near_place
+    if many.mean() >= max(_MANY, _TIMES * (_NEIGHBORS - 1) * _NEAR_OF_MANY**exponent):
+        chosen = many
     pairs = np.sort(np.stack([first[queries[chosen]], first[near[chosen]]], axis=1), axis=1)
     share = float(r1[chosen].max() / typical) if chosen.any() else 0.0
     return NearPairs(np.unique(pairs, axis=0), share, len(queries))
