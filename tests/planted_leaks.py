@@ -103,6 +103,33 @@ def _near_duplicates(data: Dataset, rng: np.random.Generator) -> Dataset:
     return table(np.vstack([data.X, data.X[rows] + noise]), data.y[np.r_[: data.n_samples, rows]], data.feature_names)
 
 
+def changed(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """The labels, a share of them changed to another class."""
+    found, classes = y.copy(), np.unique(y)
+    for row in rng.choice(len(y), round(share * len(y)), replace=False):
+        found[row] = rng.choice(classes[classes != y[row]])
+    return found
+
+
+def _nearly(share: float) -> Planting:
+    return lambda data, rng: with_columns(data, {"grade": changed(data.y, share, rng)})
+
+
+def _outcome_code(data: Dataset, rng: np.random.Generator) -> Dataset:
+    code = 10 * changed(data.y, 0.03, rng) + rng.integers(3, size=data.n_samples)
+    return with_columns(data, {"icd": code})
+
+
+def _difference(data: Dataset, rng: np.random.Generator) -> Dataset:
+    before = rng.normal(scale=5, size=data.n_samples)
+    return with_columns(data, {"before": before, "after": before + data.y})
+
+
+def _jittered_time(data: Dataset, rng: np.random.Generator) -> Dataset:
+    time = np.arange(data.n_samples) + rng.normal(scale=3, size=data.n_samples)
+    return with_columns(sorted_by_class(data), {"seconds": time})
+
+
 Planting = Callable[[Dataset, np.random.Generator], Dataset]
 
 #: What is planted, and what the refusal must say.
@@ -124,4 +151,13 @@ SAID: dict[str, tuple[Planting, str]] = {
     "a subject in the order of the file": (_subject_in_file_order, "cv.groups"),
     "duplicates": (_duplicates, "equal to another"),
     "near-duplicates": (_near_duplicates, "nearly equal"),
+}
+
+#: What is planted, and what a remark must say, in which folds do not help.
+NEARLY: dict[str, tuple[Planting, str]] = {
+    "a copy of the label, 1 % changed": (_nearly(0.01), "Column 'grade' alone tells"),
+    "a copy of the label, 5 % changed": (_nearly(0.05), "Column 'grade' alone tells"),
+    "an outcome code, 3 % wrong": (_outcome_code, "Column 'icd' alone tells"),
+    "the label as difference of two columns": (_difference, "The columns 'before' and 'after' together tell"),
+    "a timestamp with jitter": (_jittered_time, "Column 'seconds' has values that rise or fall"),
 }

@@ -12,6 +12,7 @@ import numpy as np
 from raysel.arrays import IntArray
 from raysel.data.dataset import Dataset
 from raysel.inspection.columns.label import LabelColumn, label_columns
+from raysel.inspection.columns.nearly import NearLabel, near_labels
 from raysel.inspection.columns.rows import Kind, row_columns
 from raysel.inspection.duplicates import NearPairs, near_rows
 from raysel.inspection.parts import Part, parts
@@ -41,6 +42,11 @@ class Findings:
         ordered = (np.sort(block, axis=0) for _, block in self.part.columns())
         counts: IntArray = 1 + np.concatenate([(block[1:] != block[:-1]).sum(axis=0) for block in ordered])
         return counts
+
+    @cached_property
+    def near_label(self) -> list[NearLabel]:
+        """Further columns, and pairs of columns, that nearly decide the label."""
+        return near_labels(self.part, {*self.by_row, *self.by_label})
 
     @cached_property
     def near(self) -> NearPairs | None:

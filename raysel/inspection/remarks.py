@@ -28,7 +28,8 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
 
     Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that tell the classes or a
     label alone, are constant in each class, number the samples, or follow the order of the file, within the classes
-    too, while the labels stand in runs; samples that resemble those near them in the file, likewise;
+    too, while the labels stand in runs; columns and pairs that nearly decide the classes, as no other does; samples
+    that resemble those near them in the file while the labels stand in runs;
     columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
     samples; matrices whose neighbouring cells correlate less than in another shape or order.
 
@@ -134,6 +135,15 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
         yield (
             f"{_named(found, coarse)} {_has(coarse)} one value in each class: make sure that the values were known "
             "before the label was."
+        )
+    for near in found.near_label[:_NAMED]:
+        names = "' and '".join(part.own_name(column) for column in near.columns)
+        which, together = ("Column", "alone tells") if len(near.columns) == 1 else ("The columns", "together tell")
+        others = f", of the next column alone {near.next_error:.1%}" if near.next_error is not None else ""
+        yield (
+            f"{which} '{names}' {together} the classes with a mean error of {near.error:.1%} on held-out samples"
+            f"{others}: make sure that the values were known before the label was; if not, list "
+            f"{'it' if len(near.columns) == 1 else 'them'} in dataset.drop."
         )
     constant = np.flatnonzero(_constant(found, dataset)).tolist()
     if constant:

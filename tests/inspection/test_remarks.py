@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_leaks import SAID, subjects, table, with_columns
+from planted_leaks import NEARLY, SAID, subjects, table, with_columns
 from sklearn.datasets import load_digits
 
 from raysel.cv.plan import NestedPlan
@@ -35,6 +35,19 @@ def test_what_may_leak_is_said_on_one_line(what):
     remarks = data_remarks(planted)
     assert "cv.groups" in the(remarks, words)
     assert not any("\n" in remark for remark in remarks)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
+@pytest.mark.parametrize("what", NEARLY)
+def test_what_nearly_tells_the_label_is_said_and_nothing_else_is(name, what):
+    data = load_dataset(name)
+    plant, words = NEARLY[what]
+    before = data_remarks(table(data.X, data.y))
+    said = data_remarks(plant(table(data.X, data.y), np.random.default_rng(0)))
+    the(said, words)
+    assert len([remark for remark in said if "tell" in remark or "rise or fall" in remark]) == 1 + sum(
+        "tells nothing of the label" in remark for remark in before
+    )
 
 
 @settings(max_examples=25)
