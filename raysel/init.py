@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     output = arguments.output or default_output(arguments.file)
     try:
-        draft = init_study(arguments.file, arguments.label, labels=arguments.labels, output=output)
+        draft = init_study(arguments.file, arguments.label, labels=arguments.labels, mask=arguments.mask, output=output)
     except RayselError as error:
         print_error(error)
         return 2
@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
     add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
     add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
+    add("--mask", metavar="FILE", help="mask of the volumes, where FILE is a table of NIfTI files (default: beside it)")
     add("-o", "--output", metavar="STUDY.yaml", help="file to write (default: <name of FILE>-study.yaml, here)")
     return parser
 

@@ -27,6 +27,8 @@ from raysel.storage.location import set_credentials_aside
 
 #: Value of `dataset.source` for a table of NIfTI files.
 NIFTI = "nifti"
+#: Value of `cv.groups` for samples that are grouped by their features.
+EQUAL_SAMPLES = "equal samples"
 
 
 class _Section(BaseModel):
@@ -266,7 +268,8 @@ class CVConfig(_Section):
     """Number of samples of each class in an outer training set; replaces the outer folds by one random split for each
     of two or more repeats, which tests all other samples."""
     groups: str | None = None
-    """Array or column of the data file with a group for each sample; groups stay whole in all folds."""
+    """Array or column of the data file with a group for each sample; groups stay whole in all folds. Or
+    `equal samples`: those of one file that are equal in all features are a group."""
     blocks: BlocksConfig = BlocksConfig()
     """Folds of whole blocks of consecutive rows, or forward in the file, in place of folds of single samples."""
     plan: str | None = None

@@ -14,6 +14,7 @@ from raysel.data.formats.files import as_labels, find_data_file
 from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
+from raysel.data.formats.volumes import is_nifti
 from raysel.errors import DataError
 
 #: Names, without suffix, of files of labels beside an array of samples.
@@ -121,6 +122,24 @@ def labels_beside(path: str | Path) -> Path | None:
             if candidate != path and _exists(candidate):
                 return candidate
     return None
+
+
+def mask_beside(path: str | Path) -> Path:
+    """Return the mask of a table of NIfTI files: the one NIfTI file in its folder that is called a mask.
+
+    Raises
+    ------
+    DataError
+        If there is none, or several.
+    """
+    found = sorted(p for p in Path(find_data_file(path)).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p))
+    if len(found) != 1:
+        there = f"{len(found)} files called so are" if found else "none is"
+        raise DataError(
+            f"{path} is a table of NIfTI files, of which the voxels of a mask are the features, and {there} beside it: "
+            "name the mask by --mask (mask= in Python)."
+        )
+    return found[0]
 
 
 def _exists(path: Path) -> bool:

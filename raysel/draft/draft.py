@@ -61,6 +61,7 @@ def init_study(
     label: str | None = None,
     *,
     labels: str | Path | None = None,
+    mask: str | Path | None = None,
     output: str | Path | None = None,
 ) -> Draft:
     """Draft a study that fits a data file, with a comment on each key.
@@ -77,6 +78,9 @@ def init_study(
         Name of the column or array that holds the labels. None: the one of a usual name, else the most likely one.
     labels : str or Path, default=None
         File that holds the labels, where the data file holds the samples only.
+    mask : str or Path, default=None
+        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI files. None: the one
+        beside the table that is called a mask.
     output : str or Path, default=None
         File to write the YAML text to, ending in .yaml, in an existing folder; it must not exist. None: nothing is
         written.
@@ -102,7 +106,7 @@ def init_study(
     '3 classes (0: 59, 1: 71, 2: 48)'
     """
     target = None if output is None else check_output(output, path)
-    looked = look_at(path, label, labels)
+    looked = look_at(path, label, labels, mask)
     study, text, findings = _prepared(looked, target)
     if target is not None:
         with atomic_write(target) as temporary:

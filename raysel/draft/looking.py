@@ -10,10 +10,11 @@ import numpy as np
 
 from raysel.data.builtin import BUILTIN_NAMES
 from raysel.data.dataset import Dataset
+from raysel.data.formats.nifti import volume_columns
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES
 from raysel.data.layouts import Modalities, Tasks, Tensor
 from raysel.data.loading import load_dataset, local_data
-from raysel.draft.columns import arrays_of_origin, labels_beside, only_label_array, read_columns
+from raysel.draft.columns import arrays_of_origin, labels_beside, mask_beside, only_label_array, read_columns
 from raysel.draft.folds import FEWEST, rare_labels, too_small_classes
 from raysel.draft.roles import Roles, table_roles, usable_groups
 from raysel.errors import DataError
@@ -73,7 +74,9 @@ class Looked:
         self.dataset = load_dataset(self.path, **self.options)
 
 
-def look_at(path: str | Path, label: str | None = None, labels: str | Path | None = None) -> Looked:
+def look_at(
+    path: str | Path, label: str | None = None, labels: str | Path | None = None, mask: str | Path | None = None
+) -> Looked:
     """Recognise what a data file holds.
 
     Parameters
@@ -84,6 +87,8 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         Name of the column or array that holds the labels.
     labels : str or Path, default=None
         File that holds the labels.
+    mask : str or Path, default=None
+        Mask of the volumes that a table of NIfTI files names.
 
     Returns
     -------
@@ -112,7 +117,15 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         options["label"], comments["label"] = array, "array of the labels"
         doubts.append(f"label: {array} was taken, the only array with values that repeat; none is called y or label.")
     table = None if str(path) in BUILTIN_NAMES else read_columns(file)
-    if table is not None and labels is None:
+    volumes = mask is not None or (table is not None and bool(volume_columns(table)))
+    if table is not None and volumes:
+        roles = table_roles(table, label)
+        options = {"mask": shown_place(mask or Path(path).with_name(mask_beside(file).name)), **_options_of(roles)}
+        options.pop("drop", None)  # columns besides files, label and groups are not read
+        comments |= {"mask": "NIfTI file whose voxels above 0 are the features", "label": "column of the labels"}
+        doubts += [doubt for doubt in roles.doubts if not doubt.startswith("drop: ")]
+        roles = None
+    elif table is not None and labels is None:
         roles = table_roles(table, label)
         options |= _options_of(roles)
         comments |= {"label": "column of the labels", "groups": "column that tells which samples are of one origin"}
@@ -131,9 +144,9 @@ def look_at(path: str | Path, label: str | None = None, labels: str | Path | Non
         raise DataError(
             f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
         )
-    if table is not None:
+    if table is not None and not volumes:
         _leave_out_columns(found)
-    elif not found.is_builtin and labels is None:
+    elif table is None and not found.is_builtin and labels is None:
         _group(found)
     _leave_out_small(found)
     _arrange(found)

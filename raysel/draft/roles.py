@@ -18,9 +18,10 @@ from raysel.data.formats.column_names import (
     names_circumstance,
     names_identifier,
     names_origin,
+    names_time,
     taken_names,
 )
-from raysel.data.formats.label_names import is_proposed, likely_labels
+from raysel.data.formats.label_names import is_in_other_words, is_proposed, likely_labels
 from raysel.draft.folds import FEWEST, class_counts
 from raysel.draft.naming import shown
 from raysel.errors import DataError
@@ -35,6 +36,11 @@ _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
 _ENCODE = "text is not a feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
 _TURN = "no numbers, and no features; turn them into numbers to use them"
+_TIME = (
+    "tells when a sample was measured, and is no feature; if samples near each other in time are alike, stand the rows "
+    "in the order of time and set cv.blocks, or forward folds (cv.blocks.forward)"
+)
+_LABEL = "the label in other words, which is no feature and not to be encoded"
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
 _FILL = (
     "a column with empty cells is not a feature; to use it, remove the samples if only few lack a value, or fill the "
@@ -106,12 +112,17 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     wanting: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
     circumstances = []
+    y = None if label is None else _codes(table.column(label))
     for position, name in enumerate(names):
         if name == label or name in indicator or name in drop:
             continue
         column = table.column(position)
         values = _codes(column)
         reason, mend = _why_no_feature(name, column, values)
+        if reason != "it is empty" and (pa.types.is_temporal(column.type) or names_time(name)):
+            reason, mend = "dates or times", _TIME
+        if mend == _ENCODE and values is not None and y is not None and is_in_other_words(values, y):
+            reason, mend = "the label in other words", _LABEL
         if values is not None and names_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
             reason, mend = "it tells which samples are of one origin", ""
@@ -125,7 +136,6 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     if circumstances:
         which = "is a feature" if len(circumstances) == 1 else "are features"
         doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
-    y = None if label is None else _codes(table.column(label))
     groups = usable_groups(related, y, doubts)
     if groups is not None:
         del drop[groups]
@@ -235,8 +245,6 @@ def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[
 
 def _kind_in_words(kind: Any) -> str:
     types = pa.types
-    if types.is_temporal(kind):
-        return "dates or times"
     if types.is_nested(kind):
         return "several values a cell"
     return f"values of type {kind}"

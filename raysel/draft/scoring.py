@@ -6,6 +6,7 @@ import numpy as np
 
 from raysel.arrays import FloatArray
 from raysel.data.dataset import Dataset
+from raysel.data.layouts import MaskedVolume
 from raysel.draft.folds import class_counts
 from raysel.draft.kind import Kind
 from raysel.draft.text import Entry
@@ -34,15 +35,17 @@ def feature_numbers(n_features: int) -> list[int]:
     Returns
     -------
     list of int
-        Up to seven numbers; the last one is `n_features`, or `MOST_FEATURES` if there are more.
+        Up to seven numbers from 1 on; the last one is `n_features`, or `MOST_FEATURES` if there are more.
 
     Examples
     --------
     >>> feature_numbers(13), feature_numbers(1024)
-    ([1, 2, 3, 5, 8, 13], [20, 30, 50, 80, 120, 200, 300])
+    ([1, 2, 3, 5, 8, 13], [1, 3, 8, 20, 50, 120, 300])
     """
     top = min(n_features, MOST_FEATURES)
-    return [*(number for number in _NUMBERS if 1.25 * number < top), top][-_MOST_NUMBERS:]
+    found = [*(number for number in _NUMBERS if 1.25 * number < top), top]
+    places = np.linspace(0, len(found) - 1, min(_MOST_NUMBERS, len(found))).round().astype(int)
+    return [found[place] for place in places]
 
 
 def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
@@ -81,6 +84,8 @@ def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
         return Entry(key, "zscore", f"the cells' ranges differ more than {_UNITS:g}-fold, so each cell by its own")
     if _like_pixels(X, low, high):
         return Entry(key, "unit", f"all columns by one range, for they look like pixels: {shown}")
+    if isinstance(dataset.layout, MaskedVolume):
+        return Entry(key, "zscore", "mean 0 and variance 1 a voxel, learned on each training set")
     return Entry(key, "zscore", "mean 0 and variance 1 a column, learned on each training set: columns differ in unit")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from raysel.data.layouts import Modalities, Tensor
+from raysel.config.schema import NIFTI
+from raysel.data.layouts import MaskedVolume, Modalities, Tensor
 from raysel.draft.kind import kind_of
 from raysel.draft.looking import Looked
 from raysel.draft.text import Entry
@@ -29,18 +30,20 @@ def dataset_entries(found: Looked, stated: Callable[[str], str]) -> list[Entry]:
     list of Entry
         The keys.
     """
-    entries = [
+    volumes = "mask" in found.options
+    entries = [Entry("dataset.source", NIFTI, "the data file names volumes")] if volumes else []
+    entries.append(
         Entry("dataset.source", found.path, "data set that scikit-learn includes")
         if found.is_builtin
         else Entry("dataset.path", stated(found.path), _path_comment(stated(found.path)))
-    ]
+    )
     for name, value in found.options.items():
         if name == "groups" or (name == "drop" and not value):
             continue
         comment = found.comments.get(name, "")
         if name == "drop":
             comment = "no features: " + listed(f"{name or repr(name)}, {why}" for name, why in found.reasons.items())
-        entries.append(Entry(f"dataset.{name}", stated(value) if name == "labels" else value, comment))
+        entries.append(Entry(f"dataset.{name}", stated(value) if name in ("labels", "mask") else value, comment))
     return entries
 
 
@@ -81,6 +84,8 @@ def findings_of(found: Looked) -> dict[str, str]:
         order = found.options.get("order", "C")
         way = "row by row" if order == "C" else "column by column in the file"
         findings["shape"] = f"{' x '.join(map(str, dataset.layout.shape))}, order {order} ({way})"
+    elif isinstance(dataset.layout, MaskedVolume):
+        findings["shape"] = f"the {dataset.n_features} voxels of {found.options['mask']} in volumes"
     else:
         findings["shape"] = "none: columns without an order"
     groups = found.options.get("groups")

@@ -15,6 +15,9 @@ from raysel.inspection.findings import Findings
 
 #: Number of rows that a remark names.
 _NAMED = 3
+#: What keeps samples together.
+_NEAR = "give them the same value in a column or array that cv.groups names"
+_EQUAL = "set cv.groups to `equal samples`, or to a column or array in which they have the same value"
 #: Columns can tell at most this many times as many samples apart as there are, if equal samples are no wonder.
 _ROOM = 10
 
@@ -47,7 +50,7 @@ def copy_remarks(found: Findings, dataset: Dataset, plan: NestedPlan | None = No
         first = np.flatnonzero(ids == ids[equal[0]])
         yield (
             f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}, e.g. "
-            f"{_rows(part.rows[first])}{_across(ids, found, dataset, plan)}"
+            f"{_rows(part.rows[first])}{_across(ids, found, dataset, plan, _EQUAL)}"
         )
     near = found.near
     if near is not None and len(near.pairs):
@@ -89,9 +92,8 @@ def _joined(ids: IntArray, pairs: IntArray) -> IntArray:
     return np.where(np.isin(ids, [a, b]), components[ids], -1)
 
 
-def _across(ids: IntArray, found: Findings, dataset: Dataset, plan: NestedPlan | None) -> str:
+def _across(ids: IntArray, found: Findings, dataset: Dataset, plan: NestedPlan | None, remedy: str = _NEAR) -> str:
     """Return how many test samples have a sample of their number in the training set, and what keeps them together."""
-    remedy = "give them the same value in a column or array that cv.groups names"
     if plan is None:
         together = "" if dataset.groups is not None else f" To keep them on one side of every split, {remedy}."
         return f".{together}"

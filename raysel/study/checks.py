@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from raysel.base.capabilities import TASKS, TENSOR, VOLUME
 from raysel.base.estimator import Estimator
 from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
@@ -14,7 +16,11 @@ from raysel.data.formats.volumes import load_nibabel
 from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
 from raysel.errors import ConfigError, DataError
+from raysel.inspection.parts import parts
 from raysel.metrics.classification import check_metric, classification_metric
+
+#: Largest absolute value whose squares, and their sums, can be computed.
+_LARGEST = 1e100
 
 
 class Problems:
@@ -145,7 +151,7 @@ def check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) ->
 
 
 def check_data(config: StudyConfig, dataset: Dataset) -> None:
-    """Check the method, the metric and the scaling against the data.
+    """Check the values of the data, and the method, the metric and the scaling against the data.
 
     Parameters
     ----------
@@ -158,7 +164,10 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
     ------
     ConfigError
         If they cannot be used with such data; names methods that take them.
+    DataError
+        If all features are constant, or a value is too large to compute with.
     """
+    _check_values(dataset)
     name = config.solver.name
     can = solver_capabilities(name)
     if dataset.is_multilabel and not can.multilabel:
@@ -193,6 +202,23 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
             f"dataset.shape to a height and a width{colours}."
         )
     make_scaler(str(config.dataset.scaling), dataset.layout)
+
+
+def _check_values(dataset: Dataset) -> None:
+    if dataset.constant.all():
+        raise DataError(
+            f"{dataset.name}: all {dataset.n_features} features are constant, so none tells anything of the label; "
+            "check that the file holds measurements, and that they were read as such."
+        )
+    for part in parts(dataset):
+        largest = np.maximum(part.X.max(axis=0), -part.X.min(axis=0))
+        if largest.max() > _LARGEST:
+            column = int(largest.argmax())
+            raise DataError(
+                f"{dataset.name}: column '{part.names[column]}' holds values up to {largest[column]:.3g}, whose "
+                f"squares overflow: divide it so that they are below {_LARGEST:g}, mark missing values as such, or "
+                "list the column in dataset.drop."
+            )
 
 
 def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from raysel.config.schema import BlocksConfig, DatasetConfig, StudyConfig, TaskConfig
+import numpy as np
+
+from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, StudyConfig, TaskConfig
 from raysel.cv.plan import NestedPlan
 from raysel.cv.splitters import Blocks
 from raysel.data.dataset import Dataset
@@ -14,6 +17,7 @@ from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 from raysel.errors import ConfigError, DataError, DirectoryError
+from raysel.inspection.duplicates import equal_rows
 from raysel.search.configurations import Configuration, configurations, restrict_to
 from raysel.study.own_data import raw_data
 
@@ -38,6 +42,10 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
         If the data cannot be read or used; names the defect and how to fix it.
     """
     source, groups = config.dataset, config.cv.groups
+    if groups == EQUAL_SAMPLES and own is None and source.tasks is None:
+        ungrouped = config.model_copy(update={"cv": config.cv.model_copy(update={"groups": None})})
+        dataset = load_data(ungrouped)
+        return replace(dataset, groups=equal_rows(np.asarray(dataset.X)))
     if own is not None:
         return own if source.only is None else Dataset.from_raw(raw_data(own), own.name, only=source.only)
     if source.tasks is None:

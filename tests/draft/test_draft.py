@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from small_volumes import write_volumes
 
 import raysel
 from raysel.config import load_config
@@ -39,6 +40,18 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
     for line in keys:
         explained = "   # " in line or lines[lines.index(line) - 1].strip().startswith("#")
         assert explained or line.endswith(":"), line
+
+
+def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them(here):
+    pytest.importorskip("nibabel")
+    planted = write_volumes(here / "data")
+    draft = init_study("data/scans.csv", output="study.yaml")
+    assert (draft.config.dataset.source, draft.config.dataset.mask) == ("nifti", "data/mask.nii.gz")
+    assert Study.prepare(load_config("study.yaml")).dataset.n_features == planted.mask.sum()
+    planted.mask_file.rename(here / "data/cortex.nii.gz")
+    with pytest.raises(DataError, match="name the mask by --mask"):
+        init_study("data/scans.csv")
+    assert init_study("data/scans.csv", mask="data/cortex.nii.gz").config.dataset.mask == "data/cortex.nii.gz"
 
 
 def test_nothing_is_written_without_an_output(here):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -137,3 +139,24 @@ def test_columns_of_an_indicator_are_no_features_and_no_label():
     assert found.label == "y"  # a column called y comes first
     columns = {"a": np.random.default_rng(0).normal(size=N), "y.sky": [0, 1] * (N // 2), "y.sea": [1, 1, 0] * (N // 3)}
     assert table_roles(pa.table(columns)) == Roles(None)
+
+
+@pytest.mark.parametrize("values", [pd.date_range("2024-01-01", periods=N), np.arange(N) * 60, ["2024-01-01"] * N])
+def test_a_time_is_no_feature_and_leads_to_blocks_not_to_encoding(values):
+    found = roles(timestamp=values)
+    assert "timestamp" in found.drop
+    (doubt,) = found.doubts
+    assert "cv.blocks" in doubt
+    assert not re.search("turn|encode", doubt)
+
+
+def test_a_text_that_is_the_label_in_other_words_is_named_and_not_to_be_encoded():
+    texts = {"a": "benign", "b": "malignant"}
+    label = ["a", "b"] * (N // 2)
+    other = ["m", "f", "f"] * (N // 3)
+    found = roles("kind", words=[texts[name] for name in label], sex=other, kind=label)
+    assert found.drop["words"] == "the label in other words"
+    assert [doubt for doubt in found.doubts if "words" in doubt] == [
+        "drop: words: the label in other words, which is no feature and not to be encoded."
+    ]
+    assert any("sex" in doubt and "encode" in doubt for doubt in found.doubts)

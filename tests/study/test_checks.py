@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from small_studies import make_study, write_digits
 
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.cli.plan import notes as plan_warnings
-from raysel.errors import ConfigError
+from raysel.errors import ConfigError, DataError
 from raysel.results.remarks import model_remarks
 
 NATIVE = {"classifier": "native"}
@@ -184,3 +185,31 @@ def test_the_mark_of_unlabelled_samples_is_no_class_of_a_classifier(digits, clas
     with pytest.raises(ConfigError, match=f"classifier={classifier} would take.*unlabelled.*classifier=native"):
         make_study(digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]})
     make_study(digits, solver=solver, evaluation=NATIVE)
+
+
+@pytest.mark.parametrize("scaling", ["unit", "zscore"])
+def test_constant_features_and_values_whose_squares_overflow_are_refused(scaling, tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(24, 4)), np.arange(24) % 2
+    dataset = {"path": str(tmp_path / "own.npz"), "scaling": scaling}
+    np.savez(tmp_path / "own.npz", X=np.ones((24, 4)), y=y)
+    with pytest.raises(DataError, match="all 4 features are constant"):
+        make_study(tmp_path / "own.npz", dataset=dataset, solver={"name": "fisher_score"})
+    X[:, 2] = np.where(np.arange(24) % 3, 1e308, -1e308)
+    np.savez(tmp_path / "own.npz", X=X, y=y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=r"column 'x2' holds values up to 1e\+308.*dataset.drop"):
+            make_study(tmp_path / "own.npz", dataset=dataset, solver={"name": "fisher_score"})
+
+
+def test_equal_samples_stay_together_where_groups_say_so(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(40, 9)), np.arange(40) % 2
+    X[20:] = X[:20]
+    np.savez(tmp_path / "own.npz", X=X, y=y)
+    plan = make_study(
+        tmp_path / "own.npz",
+        solver={"name": "fisher_score"},
+        cv={"outer": 3, "inner": 2, "groups": "equal samples"},
+    ).plan
+    for train, held_out in [*plan.training_sets(), *((fold.train, fold.test) for fold in plan.outer)]:
+        assert not np.intersect1d(train % 20, held_out % 20).size

@@ -43,6 +43,8 @@ _CIRCUMSTANCE = frozenset(
         *("fold", "split", "index", "row", "name"),
     )
 )
+#: Words of the names of columns that tell when a sample was measured.
+_TIME = frozenset(("timestamp", "datetime", "date"))
 #: Words that make a name one of identifiers, and words that do so only beside each other or those of origins.
 _IDENTIFIER = frozenset(("id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial"))
 _NUMBER = frozenset(("nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record"))
@@ -193,6 +195,11 @@ def names_circumstance(name: str) -> bool:
     [True, True, False]
     """
     return any(words & _CIRCUMSTANCE for words in _words(name))
+
+
+def names_time(name: str) -> bool:
+    """Return whether a column tells by its name when a sample was measured, e.g. ``scan_date``; a duration does not."""
+    return any(words & _TIME for words in _words(name))
 
 
 def _words(name: str) -> list[set[str]]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from raysel.arrays import LabelArray
 from raysel.data.formats.column_names import PROPOSED, TAKEN, names_circumstance, names_identifier, names_origin
 
 #: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
 _MOST_NUMBERS = 20
+#: Fewest samples, most texts a class, and least share of each class that they tell, where text is the label in words.
+_FEWEST_SAMPLES, _TEXTS_OF_CLASS, _TOLD = 20, 3, 0.95
 #: A column whose first values are this many different fractions is a measurement.
 _FIRST_ROWS = 256
 
@@ -114,3 +118,17 @@ def _number_of_classes(column: Any, *, named: bool) -> int | None:
     if pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py():
         return None
     return n_values
+
+
+def is_in_other_words(values: LabelArray, y: LabelArray) -> bool:
+    """Return whether few texts, each in one class but for 5 % of the samples, stand for the labels."""
+    if y.ndim == 2 or len(y) < _FEWEST_SAMPLES:
+        return False
+    texts, code = np.unique(values, return_inverse=True)
+    classes, own = np.unique(y, return_inverse=True)
+    if len(texts) > min(_TEXTS_OF_CLASS * len(classes), len(y) // 2):
+        return False
+    counts = np.zeros((len(texts), len(classes)), dtype=np.int64)
+    np.add.at(counts, (code, own), 1)
+    told = counts.argmax(axis=1)[code] == own
+    return all(told[own == label].mean() >= _TOLD for label in range(len(classes)))

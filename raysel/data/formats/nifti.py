@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -164,8 +165,8 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
     return X
 
 
-def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
-    """Name of the column whose values all end as names of NIfTI files."""
+def volume_columns(table: Any, others: Collection[str | None] = ()) -> list[str]:
+    """Return the columns, besides some others, whose values all end as names of NIfTI files."""
     found = []
     for name in table.column_names:
         kind = table.schema.field(name).type
@@ -175,6 +176,12 @@ def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
         values = [value for value in table.column(name).to_pylist() if value is not None]
         if values and all(is_nifti(value.strip()) for value in values):
             found.append(name)
+    return found
+
+
+def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
+    """Name of the column of the volumes."""
+    found = volume_columns(table, others)
     if len(found) > 1:
         raise DataError(f"{path}: the columns {' and '.join(found)} name NIfTI files; keep one, and drop the others.")
     if not found:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.data.formats.label_names import is_in_other_words
 from raysel.errors import DataError
 from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
@@ -101,7 +102,7 @@ def tensor(column: Any) -> LabelArray:
     return array
 
 
-def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
+def numbers(table: Any, positions: Sequence[int], source: str, y: LabelArray | None = None) -> FloatArray:
     """Return columns of numbers as one array.
 
     Parameters
@@ -112,6 +113,8 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
         Positions of the columns.
     source : str
         Name of the table, for error messages.
+    y : ndarray, optional
+        Labels, which a column of text may hold in other words.
 
     Returns
     -------
@@ -133,7 +136,7 @@ def numbers(table: Any, positions: Sequence[int], source: str) -> FloatArray:
             )
     texts = [i for i in positions if not _is_numeric(kinds[i])]
     if texts:
-        raise _not_numeric(table, texts, source)
+        raise _not_numeric(table, texts, source, y)
     what = f"its table of {table.num_rows} rows and {len(names)} columns"
     check_data_bytes(source, BYTES_OF_A_NUMBER * table.num_rows * len(names), what)
     X = np.empty((table.num_rows, len(names)))
@@ -206,7 +209,7 @@ def _is_numeric(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _not_numeric(table: Any, positions: Sequence[int], source: str) -> DataError:
+def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArray | None) -> DataError:
     """Error for columns that hold no numbers, with a value of the first that is none."""
     known = table.schema.names
     names = [known[i] for i in positions]
@@ -214,6 +217,8 @@ def _not_numeric(table: Any, positions: Sequence[int], source: str) -> DataError
     present = [i for i, value in enumerate(values) if value is not None]
     if not present:
         return DataError(f"{source}: column '{names[0]}' holds no values; leave it out by drop.")
+    if y is not None and len(present) == len(values) and is_in_other_words(np.array(values, dtype=str), y):
+        return DataError(f"{source}: column '{names[0]}' is the label in other words; leave it out by drop.")
     row = next((i for i in present if not _is_number(values[i])), present[0])  # all may be numbers stored as text
     n_others = len(names) - 1
     listed = ", ".join(f"'{name}'" for name in names[1:6]) + (", ..." if n_others > 5 else "")

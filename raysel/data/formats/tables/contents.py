@@ -125,7 +125,7 @@ def raw_data(
         widths = ", ".join(f"{name} ({width})" for name, width in layout.modalities.items())
         notes += (f"the columns are named as those of {len(layout.modalities)} modalities: {widths}",)
     return RawData(
-        X=numbers(table, features, source),
+        X=numbers(table, features, source, y),
         y=y,
         groups=groups,
         layout=layout,
