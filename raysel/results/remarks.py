@@ -248,6 +248,16 @@ def convergence_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
         yield f"{len(missed)} of {len(refits)} winners did not reach tol in max_iter iterations ({folds}{size})."
 
 
+def tie_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
+    """Remark on winners that only their place in the search distinguishes from other configurations."""
+    tied = [f"{refit.fold} ({refit.n_tied} configurations)" for refit in refits if refit.n_tied > 1]
+    if tied:
+        yield (
+            f"Tied in inner score, number of features and simplicity on {len(tied)} of {len(refits)} folds: "
+            f"{', '.join(tied)}; the first in the order of the search was taken."
+        )
+
+
 def inner_fit_remarks(trials: Sequence[TrialRecord]) -> Iterator[str]:
     """Remark on inner fits that did not reach ``tol``; those of trials that were stopped early are not counted."""
     ended = [record.convergence() for record in trials if record.status != "stopped"]

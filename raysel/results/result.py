@@ -27,6 +27,7 @@ from raysel.results.remarks import (
     ranking_remarks,
     search_remarks,
     selection_remarks,
+    tie_remarks,
 )
 from raysel.results.scores import are_draws
 
@@ -157,6 +158,7 @@ class StudyResult(StudyNumbers):
                 else final_remarks()
             ),
             *selection_remarks(self.n_scored, top or self.default_top),
+            *tie_remarks(self.refits),
             *inner_fit_remarks(self.records),
             *fit_remarks(self.refits),
             *(self.stability_selection.remarks() if self.stability_selection else ()),
