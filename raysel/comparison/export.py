@@ -95,7 +95,7 @@ def figure_of(comparison: StoredComparison) -> Any:
     from raysel.display.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
 
     rows = member_rows(comparison)
-    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
+    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
     shown = []
     for label, row in rows.items():
         pair, difference = pairs.get(label), None

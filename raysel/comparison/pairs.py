@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from raysel.comparison.folds import OuterFolds
 from raysel.comparison.rows import MemberRow
+from raysel.metrics.classification import metric_range
 from raysel.statistics.paired import PairedComparison, TTest, holm, paired_comparison
 
 
@@ -38,7 +39,9 @@ class Pair:
         return self.compared.plain if self.main == "plain" else self.compared.corrected
 
 
-def pairs_with_reference(rows: Mapping[str, MemberRow], reference: str, folds: OuterFolds | None) -> dict[str, Pair]:
+def pairs_with_reference(
+    rows: Mapping[str, MemberRow], reference: str, folds: OuterFolds | None, metric: str
+) -> dict[str, Pair]:
     """Compare every member that has a result with the reference.
 
     Parameters
@@ -49,6 +52,8 @@ def pairs_with_reference(rows: Mapping[str, MemberRow], reference: str, folds: O
         Label of the reference.
     folds : OuterFolds or None
         Outer folds that the members share.
+    metric : str
+        Name of the metric, at whose range the intervals end.
 
     Returns
     -------
@@ -57,9 +62,11 @@ def pairs_with_reference(rows: Mapping[str, MemberRow], reference: str, folds: O
     """
     if folds is None or reference not in rows:
         return {}
-    own = rows[reference].scores
+    own, (low, high) = rows[reference].scores, metric_range(metric)
     found = {
-        label: paired_comparison(row.scores, own, folds.ratio) for label, row in rows.items() if label != reference
+        label: paired_comparison(row.scores, own, folds.ratio, largest=high - low)
+        for label, row in rows.items()
+        if label != reference
     }
     plain = holm([pair.plain.p_value if pair.plain else float("nan") for pair in found.values()])
     corrected = holm([pair.corrected.p_value if pair.corrected else float("nan") for pair in found.values()])

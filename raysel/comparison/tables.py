@@ -39,7 +39,7 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
     rows = member_rows(comparison)
-    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
+    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
     metrics = list(dict.fromkeys(name for row in rows.values() for name in row.report))
     listed = []
     for member in comparison.members:
@@ -133,7 +133,7 @@ def pair_table(comparison: StoredComparison) -> pd.DataFrame:
     """
     import pandas as pd  # noqa: PLC0415
 
-    pairs = pairs_with_reference(member_rows(comparison), comparison.reference, comparison.folds)
+    pairs = pairs_with_reference(member_rows(comparison), comparison.reference, comparison.folds, comparison.metric)
     listed = [_pair_row(pair, comparison.reference) for pair in pairs.values()]
     columns = ["member", "reference", "n_runs", "mean_difference", "sd_difference", "won", "tied", "lost"]
     columns += ["test_train_ratio", "main_test"]

@@ -112,7 +112,7 @@ def comparison_text(comparison: StoredComparison) -> ComparisonText:
         Text for a terminal or a Markdown file.
     """
     rows = member_rows(comparison)
-    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds)
+    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
     notes = _Notes()
     tables = [_score_table(comparison, rows, notes)]
     if any(row.by_task for row in rows.values()):
