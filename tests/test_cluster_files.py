@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import raysel
 from raysel.config import builtin_configs
 
 FOLDER = Path(__file__).parents[1] / "conf" / "cluster"
@@ -34,7 +35,7 @@ def test_ray_accepts_the_cluster(name):
     config = prepare_config(read(name))
     validate_config(config)
     for command in (config["head_start_ray_commands"][-1], config["worker_start_ray_commands"][-1]):
-        assert "ray start" in command
+        assert "RAY_AUTH_MODE=token" in command.partition("ray start")[0]
         assert "0.0.0.0" not in command  # the dashboard runs programs for whoever reaches it
     assert all(config[key] == read("local.yaml")[key] for key in SETUP)
 
@@ -46,15 +47,29 @@ def test_the_job_of_kubernetes_has_the_fields_of_its_resource_definition():
     spec = job["spec"]
     assert spec.keys() <= {"entrypoint", "shutdownAfterJobFinishes", "backoffLimit", "rayClusterSpec"}
     cluster = spec["rayClusterSpec"]
-    assert cluster.keys() == {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
+    assert cluster.keys() == {"rayVersion", "authOptions", "headGroupSpec", "workerGroupSpecs"}
+    assert cluster["authOptions"] == {"mode": "token"}
     (workers,) = cluster["workerGroupSpecs"]
     assert workers.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
     for group in (cluster["headGroupSpec"], workers):
         assert all(isinstance(value, str) for value in group["rayStartParams"].values())
         pod = group["template"]["spec"]
-        volumes = {volume["name"] for volume in pod["volumes"]}
-        assert {mount["name"] for one in pod["containers"] for mount in one["volumeMounts"]} <= volumes
+        volumes = {volume["name"] for volume in pod.get("volumes", ())}
+        (container,) = pod["containers"]
+        assert {mount["name"] for mount in container.get("volumeMounts", ())} == volumes
+        assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"] == 1000  # the image's user
+        assert container["image"].endswith(f":{raysel.__version__}")
+    assert "volumes" not in workers["template"]["spec"]  # a claim may be of one node only
+    (head,) = cluster["headGroupSpec"]["template"]["spec"]["containers"]
+    (uri,) = (variable["value"] for variable in head["env"] if variable["name"] == "MLFLOW_TRACKING_URI")
+    assert uri.startswith("http")  # a file of the pod would end with it
+    assert "USER 1000" in (FOLDER / "Dockerfile").read_text(encoding="utf-8")
     assert f"ray=={cluster['rayVersion']}\n" in (FOLDER / "constraints.txt").read_text(encoding="utf-8")
+
+
+def test_the_image_has_the_tag_of_this_version():
+    tags = re.findall(r"raysel:(\S+)", (FOLDER / "Dockerfile").read_text(encoding="utf-8"))
+    assert set(tags) == {raysel.__version__}
 
 
 def test_the_constraints_pin_every_dependency_of_the_package():

@@ -1,9 +1,14 @@
-"""Studies that `ray submit` and `ray job submit` start on two machines give the numbers of one, to the last bit."""
+"""Studies that `ray submit` and `ray job submit` start on two machines give the numbers of one, to the last bit.
+
+First the lines of README.md are typed, on a machine that nothing but a study on it has run on.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -36,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespac
         work = user.home / "work"
         work.mkdir()
         write_study(work, network.folder / "hold")
-        (work / ".gitignore").write_text("left-out\n", encoding="utf-8")
+        (work / ".gitignore").write_text("left-out\n.venv\nraysel-studies/\n", encoding="utf-8")
         (work / "left-out").write_text("not for the cluster", encoding="utf-8")
         (work / "local.yaml").write_text(yaml.safe_dump(_filled_in(network, head, worker)), encoding="utf-8")
         with _mlflow(folder, network.terminal) as uri:
@@ -53,9 +58,12 @@ def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
     config["auth"] = {"ssh_user": "root", "ssh_private_key": str(network.key)}
     # bash reads ~/.bashrc once more for the workers of a job, whose PYTHONPATH names the code that was shipped.
     path = "${PYTHONPATH:+$PYTHONPATH:}" + str(REPOSITORY)
-    config["setup_commands"] = [f"echo {shlex.quote(f'export PYTHONPATH={path}')} >> ~/.bashrc"]
+    exported = f"export PYTHONPATH={path} RAY_AUTH_MODE=token"
+    assert "RAY_AUTH_MODE=token'" in config["setup_commands"][-1]
+    config["setup_commands"] = [f"echo {shlex.quote(exported)} >> ~/.bashrc"]
     for commands in (config["head_start_ray_commands"], config["worker_start_ray_commands"]):
         commands[-1] += " --num-cpus=1 --object-store-memory=200000000"
+        assert commands[-1].startswith("RAY_AUTH_MODE=token ")
     # `ray down` stops Ray on the head; the others end once they have not reached it for a minute, here a few seconds.
     config["worker_start_ray_commands"][-1] = (
         f"RAY_gcs_rpc_server_reconnect_timeout_s=5 {config['worker_start_ray_commands'][-1]}"
@@ -105,11 +113,51 @@ def alone(cluster: SimpleNamespace) -> Iterator[Callable[[], Path]]:
 
 def in_work(cluster: SimpleNamespace, command: str) -> str:
     """The command as the user gives it, in the folder of the study."""
-    return f"cd {shlex.quote(str(cluster.work))} && RAY_UP_enable_autoscaler_v2=1 {command}"
+    return f"cd {shlex.quote(str(cluster.work))} && RAY_AUTH_MODE=token RAY_UP_enable_autoscaler_v2=1 {command}"
+
+
+def lines_of_the_readme() -> list[str]:
+    """The commands for clusters, without their comments."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    block = text.partition("## On a cluster")[2].partition("\n[")[0]
+    return [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines() if line.startswith("    ")]
+
+
+def test_the_lines_of_the_readme_work_as_typed_in_their_order(cluster):
+    work, lines = cluster.work, lines_of_the_readme()
+    for name in ("conf/cluster/local.yaml", "experiments/submit.py"):
+        (work / name).parent.mkdir(parents=True)
+        shutil.copy(work / "local.yaml" if name.endswith(".yaml") else SUBMIT, work / name)
+    (cluster.user.home / ".ssh").mkdir(mode=0o700)
+    known = f"IdentityFile {cluster.network.key}\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+    (cluster.user.home / ".ssh/config").write_text(known, encoding="utf-8")
+    typed = "\n".join(lines).replace("CONFIG", "study").replace("HEAD", cluster.head.address).splitlines()
+    (on_a_node,) = (line for line in typed if "--address" in line and ":6379" in line)
+    # A human takes longer from the tunnel to the job; that the tunnel ends lets the script end.
+    own = [f"{line}\nsleep 5" if line.endswith("&") else line for line in typed[: typed.index(on_a_node)]]
+    script = ["set -e", "trap 'kill $(jobs -p)' EXIT", f"cd {work}", ".venv/bin/python -m raysel.tune study.yaml", *own]
+    (work / ".venv").symlink_to(sys.prefix)
+    said = cluster.user.run("\n".join(script), timeout=550).stdout
+    assert said.count("raysel-studies/few-") >= 3
+    (cluster.head.home / "raysel-work/.venv").symlink_to(sys.prefix)
+    login = "source ~/.bashrc; cd raysel-work;"  # nsenter is no login
+    cluster.head.run(f"{login} {on_a_node}", timeout=300)
+
+    here, there = ([path.parent for path in host.home.rglob("journal.jsonl")] for host in (cluster.user, cluster.head))
+    assert (len(here), len(there)) == (1, 3)
+    assert all(ends(study) == ["finished"] and trials(study) == trials(here[0]) for study in there)
+    tokens = [cluster.user, cluster.head, cluster.worker]
+    told = {host.run("stat -c %a ~/.ray/auth_token && cat ~/.ray/auth_token").stdout for host in tokens}
+    assert [text[:4] for text in told] == ["600\n"]  # the same on all
+    without = f"{on_a_node.replace('--address', '--output none --address')}"
+    refused = cluster.head.run(f"{login} RAY_AUTH_MODE=disabled {without}", check=False)
+    assert refused.returncode != 0
+    assert "asks for a token" in refused.stdout + refused.stderr
 
 
 def test_a_study_goes_on_from_terminal_to_job_to_terminal_to_job(cluster, alone):
     study = cluster.head.home / "raysel-work" / "study"
+    cluster.user.run("umask 077 && ray get-auth-token --generate")
     again = f"study.yaml --set tracking.uri={cluster.uri} --resume"
 
     def end_after_some_trials(start: Callable[[], Any], stop: Callable[[Any], object]) -> None:

@@ -98,6 +98,10 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     slurm.hold.touch()
     job = slurm.run("sbatch --parsable slurm.sh study.yaml --output out").strip()
     wait_for(said, lambda: trials(study))
+    assert slurm.run("stat -c %a .ray-token-*") == "600\n"
+    port = 20000 + int(job) % 10000
+    stranger = f"RAY_AUTH_MODE=disabled python -m raysel.tune study.yaml --output none --address alpha:{port}"
+    assert "asks for a token" in slurm.run(f"{stranger} 2>&1 || true")
     slurm.run(f"scancel --batch --signal=TERM {job}")  # as Slurm does before the end of the job's time
     wait_for(said, lambda: ends(study) == ["interrupted"])
     n_first = len(trials(study))
@@ -109,5 +113,6 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     slurm.run("python alone.py")
     assert 0 < n_first < len(trials(study))
     assert ends(study) == ["interrupted", "finished"]
+    assert not list(slurm.work.glob(".ray-token-*"))
     assert trials(study) == trials(slurm.work / "alone")
     assert ranking(study) == ranking(slurm.work / "alone")

@@ -20,6 +20,12 @@ port=$((20000 + SLURM_JOB_ID % 10000)) # two jobs may share a machine
 
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
+# Others reach these machines too: Ray takes nobody without this job's token, a file of mode 0600 that all machines see.
+RAY_AUTH_TOKEN_PATH=$(mktemp "$PWD/.ray-token-XXXXXX")
+export RAY_AUTH_TOKEN_PATH RAY_AUTH_MODE=token
+trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT
+python -c "import secrets; print(secrets.token_hex(32), end='')" >"$RAY_AUTH_TOKEN_PATH"
+
 # Ray runs in a step of its own, because a signal to a step reaches all of its processes and the study needs Ray to end.
 log=ray-$SLURM_JOB_ID.log
 options="--num-cpus=$SLURM_CPUS_PER_TASK --disable-usage-stats --block"
