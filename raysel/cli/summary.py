@@ -44,7 +44,8 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
     """
     out.print()
     _say(out, words.headline(result), style="bold")
-    if verdict := " ".join(filter(None, [*words.verdict_sentences(result), words.missing_references_sentence(result)])):
+    verdicts = words.verdict_sentences(result) if verbose else [words.verdict_in_short(result)]
+    if verdict := " ".join(filter(None, [*verdicts, words.missing_references_sentence(result)])):
         _say(out, verdict, style="yellow")
     rows = [[row.name.rpartition(".")[2], *row[1:]] for row in words.score_rows(result)]
     if len(rows) > 1:

@@ -186,6 +186,21 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
     assert [row.n_features for row in rows] == ["8", "64", "8", "8", ""]
 
 
+def test_the_short_verdict_names_the_best_reference_and_a_chance_that_is_not_beaten(at_eight):
+    assert words.verdict_in_short(at_eight) == words.verdict_sentences(at_eight)[0]
+    low = [{"all features": [0.5], "f_test": [0.2, 0.7], "chance": [0.25]} for _ in REFERENCES]
+    better = changed(at_eight, references=low)
+    assert words.verdict_sentences(better) == []
+    assert words.verdict_in_short(better).startswith(
+        "The method is better than every reference; the best is F-test, 0.700: difference +0.220 (corrected"
+    )
+    lucky = changed(at_eight, references=[{**r, "chance": [0.9 + 0.05 * (i == 1)]} for i, r in enumerate(REFERENCES)])
+    assert lucky.references["chance"].verdict == "not distinguishable"
+    first, *_, last = words.verdict_sentences(lucky)
+    assert words.verdict_in_short(lucky) == f"{first} {last}"
+    assert "chance" in last
+
+
 def test_references_without_a_score_are_named(at_eight):
     fewer = changed(
         at_eight, references=[{k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)]

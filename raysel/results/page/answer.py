@@ -63,11 +63,8 @@ def answer_sentences(result: StudyResult) -> list[str]:
     """
     first = words.headline(result)
     said = [f"{first[0].upper()}{first[1:]}."]
-    verdicts = words.verdict_sentences(result)
-    if verdicts:
-        said.append(" ".join(verdicts))
-    elif result.references:
-        said.append(" ".join(words.reference_sentences(result)))
+    if result.references:
+        said.append(" ".join(words.verdict_sentences(result)) or words.verdict_in_short(result))
     if result.ranks_features:
         said.append(f"The stability {words.stability_in_short(result)}.")
     else:

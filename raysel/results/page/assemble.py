@@ -150,7 +150,7 @@ def cite(result: StudyResult) -> Section:
     text = (
         f"Features were ranked by the method {name} as implemented in raysel {version}, "
         f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
-        f"{words.headline(result)}. {' '.join(words.verdict_sentences(result))}"
+        f"{words.headline(result)}. {words.verdict_in_short(result)}"
     )
     cited = papers(solver_class(name)) if name in OWN else ""
     blocks: list[Block] = [

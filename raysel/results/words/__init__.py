@@ -23,6 +23,7 @@ from raysel.results.words.references import (
     reference_sentences,
     references_line,
     short_reference,
+    verdict_in_short,
     verdict_sentences,
 )
 from raysel.results.words.rows import ScoreRow, curve_rows, optimism_rows, optimism_sentence, score_rows
@@ -65,5 +66,6 @@ __all__ = [
     "stability_in_words",
     "tasks_in_words",
     "values_in_words",
+    "verdict_in_short",
     "verdict_sentences",
 ]

@@ -114,6 +114,23 @@ def verdict_sentences(result: StudyNumbers) -> list[str]:
     return [_verdict_sentence(result, reference) for reference in found if reference.verdict != "better"]
 
 
+def verdict_in_short(result: StudyNumbers) -> str:
+    """Return how the method compares with the best reference, and with chance if it does not beat it."""
+    said, references = verdict_sentences(result), result.references
+    if not references:
+        return ""
+    if not said:
+        best = max(references.values(), key=lambda reference: reference.mean)
+        named = f"{reference_in_words(result, best.name)}, {best.mean:.3f}"
+        return (
+            f"The method is better than every reference; the best is {named}: difference {difference_in_words(best)}."
+        )
+    chance = references.get("chance")
+    return " ".join(
+        dict.fromkeys([said[0], *([said[-1]] if chance is not None and chance.verdict != "better" else [])])
+    )
+
+
 def _verdict_sentence(result: StudyNumbers, reference: Reference) -> str:
     name, difference = reference.name, difference_in_words(reference)
     words = _RIVALS.get(name) or reference_in_words(result, name)
