@@ -24,6 +24,7 @@ from raysel.cli.plan import (
     pilot_place,
     refit_bytes,
     section,
+    shared_bytes,
     time_in_words,
 )
 from raysel.cli.preview import show_preview
@@ -179,7 +180,7 @@ def describe_comparison(comparison: Comparison, width: int | None = None, nodes:
             seconds + (cost.seconds or 0.0) / places.n,
             max(fixed, cost.fixed_seconds),
         )  # one Ray, one upload
-        n_bytes = max(n_bytes, study.dataset.X.nbytes + cost.prepared_bytes)
+        n_bytes = max(n_bytes, shared_bytes(study, cost))
         fit_bytes.append(cost.fit_bytes)
         of_refits.append(refit_bytes(study, cost))
         known = first.data_remarks if study.dataset is first.dataset else None

@@ -13,6 +13,8 @@ from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.data.formats.files import find_data_file
 from raysel.display.progress import counted, duration
 from raysel.errors import DataError
+from raysel.execution.computing import room_for_folds
+from raysel.execution.serial import MEMORY_SHARE
 from raysel.launch.machines import THIS_MACHINE, Nodes, Slots, slots
 from raysel.results import words
 from raysel.results.preview import Preview
@@ -50,10 +52,9 @@ def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Ite
     yield from section("data", data_headline(study), data_rows(study, nodes), width)
     yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
     yield from folds_section(study, width)
-    shared = study.dataset.X.nbytes + cost.prepared_bytes
     rows = [
         ("trials", f"{study.n_trials}, {cost.n_fits} fits in all"),
-        ("memory", memory_in_words(shared, cost.fit_bytes, refit_bytes(study, cost))),
+        ("memory", memory_in_words(shared_bytes(study, cost), cost.fit_bytes, refit_bytes(study, cost))),
     ]
     yield from section("cost", _in_words(study, cost, nodes), rows, width)
     yield from notes_section([*notes(study), *failure_note(cost)], width)
@@ -229,6 +230,14 @@ def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
     n_pilot = len(inner.train) + (len(inner.validation) if transductive else 0)
     prepared = cost.prepared_bytes / (study.n_largest * len(study.prepared_examples))
     return round((cost.fit_bytes + prepared) * (len(study.extreme_training_sets[1]) / n_pilot) ** 2)
+
+
+def shared_bytes(study: Study, cost: CostEstimate) -> int:
+    """Return the bytes of the data and of the prepared folds that are kept for all trials."""
+    kept: float = cost.prepared_bytes
+    if study.config.search.executor == "serial":
+        kept = min(kept, room_for_folds(study, MEMORY_SHARE))
+    return study.dataset.X.nbytes + round(kept)
 
 
 def memory_in_words(shared: int, fit: int | None, refit: int | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from raysel.base.estimator import Estimator
 from raysel.cv.convergence import convergence_of
@@ -14,7 +14,7 @@ from raysel.cv.scoring import Evaluation
 
 def run_in_lockstep(
     solvers: Sequence[Estimator],
-    folds: Sequence[FoldData],
+    folds: Iterable[FoldData],
     evaluation: Evaluation,
     random_states: Sequence[int],
     trace: FoldTrace,
@@ -25,7 +25,7 @@ def run_in_lockstep(
     ----------
     solvers : sequence of Estimator
         Unfitted solvers of the same configuration, one for each inner fold.
-    folds : sequence of FoldData
+    folds : iterable of FoldData
         Prepared data of the inner folds.
     evaluation : Evaluation
         Scores the solvers on the validation samples.
@@ -44,6 +44,36 @@ def run_in_lockstep(
     FloatingPointError
         If an objective is no longer finite.
     """
+    yield from _advance(solvers, list(folds), evaluation, random_states, trace)
+    if not evaluation.every_iteration:
+        trace.choose_c(evaluation.C)
+
+
+def run_in_turn(
+    solvers: Sequence[Estimator],
+    folds: Iterable[FoldData],
+    evaluation: Evaluation,
+    random_states: Sequence[int],
+    trace: FoldTrace,
+) -> Iterator[int]:
+    """Run the inner fits one after the other: as `run_in_lockstep`, but only one of the prepared folds is held."""
+    source, trace.null = iter(folds), True
+    for solver, state in zip(solvers, random_states, strict=True):
+        part = FoldTrace()
+        yield from _advance([solver], [next(source)], evaluation, [state], part)
+        trace.inner += part.inner
+        trace.null = trace.null and part.null
+    if not evaluation.every_iteration:
+        trace.choose_c(evaluation.C)
+
+
+def _advance(
+    solvers: Sequence[Estimator],
+    folds: Sequence[FoldData],
+    evaluation: Evaluation,
+    random_states: Sequence[int],
+    trace: FoldTrace,
+) -> Iterator[int]:
     # A solution that is proved to be zero takes one iteration and is scored by its prediction, the most frequent class.
     trace.null = all(solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
     trace.inner = [InnerTrace() for _ in folds]
@@ -80,5 +110,3 @@ def run_in_lockstep(
         if running:
             iteration += 1
             yield iteration
-    if not evaluation.every_iteration:
-        trace.choose_c(evaluation.C)

@@ -10,7 +10,8 @@ from sklearn.base import TransformerMixin
 
 from raysel.arrays import BoolArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
-from raysel.data.task_blocks import Samples, as_samples, constant_features
+from raysel.data.scaling import scale_in_place, scale_training
+from raysel.data.task_blocks import Samples, constant_features
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def make_fold_data(
         Scaled samples and preparation.
     """
     unscaled = X[train]
-    X_train = as_samples(scaler.fit_transform(unscaled))
     constant = constant_features(unscaled)
+    X_train = scale_training(scaler, unscaled)
     del unscaled  # not held beside the scaled samples during the preparation
-    X_test = as_samples(scaler.transform(X[held_out])) if len(held_out) else X[held_out]
+    X_test = scale_in_place(scaler, X[held_out]) if len(held_out) else X[held_out]
     return FoldData(X_train, y[train], X_test, y[held_out], solver.prepare(X_train, y[train]), constant)

@@ -17,10 +17,11 @@ from raysel.cv.convergence import convergence_of
 from raysel.cv.model.fold import FoldModels, confusion, joined_scores
 from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.model.references import ReferenceScores, Sets, reference_scores
-from raysel.cv.plan import OuterFold
+from raysel.cv.plan import InnerFold, OuterFold
 from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.cv.scoring import Evaluation
-from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, constant_features
+from raysel.data.scaling import scale_in_place, scale_training
+from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
 from raysel.metrics.ranks import descending_order
 from raysel.metrics.redundancy import redundancy
 
@@ -92,7 +93,7 @@ def refit_winner(
     y_train = y[fold.train]
     unscaled = X[fold.train]
     constant = constant_features(unscaled)
-    X_train = as_samples(scaler.fit_transform(unscaled))
+    X_train = scale_training(scaler, unscaled)
     del unscaled  # not held beside the scaled samples during the fit
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
@@ -113,7 +114,7 @@ def refit_winner(
     counts: list[list[int]] = []
     references = ReferenceScores()
     if len(fold.test):
-        X_test, y_test = as_samples(scaler.transform(X[fold.test])), y[fold.test]
+        X_test, y_test = scale_in_place(scaler, X[fold.test]), y[fold.test]
         outcomes = models.outcomes(X_test, y_test)
         test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
         report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
@@ -168,11 +169,16 @@ def refit_winner(
 def _inner_sets(
     X: Samples, y: LabelArray, fold: OuterFold, scaler: TransformerMixin, states: Sequence[int]
 ) -> Iterator[Sets]:
-    """Yield the scaled samples of each inner fold."""
+    """Yield the scaled samples of each inner fold, without holding them beside those of the next."""
     for inner, state in zip(fold.inner, states, strict=True):
-        unscaled, own = X[inner.train], clone(scaler)
-        X_train, X_test = as_samples(own.fit_transform(unscaled)), as_samples(own.transform(X[inner.validation]))
-        yield Sets(X_train, y[inner.train], X_test, y[inner.validation], state, constant_features(unscaled))
+        yield _inner_set(X, y, inner, clone(scaler), state)
+
+
+def _inner_set(X: Samples, y: LabelArray, inner: InnerFold, scaler: TransformerMixin, state: int) -> Sets:
+    unscaled = X[inner.train]
+    constant = constant_features(unscaled)
+    X_train, X_test = scale_training(scaler, unscaled), scale_in_place(scaler, X[inner.validation])
+    return Sets(X_train, y[inner.train], X_test, y[inner.validation], state, constant)
 
 
 def _with_none(values: FloatArray) -> list[float | None]:

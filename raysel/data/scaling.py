@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.arrays import FloatArray
+from raysel.arrays import FloatArray, column_blocks
 from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
 from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.task_blocks import Samples, as_samples
 from raysel.data.task_scaler import TaskScaler
 from raysel.errors import ConfigError
 
@@ -144,3 +145,31 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
             raise ConfigError(
                 f"scaling {name!r} is unknown; give unit, zscore, none, zscore_sqrt_width, minmax or row_unit."
             )
+
+
+def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
+    """Fit a scaler to a training set and scale it, in place and by blocks of columns where X is an array.
+
+    The result and the fitted attributes are those of ``fit_transform`` to the last bit.
+    """
+    if type(scaler) is not StandardScaler or not isinstance(X, np.ndarray) or not X.shape[1]:
+        return scale_in_place(scaler.fit(X), X)
+    fitted = [clone(scaler).fit(block) for block in column_blocks(X)]
+    scaler.n_features_in_, scaler.n_samples_seen_ = X.shape[1], fitted[0].n_samples_seen_
+    for name in ("mean_", "var_", "scale_"):
+        setattr(scaler, name, np.concatenate([getattr(part, name) for part in fitted]))
+    return scale_in_place(scaler, X)
+
+
+def scale_in_place(scaler: TransformerMixin, X: Samples) -> Any:
+    """Return samples scaled as ``transform`` scales them, which overwrites an array for the usual scalers."""
+    if isinstance(X, np.ndarray) and X.flags.writeable and X.dtype == np.float64 and len(X):
+        if type(scaler) is StandardScaler:
+            X -= scaler.mean_
+            X /= scaler.scale_
+            return X
+        if isinstance(scaler, UnitScaler) or (isinstance(scaler, ModalityScaler) and scaler.method != "row_unit"):
+            X -= scaler.offset_
+            X /= scaler.range_ if isinstance(scaler, UnitScaler) else scaler.scale_
+            return X
+    return as_samples(scaler.transform(X))

@@ -17,6 +17,9 @@ from raysel.cv.refit import refit_winner
 from raysel.limits import machine_memory
 from raysel.study.definition import Study
 
+#: Bytes of data from which on the folds that are kept are bounded by them: copies of small data may outweigh them.
+_LARGE = 2**26
+
 
 def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
     """Scale and prepare one inner fold with ``search.cpus_per_trial`` threads.
@@ -39,6 +42,17 @@ def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> F
         return study.fold_data(inner, params)
 
 
+def room_for_folds(study: Study, memory_share: float) -> float:
+    """Return how many bytes of prepared folds are kept in this process; none that one configuration alone would read.
+
+    Of large data half their size, else a share of the machine's memory.
+    """
+    n_bytes = study.dataset.X.nbytes
+    if len(study.configurations) == 1:
+        return 0.0
+    return n_bytes / 2 if n_bytes > _LARGE else memory_share * machine_memory()
+
+
 class PreparedFolds:
     """Source of prepared folds for trials in this process, which keeps those that fit into its share of the memory.
 
@@ -51,7 +65,7 @@ class PreparedFolds:
     """
 
     def __init__(self, study: Study, memory_share: float) -> None:
-        self._study, self._room = study, memory_share * machine_memory()
+        self._study, self._room = study, room_for_folds(study, memory_share)
         self._kept: dict[tuple[str, int, str], FoldData] = {}
 
     def __call__(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:

@@ -19,7 +19,7 @@ from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
 #: Largest share of the machine's memory for prepared folds; further folds are prepared again for each trial.
-_MEMORY_SHARE = 0.25
+MEMORY_SHARE = 0.25
 
 
 class SerialExecutor(Executor):
@@ -33,7 +33,7 @@ class SerialExecutor(Executor):
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._fold_data = PreparedFolds(study, _MEMORY_SHARE)
+        self._fold_data = PreparedFolds(study, MEMORY_SHARE)
 
     def __exit__(self, *_: object) -> None:
         self._fold_data.clear()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from raysel.clock import now, running_seconds
 from raysel.cv.convergence import convergence_of
-from raysel.cv.lockstep import run_in_lockstep
+from raysel.cv.lockstep import run_in_lockstep, run_in_turn
 from raysel.cv.plan import OuterFold
 from raysel.cv.prepared import FoldData
 from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
@@ -136,6 +136,7 @@ class ConfigurationTrial(Trial):
     """Trial that scores one configuration on the inner folds of all outer folds; no test samples are used."""
 
     record: TrialRecord
+    _advance = staticmethod(run_in_turn)
 
     def _start(self, config: Mapping[str, Any]) -> None:
         configuration: Configuration = self._study.configurations[config["configuration"]]
@@ -150,9 +151,9 @@ class ConfigurationTrial(Trial):
             trace = self.record.folds[fold.name] = FoldTrace()
             self._start_clock()
             try:
-                iterations = run_in_lockstep(
+                iterations = self._advance(
                     [study.solver(params, state) for state in states],
-                    [self._fold_data(fold, i, params) for i in inner],
+                    (self._fold_data(fold, i, params) for i in inner),
                     study.evaluation,
                     states,
                     trace,
@@ -174,6 +175,8 @@ class ConfigurationTrial(Trial):
 
 class FoldTrial(ConfigurationTrial):
     """Trial that scores one configuration on the inner folds of one outer fold, and may be stopped at a rung."""
+
+    _advance = staticmethod(run_in_lockstep)
 
     def _start(self, config: Mapping[str, Any]) -> None:
         self._levels = frozenset(self._study.halving().levels if self._study.config.search.early_stopping else ())

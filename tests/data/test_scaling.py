@@ -13,9 +13,9 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.data.layouts import Tasks
+from raysel.data.layouts import Modalities, Tasks
 from raysel.data.loading import load_dataset
-from raysel.data.scaling import UnitScaler, make_scaler
+from raysel.data.scaling import UnitScaler, make_scaler, scale_in_place, scale_training
 from raysel.errors import ConfigError
 
 
@@ -77,3 +77,18 @@ def test_unknown_scaling():
 def test_scalings_of_modalities_are_refused_for_tasks(scaling):
     with pytest.raises(ConfigError, match=f"'{scaling}' does not support several tasks; give unit, zscore or none"):
         make_scaler(scaling, Tasks({"a": 2, "b": 3}))
+
+
+@pytest.mark.parametrize("name", ["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"])
+def test_scaling_in_place_has_the_bits_of_fit_transform(name):
+    rng = np.random.default_rng(0)
+    X, new = rng.lognormal(0.0, 3.0, (23, 4099)), rng.lognormal(0.0, 3.0, (5, 4099))
+    X[:, 7] = 0.1
+    layout = Modalities({"a": 4000, "b": 99})
+    expected, found = make_scaler(name, layout), make_scaler(name, layout)
+    np.testing.assert_array_equal(scale_training(found, X.copy()), expected.fit_transform(X))
+    np.testing.assert_array_equal(scale_in_place(found, new.copy()), expected.transform(new))
+    assert vars(found).keys() == vars(expected).keys()
+    for key, value in vars(expected).items():
+        if key.endswith("_"):
+            np.testing.assert_array_equal(getattr(found, key), value)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar
 
-from raysel.arrays import FloatArray, LabelArray
+import numpy as np
+
+from raysel.arrays import FloatArray, LabelArray, column_blocks
 from raysel.baselines.filters.filter import Filter
 from raysel.validation import Interval
 
@@ -58,7 +60,7 @@ class Variance(Filter):
         ndarray of shape (n_features,)
             Variance of each feature.
         """
-        return X.var(axis=0)
+        return np.concatenate([block.var(axis=0) for block in column_blocks(X)])
 
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:
         return prepared, prepared.mean()

@@ -14,6 +14,8 @@ from raysel.linalg.class_distances import distance_differences
 
 #: Number of distances in a block of test samples, so that the block stays in a core's cache.
 _CACHED = 2**16
+#: Number of features whose copies are held at once.
+_WIDEST = 2**12
 #: Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
 _PRECISION = 16 * np.finfo(np.float64).eps
 
@@ -141,27 +143,33 @@ def _distances(
 ) -> Iterator[_Distances]:
     """Yield the distances of each block of test samples, for each number of features; the arrays are reused."""
     features = order[: n_features[-1]]
+    pieces = [
+        (position, first, min(first + _WIDEST, stop), first + _WIDEST >= stop)
+        for position, (start, stop) in enumerate(pairwise([0, *n_features]))
+        for first in range(start, stop, _WIDEST)
+    ]
     # Centred at the median of some samples: no precision is lost far from zero or to an outlier, and integers stay
     # exact, so that tied distances between them stay tied.
     centre = np.median(X_train[:: max(1, len(X_train) // 9), features], axis=0)
-    train, test = X_train[:, features] - centre, X_test[:, features] - centre
-    # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
-    parts = []
-    for start, stop in pairwise([0, *n_features]):
-        a, b = test[:, start:stop], train[:, start:stop]
-        parts.append(
-            (np.insert(a, stop - start, 1.0, axis=1), np.insert(-2.0 * b, stop - start, (b * b).sum(1), axis=1))
-        )
+
+    def part(first: int, stop: int) -> tuple[FloatArray, FloatArray]:
+        # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
+        a, b = (X[:, features[first:stop]] - centre[first:stop] for X in (X_test, X_train))
+        return np.insert(a, stop - first, 1.0, axis=1), np.insert(-2.0 * b, stop - first, (b * b).sum(1), axis=1)
+
+    narrow = [part(first, stop) for _, first, stop, _ in pieces] if n_features[-1] <= _WIDEST else []
     block = max(16, _CACHED // len(X_train))
     for first in range(0, len(X_test), block):
         rows = slice(first, first + block)
-        distances = np.zeros((len(test[rows]), len(X_train)))
+        distances = np.zeros((len(X_test[rows]), len(X_train)))
         of_test, of_train = np.zeros(len(distances)), np.zeros(len(X_train))
-        for position, (a, b) in enumerate(parts):
+        for number, (position, first_column, stop, last) in enumerate(pieces):
+            a, b = narrow[number] if narrow else part(first_column, stop)
             dgemm(1.0, b.T, a[rows].T, 1.0, distances.T, trans_a=True, overwrite_c=True)
             of_test += _PRECISION * (a[rows, :-1] ** 2).sum(axis=1)
             of_train += _PRECISION * b[:, -1]
-            yield _Distances(position, rows, distances, of_test, of_train)
+            if last:
+                yield _Distances(position, rows, distances, of_test, of_train)
 
 
 def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:

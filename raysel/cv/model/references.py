@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_selection import f_classif
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.arrays import BoolArray, FloatArray, LabelArray, column_blocks
 from raysel.cv.feature_count import choose_c, choose_n
 from raysel.data.task_blocks import TaskBlocks
 from raysel.metrics.class_scores import class_scores
@@ -115,7 +116,8 @@ def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, 
     validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
     for sets in inner if names else ():
         for name, rows in validation.items():
-            rows.append([_scored(lambda: _ranked(name, sets, evaluation, C)) for C in evaluation.C])  # noqa: B023
+            rows.append([_scored(partial(_ranked, name, sets, evaluation, C)) for C in evaluation.C])
+        del sets  # not held beside the next
     for name in RANKINGS:
         values: list[float] | float = evaluation.C[0]
         if name in validation:
@@ -156,7 +158,9 @@ def _ranked(name: str, sets: Sets, evaluation: Evaluation, C: float | Sequence[f
 
 def _variances(X: FloatArray) -> FloatArray:
     """Variance of each feature; none if all that are above 0 are equal."""
-    variances = X.var(axis=0)  # as the method `variance`, whose module would count for every study's numbers
+    variances = np.concatenate(
+        [block.var(axis=0) for block in column_blocks(X)]
+    )  # as the method `variance`, whose module would count for every study's numbers
     known = variances[variances > _EQUAL * variances.max()]
     return variances if len(known) and np.ptp(known) > _EQUAL * known.max() else np.empty(0)
 
@@ -166,7 +170,8 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     columns = [y] if y.ndim == 1 else [column for column in y.T if 0 < column.sum() < len(column)]
     if not columns:
         return np.empty(0)
-    return np.mean([np.nan_to_num(f_classif(X, column)[0], nan=0.0, posinf=np.inf) for column in columns], axis=0)
+    values = [np.concatenate([f_classif(block, column)[0] for block in column_blocks(X)]) for column in columns]
+    return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
 def _guess(name: str, sets: Sets, metric: str) -> float:
