@@ -186,7 +186,7 @@ def _print_result(
     def line(text: str, style: str | None = None) -> None:
         out.print(text, markup=False, style=style)
 
-    found, chosen = result.winner_convergence, choose_top(result, arguments.top, by)
+    chosen = choose_top(result, arguments.top, by)
     model = result.final.name if result.has_final else "no final model"
     line(f"{result.name} in {shown_place(result.path)}: {model}")
     line(words.headline(result))
@@ -200,9 +200,8 @@ def _print_result(
         line(f"consensus {told}")
     if redundancy := words.redundancy_in_words(result, chosen.n):
         line(f"redundancy {redundancy}")
-    if found.n_fits:  # not recorded by version 0.1
-        of = "outer folds and final model" if result.has_final else "outer folds"
-        line(f"{found.n_converged} of {found.n_fits} winners ({of}) converged")
+    if told := words.convergence_in_words(result.refits):
+        line(told)
     for remark in remarks:
         line(remark, "yellow")
     if ranking is not None:

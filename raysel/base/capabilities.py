@@ -33,6 +33,8 @@ class Capabilities:
         Whether the method has ``fit_path``, which fits many configurations on one training set.
     reconstructed : bool, default=False
         Whether the method is a reconstruction from its paper, because the authors' code was not found.
+    local_optimum : bool, default=False
+        Whether a fit ends at one of several local optima, which its start decides.
     layouts : frozenset of {"tensor", "modalities", "tasks", "volume"}, default={"tensor", "modalities", "volume"}
         Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
     max_axes : int, default=None
@@ -55,6 +57,7 @@ class Capabilities:
     transductive: bool = False
     path: bool = False
     reconstructed: bool = False
+    local_optimum: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
     max_axes: int | None = None
     prepare_parameters: frozenset[str] = frozenset()

@@ -160,6 +160,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             Result of ``prepare(X, y)``.
         """
 
+    def another_start(self) -> Self | None:
+        """Return an unfitted copy of this fitted estimator that starts elsewhere.
+
+        Returns
+        -------
+        Estimator or None
+            The copy; None if the optimum does not depend on the start, or there is no other start.
+        """
+        return None
+
     def labelled(self, y: LabelArray) -> BoolArray:
         """Mask of the samples that have a label and can be scored.
 

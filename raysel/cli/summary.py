@@ -170,10 +170,8 @@ def _details(result: StudyResult) -> Iterator[tuple[str, str]]:
         yield "by task", words.tasks_in_words(result)
     if result.report:
         yield "reported", f"test {words.report_in_words(result)}"
-    found = result.winner_convergence
-    if found.n_fits:  # not recorded by version 0.1
-        of = "outer folds and final model" if result.has_final else "outer folds"
-        yield "converged", f"{found.n_converged} of {found.n_fits} winners ({of})"
+    if told := words.convergence_in_words(result.refits):
+        yield "fits", told
     yield from (("trials", text) for text in _trials_in_words(result))
     if told := result.consensus_sentence():
         yield "consensus", told

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from raysel.arrays import FloatArray, LabelArray
 from raysel.base.estimator import Estimator
+from raysel.metrics.ranks import descending_order
 
 
 @dataclass(frozen=True)
@@ -64,3 +70,38 @@ def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
     """
     gap = getattr(solver, "dual_gap_", None)
     return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None
+
+
+def other_start(
+    solver: Estimator, X: FloatArray, y: LabelArray, scores: FloatArray | None, n: int
+) -> dict[str, float] | None:
+    """Fit from another start, and compare the best features; None if the optimum depends on no start.
+
+    Parameters
+    ----------
+    solver : Estimator
+        Fitted solver.
+    X, y : ndarray
+        Its training set.
+    scores : ndarray of shape (n_features,)
+        Its scores, 0 for constant features; None if it does not rank features.
+    n : int
+        Number of best features to compare, of those with a score.
+
+    Returns
+    -------
+    dict of str to float, or None
+        ``n`` and ``shared``, how many of the best features of both fits are compared and equal; ``excess``, by how
+        much of its objective the other fit ends above this one, negative if below; ``n_iter``, its iterations.
+    """
+    other = solver.another_start()
+    if other is None or scores is None or not scores.any():
+        return None
+    n = min(n, int(np.count_nonzero(scores)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        other.fit(X, y)
+    shared = np.intersect1d(descending_order(scores)[:n], descending_order(other.scores_)[:n])
+    own = float(solver.objective_path_[-1])
+    excess = (float(other.objective_path_[-1]) - own) / abs(own) if own else 0.0
+    return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}

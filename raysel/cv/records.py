@@ -413,6 +413,11 @@ class RefitRecord:
         label are left out. Empty for the final fold.
     n_train, n_test : int, default=0
         Number of training and of test samples; 0 if it was not recorded.
+    local_optimum : bool, default=False
+        Whether the fit ended at one of several local optima; False if it was not recorded.
+    other_start : dict of str to float, optional
+        What a fit of the final model from another start found, see `other_start`; None for the outer folds, where the
+        optimum does not depend on the start, or if it was not recorded.
     """
 
     fold: str
@@ -444,6 +449,8 @@ class RefitRecord:
     reference_positions: dict[str, int] = field(default_factory=dict)
     reference_c: dict[str, list[float]] = field(default_factory=dict)
     n_tied: int = 1
+    local_optimum: bool = False
+    other_start: dict[str, float] | None = None
 
     @property
     def test_score(self) -> float | None:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from raysel.arrays import FloatArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.clock import now
-from raysel.cv.convergence import convergence_of
+from raysel.cv.convergence import convergence_of, other_start
 from raysel.cv.model.fold import FoldModels, confusion, joined_scores
 from raysel.cv.model.pipeline import FeaturePipeline
 from raysel.cv.model.references import ReferenceScores, Sets, reference_scores
@@ -162,6 +162,8 @@ def refit_winner(
         C=trace.C,
         reference_positions=references.positions,
         reference_c=references.C,
+        local_optimum=solver.capabilities.local_optimum,
+        other_start=None if len(fold.test) else other_start(solver, X_train, y_train, scores, n_features or n_shown),
     )
     return record, models.pipeline(n_features, scaler, feature_names)
 

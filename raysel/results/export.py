@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from raysel.cv.plan import FINAL
-from raysel.cv.records import TrialRecord
+from raysel.cv.records import RefitRecord, TrialRecord
 from raysel.data.layouts import MaskedVolume
 from raysel.errors import StudyError
 from raysel.printing.printable import markdown_text
@@ -286,7 +286,7 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         },
         "tried": [_tried(record) for record in sorted(result.records, key=lambda record: record.id)],
         "winners": {refit.fold: refit.params for refit in result.refits},
-        "convergence": {r.fold: {"converged": r.converged, "relative_duality_gap": r.gap} for r in result.refits},
+        "convergence": {refit.fold: _convergence(refit) for refit in result.refits},
         "features_with_score": result.n_scored,
         "scores": scores,
     }
@@ -378,6 +378,12 @@ def _score_figures(result: StudyResult) -> dict[str, Any]:
     """Return how the numbers of features were chosen, by fold, and the figures beside the test scores."""
     chosen = {"choose_n": result.stored.study.choose_n if result.n_features else None, "n_features": result.n_features}
     return chosen | score_figures(result.outer, result.score_curves(), result.metric)
+
+
+def _convergence(refit: RefitRecord) -> dict[str, Any]:
+    """Return whether a fit met its tol, whether that proves an optimum, and what another start finds."""
+    found = {"converged": refit.converged, "relative_duality_gap": refit.gap, "local_optimum": refit.local_optimum}
+    return found | ({"other_start": refit.other_start} if refit.other_start else {})
 
 
 def _is_listed(result: StudyResult) -> bool:

@@ -9,6 +9,7 @@ from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.cv.convergence import Convergence
 from raysel.cv.plan import FINAL
 from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.results.words.convergence import other_start_sentence
 from raysel.statistics.paired import TTest
 from raysel.tracking.records import SearchRecord
 
@@ -256,6 +257,11 @@ def tie_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
             f"Tied in inner score, number of features and simplicity on {len(tied)} of {len(refits)} folds: "
             f"{', '.join(tied)}; the first in the order of the search was taken."
         )
+
+
+def other_start_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
+    """Remark on a final model that is a local optimum."""
+    yield from (other_start_sentence(refit.other_start) for refit in refits if refit.other_start)
 
 
 def inner_fit_remarks(trials: Sequence[TrialRecord]) -> Iterator[str]:

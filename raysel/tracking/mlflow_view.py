@@ -198,7 +198,8 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         params=record.params,
         metrics=metrics,
         curves={"objective": record.objective} if record.objective else {},
-        tags={"raysel.trial": record.trial, "raysel.status": "finished"},
+        tags={"raysel.trial": record.trial, "raysel.status": "finished"}
+        | ({"raysel.optimum": "local"} if record.local_optimum else {}),
         artifacts=_existing(directory.fold_table(record.fold)),
         fold=record.fold,
         stays_open=record.fold == FINAL,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
+from sklearn.base import clone
 
 from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.base.capabilities import Capabilities
@@ -131,7 +132,7 @@ class DFS(IterativeEstimator, Selector):
     (178, 3)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, reconstructed=True)
+    capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, reconstructed=True, local_optimum=True)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
@@ -144,6 +145,7 @@ class DFS(IterativeEstimator, Selector):
     fitted_shapes: ClassVar[dict[str, str]] = {"components_": "n_directions n_features"}
 
     components_: FloatArray
+    _random_start = False
 
     def __init__(
         self,
@@ -224,6 +226,12 @@ class DFS(IterativeEstimator, Selector):
         """
         return (-float(self.gamma),)
 
+    def another_start(self) -> DFS:
+        """Return a copy that starts from random weights of the features."""
+        other: DFS = clone(self)
+        other._random_start = True
+        return other
+
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedDFS:
         """Centre and scale the features and find the number of directions.
 
@@ -262,6 +270,8 @@ class DFS(IterativeEstimator, Selector):
         self._warn_of_small_gamma(len(X), prepared)
         gamma = self.gamma / prepared.scale**self.p
         weights = np.ones(prepared.X.shape[1])
+        if self._random_start:
+            weights = np.random.default_rng(0).lognormal(size=len(weights))
         step = _dual_step if len(X) <= prepared.X.shape[1] else _primal_step
         while True:
             W, projected = step(prepared, gamma * weights) if prepared.n_directions else _nothing(prepared)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.base.capabilities import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import MatrixSelector
 from raysel.linalg.least_squares import LeastSquaresData, least_squares_data
@@ -80,6 +83,10 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
     (1797, 20)
     """
 
+    capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
+
+    _random_start = False
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": [tuple, list, None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -112,6 +119,14 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
         """
         return (-float(self.alpha),)
 
+    def another_start(self) -> BilinearRegression | None:
+        """Return a copy that starts from a random v; None for samples of one row or column, where it is convex."""
+        if min(self._sides(self.n_features_in_)) == 1:
+            return None
+        other: BilinearRegression = clone(self)
+        other._random_start = True
+        return other
+
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
         """Centre and reduce the training set.
 
@@ -141,6 +156,8 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
         alpha = self.alpha / prepared.scale**2
         turned, turned_sums = samples.transpose(1, 0, 2), sums.transpose(0, 2, 1)  # views: the samples are kept once
         V = np.linalg.svd(sums, full_matrices=False)[2][:, :1].transpose(0, 2, 1)
+        if self._random_start:
+            V = np.random.default_rng(0).standard_normal(V.shape)
         while True:
             try:
                 # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.

@@ -138,7 +138,7 @@ def remarks(result: StudyResult) -> Section:
     found = result.remarks()
     blocks: list[Block] = [Remarks([short(remark, _LONGEST_REMARK) for remark in found])]
     if not found:
-        blocks = [Text(["Nothing failed, all fits of winners converged, and every fold selects features."])]
+        blocks = [Text(["Nothing failed, all fits of winners met their tolerance, and every fold selects features."])]
     return Section("limitations", "Limitations", blocks)
 
 

@@ -105,7 +105,8 @@ def _winners_table(result: StudyResult) -> Table:
         row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
         row += [str(result.n_scored[refit.fold])] if ranked else []
         row += [f"{refit.inner_score:.3f}", "" if refit.test_score is None else f"{refit.test_score:.3f}"]
-        rows.append([*row, {True: "yes", False: "no", None: "not recorded"}[refit.converged]])
+        reached = "local optimum" if refit.local_optimum else "yes"
+        rows.append([*row, {True: reached, False: "no", None: "not recorded"}[refit.converged]])
     heads = ["fold", "winner", *(["N"] if chooses else []), *(["features with a score"] if ranked else [])]
     heads += [f"inner {metric}", f"test {metric}", "converged"]
     caption = "The configuration that wins each outer fold"
@@ -162,11 +163,8 @@ def convergence(result: StudyResult) -> Section:
     """
     model = result.final.trial if result.has_final else ""
     curves = {record.id: curve for record in result.records if (curve := record.objective_curve())}
-    said = []
-    found = result.winner_convergence
-    if found.n_fits:
-        of = "of the outer folds and the final model" if result.has_final else "of the outer folds"
-        said.append(f"{found.n_converged} of {found.n_fits} winners ({of}) reached the solver's tolerance.")
+    told = words.convergence_in_words(result.refits)
+    said = [f"{told}."] if told else []
     title = "Convergence"
     if not curves or max(map(len, curves.values())) < 2:
         said.append("The method records its objective at the end of a fit only, or has none.")

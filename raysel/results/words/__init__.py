@@ -15,6 +15,7 @@ from raysel.results.words.answer import (
     tasks_in_words,
 )
 from raysel.results.words.asked import blocks_in_words, data_facts, data_name, layout_in_words, method_facts
+from raysel.results.words.convergence import convergence_in_words, other_start_sentence
 from raysel.results.words.figures import bracketed_difference, difference_in_words, listed, mean_and_sd, values_in_words
 from raysel.results.words.ranking import best_features_in_words, modalities_in_words, redundancy_in_words
 from raysel.results.words.references import (
@@ -34,6 +35,7 @@ __all__ = [
     "blocks_in_words",
     "bracketed_difference",
     "classifier_in_words",
+    "convergence_in_words",
     "curve_rows",
     "data_facts",
     "data_name",
@@ -50,6 +52,7 @@ __all__ = [
     "n_features_in_words",
     "optimism_rows",
     "optimism_sentence",
+    "other_start_sentence",
     "overlap_in_words",
     "redundancy_in_words",
     "reference_in_words",

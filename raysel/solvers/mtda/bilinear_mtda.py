@@ -84,6 +84,7 @@ embedded_labels_, task_names_, classes_
     }
     capabilities: ClassVar[Capabilities] = replace(
         SharedRatioProjector.capabilities,
+        local_optimum=True,
         layouts=SharedRatioProjector.capabilities.layouts - {VOLUME},
         max_axes=2,
     )

@@ -13,14 +13,17 @@ D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from raysel.arrays import FloatArray, LabelArray
+from raysel.base.capabilities import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import MatrixSelector
 from raysel.errors import ConfigError
@@ -132,6 +135,11 @@ class SMR(IterativeEstimator, MatrixSelector):
     (1797, 20)
     """
 
+    capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
+
+    #: Which of the last two starts of "multistart" continues.
+    _place = 0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shape": [tuple, list, None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -196,6 +204,17 @@ class SMR(IterativeEstimator, MatrixSelector):
         """Return the sort key by which a lower rank comes first, then a stronger penalty."""
         return (self.rank, -self.alpha)
 
+    def another_start(self) -> SMR | None:
+        """Return the second best start of "multistart", else a random one; None where the problem is convex."""
+        other: SMR = clone(self)
+        if self.init != "multistart":
+            seed = self.random_state if isinstance(self.random_state, Integral) else 0
+            return other.set_params(init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1)))
+        if self.p == 1 and self.rank == min(self._sides(self.n_features_in_)):
+            return None
+        other._place = 1
+        return other
+
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
         """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
         alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
@@ -227,7 +246,7 @@ class SMR(IterativeEstimator, MatrixSelector):
         """Yield the coefficients after each iteration and their objective."""
         c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
-            return multistart_steps(data, (m, n), k, penalty)
+            return multistart_steps(data, (m, n), k, penalty, self._place)
         if self.init == "identity":
             V = identity(c, n, k)
         else:

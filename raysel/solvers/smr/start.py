@@ -64,7 +64,7 @@ def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
 
 
 def multistart_steps(
-    data: LeastSquaresData, shape: tuple[int, int], rank: int, penalty: Penalty
+    data: LeastSquaresData, shape: tuple[int, int], rank: int, penalty: Penalty, place: int = 0
 ) -> Iterator[tuple[FloatArray, float]]:
     """Iterate `accelerated_steps` from the best of several starts.
 
@@ -91,6 +91,8 @@ def multistart_steps(
         Rank of each coefficient matrix, at most min(m, n).
     penalty : Penalty
         The penalty on the coefficients.
+    place : {0, 1}, default=0
+        0 continues the best of the last two starts, 1 the other one.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def multistart_steps(
         if penalty.p == 1.0:
             return direct
         continued = ls21_steps(data, flat.ravel(), chain(smooth, endless))
-        return _best([direct, with_objective(continued, data, penalty)], _FIRST_ROUND)
+        return _best([direct, with_objective(continued, data, penalty)], _FIRST_ROUND, place)
 
     convex = Penalty(smooth[0].alpha, 1.0, penalty.zeta)
     steps = list(islice(ls21_steps(data, flat.ravel(), repeat(convex)), _LS21_STEPS))
@@ -119,9 +121,10 @@ def multistart_steps(
     ]
     V = _leading_rows(ls21, rank)
     if penalty.p < 1.0:
-        return _best([accelerated_steps(data, V, flat, chain(smooth, endless)), *others], _SECOND_ROUND)
+        return _best([accelerated_steps(data, V, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
     D = l2p_weights((ls21**2).sum(axis=0), penalty.p, penalty.zeta)
-    return _opened_by(accelerated_steps(data, V, D, endless), others)
+    first = accelerated_steps(data, V, D, endless)
+    return _best([first, *others], _SECOND_ROUND_CONVEX, 1) if place else _opened_by(first, others)
 
 
 def iterations(
@@ -156,16 +159,18 @@ def _opened_by(
     shown, first = tee(first)
     yield from islice(shown, _FIRST_ROUND)
     del shown  # or all that follows would be kept for it
-    yield from _best([first, *others], _SECOND_ROUND_CONVEX)
+    yield from _best([first, *others], _SECOND_ROUND_CONVEX, 0)
 
 
-def _best(starts: list[Iterator[tuple[FloatArray, float]]], second_round: int) -> Iterator[tuple[FloatArray, float]]:
-    """Choose the start of the lowest objective in two rounds, the second among two; it continues where it is."""
+def _best(
+    starts: list[Iterator[tuple[FloatArray, float]]], second_round: int, place: int
+) -> Iterator[tuple[FloatArray, float]]:
+    """Order the starts by their objectives in two rounds, the second of two; one continues where it is."""
     for n_iterations, n_survivors in ((_FIRST_ROUND, 2), (second_round, 1)):
         if len(starts) > n_survivors:
             reached = [next(islice(start, n_iterations - 1, None))[1] for start in starts]
-            starts = [starts[i] for i in _lowest(reached, n_survivors)]
-    return starts[0]
+            starts = [starts[i] for i in _lowest(reached, 2)]
+    return starts[place]
 
 
 def _lowest(values: list[float], n: int) -> list[int]:

@@ -152,7 +152,9 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
     told = " to ".join(map(str, outer))
     assert f"{told} best of 64 features chosen on the outer folds by inner scores; final model: {n}" in page.text
     winners = len(matrix.refits)
-    assert f"{matrix.winner_convergence.n_converged} of {winners} winners (of the outer folds and the" in page.text
+    met = f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final model)"
+    assert f"{met} converged to a local optimum." in page.text
+    assert words.other_start_sentence(matrix.final.other_start) in page.text
     stability = rows(page.downloads["stability.csv"])
     np.testing.assert_array_equal(
         [float(row["noise_highest"] or "nan") for row in stability], matrix.stability_curve()["noise_highest"]
