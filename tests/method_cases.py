@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
 
 from raysel.testing import MethodCase
 
@@ -78,3 +82,21 @@ CASES = [
     MethodCase("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 5}, expected_failures=BY_POSITION),
     MethodCase("sklearn.feature_selection.SelectKBest", {"k": 3}),
 ]
+
+
+def representatives(cases: Sequence[MethodCase]) -> list[str]:
+    """Names of methods of which each has a base class that no earlier one has: raysel's, or a role of scikit-learn's.
+
+    Those come first of which every check is expected to pass.
+    """
+    seen: set[type] = set()
+    found = []
+    for case in sorted(cases, key=lambda case: len(case.expected_failures)):
+        if case.wrapped:
+            bases = {ClassifierMixin, SelectorMixin} & set(case.cls.__mro__)
+        else:
+            bases = {base for base in case.cls.__mro__[1:] if base.__module__.startswith("raysel.")}
+        if bases - seen:
+            found.append(case.solver_name)
+            seen |= bases
+    return found

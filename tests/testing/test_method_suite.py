@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from method_cases import CASES
+from method_cases import CASES, representatives
 
 from raysel.base.registry import solver_names
 from raysel.distributed.executor import RayExecutor
@@ -11,13 +11,17 @@ from raysel.testing import estimator_checks, parametrize
 from raysel.testing.estimators.studies import executors_agree
 
 BY_NAME = {case.solver_name: case for case in CASES}
+QUICK = representatives(CASES)
 
 
 def test_every_registered_method_has_a_case():
     assert set(solver_names()) <= set(BY_NAME)
 
 
-@parametrize(check for case in CASES for check in estimator_checks(case))
+@parametrize(
+    (check for case in CASES for check in estimator_checks(case)),
+    slow=lambda check: check.name.partition(":")[0] not in QUICK,
+)
 def test_conformance(check):
     check()
 

@@ -130,6 +130,7 @@ def test_bad_input_is_named():
         LinearSVM().fit(X, np.zeros_like(y))
 
 
+@pytest.mark.slow
 @parametrize_with_checks([LinearSVM(random_state=0)])
 def test_sklearn_contract(estimator, check):
     check(estimator)

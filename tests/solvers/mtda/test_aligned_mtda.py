@@ -37,7 +37,8 @@ def mapped_scatters(tasks, maps):
     return [(B, T - B, T) for B, T in found]
 
 
-@parametrize_with_checks([AlignedMTDA(), AlignedMTDA(share="within")])
+@pytest.mark.slow
+@parametrize_with_checks([AlignedMTDA(share="within")])
 def test_sklearn_contract(estimator, check):
     check(estimator)
 

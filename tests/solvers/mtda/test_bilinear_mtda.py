@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
 from task_sets import (
     assert_same_spaces,
@@ -24,11 +23,6 @@ from raysel.data.layouts import Matrix, Tasks, Tensor
 from raysel.errors import ConfigError
 from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
 from raysel.solvers.mtda.mtda import MTDA
-
-
-@parametrize_with_checks([BilinearMTDA(random_state=0)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def test_the_projection_is_a_kronecker_product_at_a_stationary_point():

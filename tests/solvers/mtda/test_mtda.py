@@ -342,6 +342,7 @@ def test_a_dropped_task_is_reported():
 # --- the contract -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @parametrize_with_checks([MTDA(method="alternating", random_state=0)])
 def test_sklearn_contract(estimator, check):
     check(estimator)

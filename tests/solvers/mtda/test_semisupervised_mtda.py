@@ -16,7 +16,8 @@ from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 
 
-@parametrize_with_checks([SemiSupervisedMTDA(), SemiSupervisedMTDA(graph_weight=1.0, n_neighbors=3)])
+@pytest.mark.slow
+@parametrize_with_checks([SemiSupervisedMTDA(graph_weight=1.0, n_neighbors=3)])
 def test_sklearn_contract(estimator, check):
     check(estimator)
 

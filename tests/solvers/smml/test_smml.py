@@ -273,6 +273,7 @@ def test_it_works_in_a_pipeline_and_a_grid_search():
     assert selected.transform(X).shape == (60, 4)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([SMML(tol=1e-3, method="reweighted", max_iter=3)])
 def test_scikit_learn_compatibility(estimator, check):
     check(estimator)

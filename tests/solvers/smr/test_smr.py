@@ -280,6 +280,7 @@ def test_the_default_start_draws_nothing_from_outside(p, digits):
 # --- the estimator --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @parametrize_with_checks([SMR(p=0.5), SMR(init="random", random_state=0), SMR(init="identity")])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
