@@ -34,7 +34,7 @@ def answer(result: StudyResult) -> Section:
         rows = [[row.name, row.n_features, row.score, row.difference] for row in words.score_rows(result)]
         caption = (
             f"{result.metric.replace('_', ' ').capitalize()} on the test samples of the outer folds (mean ± SD over "
-            f"{len(result.outer)} folds) beside the references on the same folds; they choose nothing."
+            f"{len(result.outer)} folds) beside the references on the same folds."
         )
         heads = ["", "features", "test score", "method minus reference"]
         outer = [refit.fold for refit in result.outer]

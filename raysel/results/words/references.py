@@ -134,7 +134,7 @@ def verdict_in_short(result: StudyNumbers) -> str:
 def _verdict_sentence(result: StudyNumbers, reference: Reference) -> str:
     name, difference = reference.name, difference_in_words(reference)
     words = _RIVALS.get(name) or reference_in_words(result, name)
-    if reference.paired.mean < 0:
+    if reference.verdict == "worse" or round(reference.paired.mean, 3) < 0:  # as it is shown
         method = result.config["solver"]["name"]
         so = {"worse": f"{method} is worse"}.get(reference.verdict, "the two are not distinguishable")
         verb = "score" if name == "all features" else "scores"
