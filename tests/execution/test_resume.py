@@ -43,6 +43,7 @@ def found(study: Path) -> dict:
         "picture": (study / "ranking" / "ranking.png").read_bytes(),
         "traces": (study / "traces.parquet").read_bytes(),
         "scores": json.loads((study / "ranking" / "manifest.json").read_text())["scores"],
+        "noise": [r for r in records if r["kind"] == "noise"],  # once, whatever was cut
     }
 
 
