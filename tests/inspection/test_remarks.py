@@ -37,7 +37,9 @@ def test_what_may_leak_is_said_on_one_line(what):
     assert not any("\n" in remark for remark in remarks)
 
 
-@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
+@pytest.mark.parametrize(
+    "name", ["wine", *(pytest.param(name, marks=pytest.mark.slow) for name in ("iris", "breast_cancer", "digits"))]
+)
 @pytest.mark.parametrize("what", NEARLY)
 def test_what_nearly_tells_the_label_is_said_and_nothing_else_is(name, what):
     data = load_dataset(name)
