@@ -65,15 +65,16 @@ def main():
             "n_features": n_features,
             "glspfs_seconds": statistics.median(seconds for seconds, _ in ours),
             "peer_seconds": statistics.median(times),
-            "objectives_differ": float(np.max(np.abs(np.array(path) / ours[0][1][:limit] - 1))),
+            # Ours are extrapolated from the second iteration on.
+            "first_objectives_differ": abs(path[0] / ours[0][1][0] - 1),
             "wanted": wanted,
         }
         case["ratio"] = case["peer_seconds"] / case["glspfs_seconds"]
         found.append(case)
         print(
             f"d={n_features}: an iteration {1e3 * case['glspfs_seconds']:.2f} ms, d x d solve "
-            f"{1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted}); the same objectives "
-            f"to {case['objectives_differ']:.0e}",
+            f"{1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted}); the same first "
+            f"objective to {case['first_objectives_differ']:.0e}",
             flush=True,
         )
     result = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "local": LOCAL, "sparsity": SPARSITY, "iteration": found}

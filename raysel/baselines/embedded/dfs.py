@@ -24,6 +24,8 @@ from raysel.validation import Interval
 
 #: Smooths the penalty, in units of squared coefficients of the stored features.
 ZETA = 1e-12
+#: Number of iterations whose decrease of the objective is compared with tol.
+_WINDOW = 10
 #: Least gamma for which the ranking depends on gamma where there are no more samples than features.
 LEAST_GAMMA = 1e-3
 
@@ -81,10 +83,11 @@ class DFS(IterativeEstimator, Selector):
         their means by up to about 1.
     p : float, default=1.0
         Exponent of the norms of the rows, 0 < p <= 2; the smaller, the sparser.
-    max_iter : int, default=100
+    max_iter : int, default=300
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when an iteration lowers the objective by at most this share.
+        Stop when ten iterations lower the objective by at most this share. The problem is not convex: nothing proves
+        how far its optimum is.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -101,7 +104,7 @@ class DFS(IterativeEstimator, Selector):
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether the last iteration met ``tol``.
+        Whether the last ten iterations met ``tol``, at a local optimum.
 
     Warns
     -----
@@ -151,7 +154,7 @@ class DFS(IterativeEstimator, Selector):
         self,
         gamma: float = 0.1,
         p: float = 1.0,
-        max_iter: int = 100,
+        max_iter: int = 300,
         tol: float = 1e-4,
         n_features_to_select: int | None = None,
     ) -> None:
@@ -279,6 +282,10 @@ class DFS(IterativeEstimator, Selector):
             self._keep(W, energy, prepared)
             yield float((prepared.within(projected) ** 2).sum()) + gamma * l2p_penalty(energy, self.p, ZETA)
             weights = l2p_weights(energy, self.p, ZETA)
+
+    def _has_converged(self, path: FloatArray) -> bool:
+        """Return whether the last ten iterations met ``tol``; of a slow descent a single one tells little."""
+        return super()._has_converged(path[[-1 - _WINDOW, -1]]) if len(path) > _WINDOW else False
 
     def _keep(self, W: FloatArray, energy: FloatArray, prepared: PreparedDFS) -> None:
         """Set the fitted attributes to these coefficients (n_varying, m) of the stored features."""

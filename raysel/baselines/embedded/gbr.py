@@ -61,7 +61,7 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether the last iteration met ``tol``.
+        Whether the last iteration met ``tol``, at a local optimum.
 
     Raises
     ------

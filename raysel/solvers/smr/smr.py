@@ -106,7 +106,8 @@ class SMR(IterativeEstimator, MatrixSelector):
     n_iter_ : int
         Number of iterations, the length of ``objective_path_``.
     converged_ : bool
-        Whether the iterations ended by ``tol`` and not by ``max_iter``.
+        Whether the iterations ended by ``tol`` and not by ``max_iter``; at a local optimum unless p = 1 and the rank
+        is min(shape).
     n_features_in_ : int
         Number of features of the training set.
     feature_names_in_ : ndarray of shape (n_features_in_,)

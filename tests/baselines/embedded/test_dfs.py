@@ -206,3 +206,13 @@ def test_bad_input_is_named():
     assert DFS(gamma=1.0).complexity_key() < DFS(gamma=0.1).complexity_key()
     assert DFS.capabilities.reconstructed
     assert "reconstructed, the authors' code was not found" in " ".join(DFS.__doc__.split())
+
+
+def test_it_goes_on_while_ten_iterations_lower_the_objective(orl):
+    X, y, _ = orl
+    fit, long = DFS().fit(X, y), DFS(tol=1e-5, max_iter=600).fit(X, y)
+    assert fit.converged_
+    path = fit.objective_path_
+    assert path[-11] - path[-1] <= 1e-4 * path[-11]
+    assert path[-1] <= (1 + 5e-4) * long.objective_path_[-1]
+    assert len(set(np.argsort(-fit.scores_)[:50]) & set(np.argsort(-long.scores_)[:50])) >= 46
