@@ -26,15 +26,18 @@ def noise_stability(
 
     Shape (n_labellings, n_features). Constant features are never selected, as by every method.
     """
-    ranks, n_scored = [], []
-    for train in training_sets:
+    shape = len(labels), len(training_sets)
+    ranks, n_scored = np.empty((*shape, len(constant)), dtype=np.float32), np.empty(shape, dtype=np.int64)
+    for fold, train in enumerate(training_sets):
         X_train = X[train]
         fixed = constant | constant_features(X_train)
         scores = np.where(fixed, 0.0, f_values(X_train, [y[train] for y in labels]))
-        ranks.append([selection_ranks(row) for row in scores])
-        n_scored.append((scores > 0).sum(axis=1))
-    folds, sizes = np.array(ranks), np.array(n_scored)
-    return np.array([stability_at_every_n(folds[:, i], sizes[:, i]) for i in range(len(labels))])
+        n_scored[:, fold] = (scores > 0).sum(axis=1)
+        for own, row in zip(ranks, scores, strict=True):
+            own[fold] = selection_ranks(row)
+    return np.array(
+        [stability_at_every_n(own.astype(np.float64), sizes) for own, sizes in zip(ranks, n_scored, strict=True)]
+    )
 
 
 def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
