@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -79,6 +80,23 @@ def inner_scores(X, y, fold, alpha):
     return np.array(found)
 
 
+def rankings(Z, y):
+    """Orders of the features by their variance and by their F value."""
+    with np.errstate(invalid="ignore"), warnings.catch_warnings(action="ignore"):
+        values = {"variance": Z.var(axis=0), "f_test": np.nan_to_num(f_classif(Z, y)[0])}
+    return {name: np.argsort(-own, kind="stable") for name, own in values.items()}
+
+
+def chosen_by_a_reference(X, y, fold, name):
+    """Position of the number of features that the inner folds choose for a plain ranking."""
+    found = []
+    for inner in fold["inner"]:
+        train, held = inner["train"], inner["validation"]
+        Z, Z_held = scaled(X[train], X[held])
+        found.append(curve(Z, y[train], Z_held, y[held], rankings(Z, y[train])[name]))
+    return one_se(np.array(found))[0]
+
+
 def interval(values, ratio):
     error = np.std(values, ddof=1) * np.sqrt(1 / len(values) + ratio)
     margin = stats.t.ppf(0.975, len(values) - 1) * error
@@ -91,6 +109,7 @@ def test_headline_curve_and_references_are_scikit_learns(study):
     plan = json.loads((study.path / "plan.json").read_text())
     figures = {name: [] for name in ("inner", "test", "all features", "variance", "f_test", "chance")}
     curves, numbers, ratios = {name: [] for name in ("inner", "test", "variance", "f_test")}, [], []
+    by_reference, guesses = {}, {"most frequent class": [], "stratified guess": []}
     for number, fold in enumerate(plan["folds"][:3]):
         train, test = fold["train"], fold["test"]
         ratios.append(len(test) / len(train))
@@ -105,14 +124,12 @@ def test_headline_curve_and_references_are_scikit_learns(study):
         with (study.path / "folds" / f"{fold['name']}.csv").open(newline="") as file:
             order = np.array([study.feature_names.index(row["feature"]) for row in csv.DictReader(file)])
         Z, Z_test = scaled(X[train], X[test])
-        with np.errstate(invalid="ignore"), pytest.warns(UserWarning, match="constant"):
-            F = np.nan_to_num(f_classif(Z, y[train])[0])
         sets = Z, y[train], Z_test, y[test]
-        orders = {"test": order, "variance": np.argsort(-Z.var(axis=0), kind="stable")}
-        orders["f_test"] = np.argsort(-F, kind="stable")
-        for name, own in orders.items():
+        for name, own in {"test": order, **rankings(Z, y[train])}.items():
+            at = position if name == "test" else chosen_by_a_reference(X, y, fold, name)
             curves[name].append(curve(*sets, own))
-            figures[name].append(curves[name][-1][position])
+            figures[name].append(curves[name][-1][at])
+            by_reference.setdefault(name, []).append(SIZES[at])
         curves["inner"].append(inner[chosen].mean(axis=0))
         figures["inner"].append(score)
         figures["all features"].append(accuracy_score(y[test], nearest(Z, y[train], Z_test)))
@@ -121,7 +138,10 @@ def test_headline_curve_and_references_are_scikit_learns(study):
         for seed in np.random.SeedSequence(state).generate_state(100):
             dummy = DummyClassifier(strategy="stratified", random_state=int(seed)).fit(Z, y[train])
             draws.append(accuracy_score(y[test], dummy.predict(Z_test)))
-        figures["chance"].append(np.mean(draws))
+        guesses["stratified guess"].append(np.mean(draws))
+        guesses["most frequent class"].append(np.mean(y[test] == np.bincount(y[train]).argmax()))
+    guess = max(guesses, key=lambda name: np.mean(guesses[name]))
+    figures["chance"] = guesses[guess]
 
     assert study.test_scores == figures["test"]
     assert study.inner_scores == pytest.approx(figures["inner"], abs=1e-15)
@@ -135,15 +155,16 @@ def test_headline_curve_and_references_are_scikit_learns(study):
     out = io.StringIO()
     print_answer(study, Console(file=out, width=200))
     shown = [" ".join(text.split()) for text in (out.getvalue(), markdown(study).replace("|", " "))]
+    own_n = {k: "-".join(map(str, dict.fromkeys((min(v), max(v))))) for k, v in by_reference.items()}
     n = f"{min(numbers)} to {max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
     mean, sd = np.mean(figures["test"]), np.std(figures["test"], ddof=1)
     told = f"accuracy {mean:.3f} ± {sd:.3f} (SD over 3 outer folds; corrected 95 % interval {low:.3f} to {high:.3f})"
     assert all(f"{told} with the {n} best of 64 features" in text for text in shown)
     for name, words in (
         ("all features", "all 64 features 64"),
-        ("variance", f"largest variance {n.replace(' to ', '-')}"),
-        ("f_test", f"F-test {n.replace(' to ', '-')}"),
-        ("chance", "chance (stratified)"),
+        ("variance", f"largest variance {own_n['variance']}"),
+        ("f_test", f"F-test {own_n['f_test']}"),
+        ("chance", f"chance ({guess})"),
     ):
         found, own = study.references[name], figures[name]
         assert found.scores == pytest.approx(own, abs=1e-15)
