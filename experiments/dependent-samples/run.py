@@ -1,0 +1,123 @@
+"""Scores of dependent samples over shuffled, blocked and forward folds, beside those of new recordings or subjects."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from raysel.arrays import FloatArray, LabelArray
+from raysel.cv.plan import NestedPlan, OuterFold
+from raysel.cv.splitters import Blocks, split
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tensor
+from raysel.errors import DataError
+from raysel.inspection.order import order_remark
+from raysel.inspection.parts import parts
+from raysel.statistics.label_permutations import LabelPermutations
+
+N, D, TOP, PERMUTATIONS = 240, 20, 5, 19
+Data = tuple[FloatArray, LabelArray]
+
+
+def recording(rng: np.random.Generator, signal: float) -> Data:
+    """A random walk with labels in blocks of 30 rows, which shift the first features by a share of a step's size."""
+    y = np.repeat(rng.permutation([0, 1] * (N // 60)), 30)
+    X = np.cumsum(rng.standard_normal((N, D)), axis=0)
+    return X + np.outer(y, 12 * signal * (np.arange(D) < TOP)), y
+
+
+def subjects(rng: np.random.Generator, signal: float) -> Data:
+    """40 subjects of six adjacent rows, each subject with one label."""
+    y = np.repeat(rng.permutation([0, 1] * (N // 12)), 6)
+    X = np.repeat(rng.standard_normal((N // 6, D)), 6, axis=0) + rng.standard_normal((N, D))
+    return X + np.outer(y, 2 * signal * (np.arange(D) < TOP)), y
+
+
+def independent(rng: np.random.Generator, signal: float) -> Data:
+    """Independent samples in a file sorted by class."""
+    y = np.repeat([0, 1], N // 2)
+    return rng.standard_normal((N, D)) + np.outer(y, signal * (np.arange(D) < TOP)), y
+
+
+KINDS: dict[str, tuple[Callable[[np.random.Generator, float], Data], dict[str, Blocks | None]]] = {
+    "a recording": (
+        recording,
+        {
+            "shuffled": None,
+            "size 30": Blocks(30),
+            "size 30, gap 10": Blocks(30, 10),
+            "forward, gap 10": Blocks(30, 10, True),
+        },
+    ),
+    "40 subjects of 6 rows": (subjects, {"shuffled": None, "size 6": Blocks(6), "size 24": Blocks(24)}),
+    "sorted by class, independent": (independent, {"shuffled": None, "size 6": Blocks(6)}),
+}
+
+
+def fitted(X: FloatArray, y: LabelArray):
+    """The five best features by F-test and a linear discriminant."""
+    return make_pipeline(StandardScaler(), SelectKBest(f_classif, k=TOP), LinearDiscriminantAnalysis()).fit(X, y)
+
+
+def score(X: FloatArray, y: LabelArray, plan: NestedPlan, source: np.ndarray | None = None) -> float:
+    """Mean score over the outer folds; with labels, and places in the folds, permuted as a permutation test does."""
+    place = np.arange(N) if source is None else np.argsort(source)
+    y = y if source is None else y[source]
+    folds = [(place[fold.train], place[fold.test]) for fold in plan.outer]
+    return float(np.mean([fitted(X[train], y[train]).score(X[test], y[test]) for train, test in folds]))
+
+
+def folds_of(y: LabelArray, blocks: Blocks | None, seed: int) -> NestedPlan:
+    """Four outer folds, two forward ones, without inner folds: nothing is searched."""
+    rows = np.arange(N)
+    if blocks is None:
+        pairs = split(y, 4, groups=None, random_state=seed, where="cv.outer")
+    else:
+        pairs = blocks.split(rows, y, 2 if blocks.forward else 4, random_state=seed, where="cv.outer")
+    return NestedPlan(N, tuple(OuterFold(f"outer{i}", 0, i, *pair, ()) for i, pair in enumerate(pairs)))
+
+
+def row(kind: str, how: str, signal: float, draws: int) -> str:
+    """One line of the table."""
+    make, found = KINDS[kind][0], []
+    blocks = KINDS[kind][1][how]
+    for draw in range(draws):
+        rng = np.random.default_rng(draw)
+        X, y = make(rng, signal)
+        while True:  # a forward fold can lack a class: other labels are drawn
+            try:
+                plan = folds_of(y, blocks, draw)
+                break
+            except DataError:
+                X, y = make(rng, signal)
+        new = np.mean([fitted(X, y).score(*make(rng, signal)) for _ in range(5)])
+        permutations = LabelPermutations(y, blocks=None if blocks is None else blocks.numbers(N))
+        here = score(X, y, plan)
+        permuted = [score(X, y, plan, permutations.draw(rng)) for _ in range(PERMUTATIONS)]
+        p = (1 + sum(other >= here for other in permuted)) / (1 + PERMUTATIONS)
+        (part,) = parts(Dataset(X, y, Tensor((D,))))
+        found.append((here, new, p <= 0.05, order_remark(part, plan) is not None))
+    here, new, small, said = np.mean(found, axis=0)
+    return f"| {kind} | {how} | {here:.3f} | {new:.3f} | {small:.0%} | {said:.0%} |"
+
+
+def main() -> None:
+    """Print one table without and one with a signal."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=6)
+    draws = parser.parse_args().draws
+    for signal in (0.0, 0.5):
+        print(f"\nsignal {signal}\n\n| data | folds | score | on new data | p <= .05 | remark |\n{'|---' * 6}|")
+        for kind, (_, ways) in KINDS.items():
+            for how in ways:
+                print(row(kind, how, signal, draws), flush=True)
+
+
+if __name__ == "__main__":
+    main()
