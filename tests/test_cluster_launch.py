@@ -186,7 +186,7 @@ def test_a_study_goes_on_from_terminal_to_job_to_terminal_to_job(cluster, alone)
     assert f"kept; resume with: {command}" in " ".join(cluster.log.read_text().split())
     assert not (study.parent / "left-out").exists()
     # The launcher has started Ray on the worker; the head and it are all that `ray status` lists.
-    wait_for("the worker", lambda: "/2.0 CPU" in cluster.head.run("ray status").stdout)
+    wait_for("the worker", lambda: "/2.0 CPU" in cluster.head.run("RAY_AUTH_MODE=token ray status").stdout)
 
     # The user's tunnel to the dashboard, which listens on the head's loopback only.
     options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
@@ -196,9 +196,9 @@ def test_a_study_goes_on_from_terminal_to_job_to_terminal_to_job(cluster, alone)
     one = in_work(cluster, f"{job} one --no-wait -- python -m raysel.tune {again} raysel-work/study")
     end_after_some_trials(
         lambda: cluster.user.run(one, timeout=400),
-        lambda _: cluster.user.run(f"ray job stop --address {JOBS} one"),
+        lambda _: cluster.user.run(f"RAY_AUTH_MODE=token ray job stop --address {JOBS} one"),
     )
-    log = cluster.user.run(f"ray job logs --address {JOBS} one").stdout
+    log = cluster.user.run(f"RAY_AUTH_MODE=token ray job logs --address {JOBS} one").stdout
     assert f"resume with: python -m raysel.tune {again} " in log
 
     resume = in_work(cluster, command.replace("CLUSTER", "local").replace("experiments/submit.py", str(SUBMIT)))
