@@ -75,6 +75,11 @@ FORGERIES = {
         _set(layout={"kind": "volume", "shape": [10**5] * 3, "runs": [10**15], "affine": np.eye(4).tolist()}),
         "voxels",
     ),
+    "tasks without scores": (
+        "study",
+        _set(layout={"kind": "tasks", "tasks": {f"t{i}": 1 for i in range(64)}}),
+        "not one label for each task",
+    ),
     "kind of layout": ("study", _set(layout={"kind": "\x1b[2J"}), "unknown kind"),
     "no features": ("study", _set(feature_names=[]), "there are no features"),
     "features": ("study", lambda s: s["feature_names"].append(7), r"'feature_names\[64\]' is of type int"),

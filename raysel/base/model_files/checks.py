@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from raysel.data.formats.numpy_files import check_archive, check_array
+from raysel.errors import DataError
 from raysel.limits import check_data_bytes
 
-_SCHEMA, _ARRAY, _SPARSE = "schema.json", ".npy", ".npz"
+_SCHEMA, _ARRAY = "schema.json", ".npy"
 #: Levels of the schema: ten times those of the deepest of raysel's models.
 _MOST_LEVELS = 400
 #: Parts of a model with each reference written out: what displays a model follows all of them.
@@ -33,7 +34,7 @@ def check_model_file(content: bytes, path: object) -> None:
     Raises
     ------
     DataError
-        If its members are invalid, or it would take too much memory.
+        If a member is invalid or neither the schema nor an array, or the file would take too much memory.
     ValueError
         If an array claims more than its member holds, or the schema is nested too deeply or in itself.
     BadZipFile
@@ -46,12 +47,8 @@ def check_model_file(content: bytes, path: object) -> None:
             if info.filename.endswith(_ARRAY):
                 with archive.open(info) as file:
                     check_array(file, info.file_size, path, f"the array {info.filename}")
-            elif info.filename.endswith(_SPARSE):
-                with archive.open(info) as file, zipfile.ZipFile(io.BytesIO(file.read())) as nested:
-                    for part in check_archive(nested, f"{path}, {info.filename}"):
-                        with nested.open(part) as array:
-                            check_array(array, part.file_size, path, f"the array {part.filename}")
-                        sizes[info.filename] += part.file_size
+            elif info.filename != _SCHEMA:
+                raise DataError(f"{path}: its member {info.filename} is no array.")
         check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA, 0), "its schema")
         read = _bytes_read(json.loads(archive.read(_SCHEMA)), sizes)
         check_data_bytes(path, read, "its arrays, as often as its schema names them,")

@@ -17,7 +17,9 @@ _KINDS: dict[str, frozenset[str] | None] = {
     "FunctionNode": FUNCTIONS,
     "JsonNode": None,
     "ListNode": frozenset({"builtins.list"}),
-    "NdArrayNode": None,
+    "NdArrayNode": frozenset(
+        f"numpy.{name}" for name in ("ndarray", "bool", "bool_", "float32", "float64", "int32", "int64", "str_")
+    ),
     "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
     "SetNode": frozenset({"builtins.set"}),
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),

@@ -90,6 +90,8 @@ def _check_study(study: StudyRecord) -> None:
     except (DataError, KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise ValueError(f"the layout cannot be used: {error}") from error
     _check(width == d, f"the layout has {width} features, and {d} are named")
+    tasks = study.layout.get("tasks")
+    _check(tasks is None or len(tasks) == len(study.labels), "there is not one label for each task")
 
 
 def _check_noise(record: NoiseRecord, d: int | None) -> None:
