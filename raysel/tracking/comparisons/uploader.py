@@ -209,12 +209,6 @@ def upload(
             shown.write(json.dumps(status))
 
         said()
-        # Not those of the members' journals, which are not compared with those that the user has used.
-        own = load_comparison(directory.config).members
-        members = {
-            entry.folder: {"experiment": record.experiment, "register": own[entry.label].tracking.register}
-            for entry in record.members
-        }
 
         def failed_by(error: Exception) -> None:
             said(error=failure_sentence(error, target), locked=is_locked(error))
@@ -223,6 +217,15 @@ def upload(
         if parent is None:
             return False
         said(error="", locked=False, notice=parent.notice, experiment_id=parent.experiment_id, run_id=parent.id)
+        # Not those of the members' journals, which are not compared with those that the user has used.
+        own = load_comparison(directory.config).members
+        members = {
+            entry.folder: {
+                "experiment": record.experiment,
+                "register": own[entry.label].tracking.register if entry.label in own else None,
+            }
+            for entry in record.members
+        }
         whole = True
         for folder in folders:
             lock.check()
