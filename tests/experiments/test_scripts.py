@@ -1,0 +1,99 @@
+"""Every script under experiments/ runs to its end in its shortest form, so that its figures can be measured again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENTS = ROOT / "experiments"
+#: Of two folds, without Ray.
+TINY = "--set cv.outer=2 --set cv.inner=2 --set search.executor=serial"
+#: Arguments of the scripts that have some which shorten them.
+ARGUMENTS = {
+    "adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
+    "adaptive-search/tpe.py": "--seeds 2 --budget 2",
+    "arrangement/run.py": "--draws 1",
+    "cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 --megabytes 1",
+    "fold-overlap/run.py": "--draws 2",
+    "mtda-accuracy/run.py": "1",
+    "rivals-accuracy/run.py": "fixed --repeats 2",
+    "search-overhead/comparison.py": f"--repeats 1 digits-compare {TINY}",
+    "search-overhead/driver_memory.py": "--trials 2",
+    "search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
+    "search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
+    "search-overhead/worker_memory.py": "--samples 24",
+    "smml-accuracy/planted.py": "2",
+    "smml-accuracy/run.py": "--configurations 1",
+    "smml-speed/run.py": "solvers --limit 0.1",
+    "smr-start/run.py": "0 2",
+    "stability-noise/run.py": "--draws 2",
+    "survival/fuzz_inputs.py": "--minutes 0.02",
+    "survival/kill_comparison.py": f"--kills 1 digits-compare {TINY}",
+    "survival/kill_driver.py": f"--kills 1 digits-smr {TINY}",
+}
+GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
+#: What their text, or that of a file beside them, says instead.
+SHORTER = {
+    "arrangement/run.py": {"photographs(400)": "photographs(4)", "default_rng(0), 50)": "default_rng(0), 2)"},
+    "comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
+    "corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
+    "error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
+    "error-control/run.py": {"range(case.runs)": "range(2)"},
+    "fold-overlap/run.py": {"20_000": "20"},
+    "mtda-speed/run.py": {
+        "REPEATS = 10, 2, 9": "REPEATS = 10, 2, 1",
+        "(80, 1024, 6), (1200, 256, 8), (1200, 512, 8), (1200, 1024, 8)": "",
+        ", 16000, 32000, 64000": "",
+    },
+    "rivals-accuracy/run.py": {"for data in PROTOCOLS": 'for data in ["USPS"]'},
+    "rivals-speed/dfs.py": {"(4096, 2, 300)": "", "REPEATS = 30, 5": "REPEATS = 5, 1"},
+    "rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500]": "[100]"},
+    "rivals-speed/glspfs.py": {"(4096, 4, 100)": "", "REPEATS = 30, 5": "REPEATS = 10, 1"},
+    "rivals-speed/information_gain.py": {"REPEATS, BINS, WANTED = 7": "REPEATS, BINS, WANTED = 1"},
+    "rivals-speed/kernel_svm.py": {"[500, 1500, 3000, 6000]": "[100, 200]"},
+    "rivals-speed/lp_boost.py": {
+        "[(600, 10, 0.5), (2400, 31, 0.1), (2400, 31, 0.5), (2400, 31, 0.9)]": "[(100, 3, 0.5)]",
+        "(500, 1500, 3000, 6000)": "(100,)",
+    },
+    "rivals-speed/mcgf.py": GROWTH,
+    "rivals-speed/ml_knn.py": GROWTH,
+    "rivals-speed/mlls.py": GROWTH,
+    "rivals-speed/mkl.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500, 3000]": "[100, 200]"},
+    "rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
+    "rivals-speed/rfs.py": {"(4096, 3, 500)": "", "REPEATS = 30, 5": "REPEATS = 15, 1"},
+    "smr-speed/run.py": {"REPEATS = 9": "REPEATS = 1", "LITERAL_ITERATIONS = 30": "LITERAL_ITERATIONS = 2"},
+    "survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
+}
+#: Those that other tests run, or that need a cluster.
+ELSEWHERE = {"examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py", "submit.py"}
+
+pytestmark = pytest.mark.slow
+
+
+def scripts() -> list[str]:
+    files = sorted(path for path in EXPERIMENTS.rglob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+    return [name for path in files if (name := path.relative_to(EXPERIMENTS).as_posix()) not in ELSEWHERE]
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_a_script_runs_to_its_end(name, tmp_path):
+    if "RAYSEL_DATA" in (EXPERIMENTS / name).read_text(encoding="utf-8") and not os.environ.get("RAYSEL_DATA"):
+        pytest.skip("set RAYSEL_DATA to the folder of the real data sets")
+    # A copy, because some scripts write their tables beside themselves.
+    script = shutil.copytree(EXPERIMENTS, tmp_path / "experiments") / name
+    for long, short in SHORTER.get(name, {}).items():
+        files = [path for path in script.parent.glob("*.py") if long in path.read_text(encoding="utf-8")]
+        assert files, f"nothing beside {name} says {long}"
+        for path in files:
+            path.write_text(path.read_text(encoding="utf-8").replace(long, short), encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(script), *ARGUMENTS.get(name, "").split()]
+    with (tmp_path / "log").open("w") as log:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=log, stderr=log, timeout=600, check=False)
+    assert done.returncode == 0, (tmp_path / "log").read_text()[-3000:]
