@@ -93,7 +93,7 @@ def run_study(
     DirectoryError
         If the directory holds another study, or cannot be written.
     StudyError
-        If Ray does not start, no configuration has a score, or a refit or the disk fails.
+        If no configuration has a score, or a refit or the disk fails.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def resume_study(
     DirectoryError
         If the directory holds no study or is in use, or changes invalidate its results.
     StudyError
-        If Ray does not start, no configuration has a score, or a refit or the disk fails.
+        If no configuration has a score, or a refit or the disk fails.
 
     Examples
     --------

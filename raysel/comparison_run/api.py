@@ -72,7 +72,7 @@ def run_comparison(
     DirectoryError
         If the directory holds another study or comparison, or cannot be written.
     StudyError
-        If Ray does not start, every member fails, or the disk fails.
+        If every member fails, or the disk fails.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def resume_comparison(
     DirectoryError
         If the directory holds no comparison or is in use, or changes invalidate the results of a member.
     StudyError
-        If Ray does not start, every member fails, or the disk fails.
+        If every member fails, or the disk fails.
 
     Examples
     --------

@@ -74,7 +74,7 @@ def run(
     ConfigError, DirectoryError
         If the machine or the directory cannot be used; raised before anything is computed.
     StudyError
-        If Ray does not start, or every member fails.
+        If every member fails.
     """
     _check_resources(comparison, address)
     directory, own = ComparisonDirectory(path), comparison.first.own
@@ -122,7 +122,7 @@ def resume(
         If the machine or the directory cannot be used, or changes invalidate the results of a member; raised before
         anything is computed.
     StudyError
-        If Ray does not start, or every member fails.
+        If every member fails.
     """
     _check_resources(comparison, address)
     with directory.open() as lock:
