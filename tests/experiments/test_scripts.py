@@ -20,7 +20,9 @@ ARGUMENTS = {
     "adaptive-search/tpe.py": "--seeds 2 --budget 2",
     "arrangement/run.py": "--draws 1",
     "cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 --megabytes 1",
+    "dependent-samples/run.py": "--draws 1",
     "fold-overlap/run.py": "--draws 2",
+    "leak-guards/run.py": "--seeds 1",
     "mtda-accuracy/run.py": "1",
     "rivals-accuracy/run.py": "fixed --repeats 2",
     "search-overhead/comparison.py": f"--repeats 1 digits-compare {TINY}",
@@ -41,6 +43,7 @@ GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
     "arrangement/run.py": {"photographs(400)": "photographs(4)", "default_rng(0), 50)": "default_rng(0), 2)"},
+    "chance-level/run.py": {"SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 2"},
     "comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
     "corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
     "error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
