@@ -120,9 +120,11 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
     assert scores["n_features"] == {fold: refit["n_features"] for fold, refit in found.items()}
     curve = np.mean([found[fold]["test_scores"] for fold in ("outer0", "outer1")], axis=0)
     assert scores["curve"]["test_mean"] == pytest.approx(curve.tolist(), abs=1e-15)
-    for name in ("all features", "variance", "f_test", "chance"):
-        own = [found[fold]["references"][name] for fold in ("outer0", "outer1")]
-        at = [values[-1 if len(values) == 1 else found[f"outer{i}"]["position"]] for i, values in enumerate(own)]
+    recorded = {"all features": "all features", "variance": "variance", "f_test": "f_test"}
+    recorded["chance"] = scores["references"]["chance"]["guess"]
+    folds = [found["outer0"], found["outer1"]]
+    for name, own in recorded.items():
+        at = [fold["references"][own][fold["reference_positions"].get(own, 0)] for fold in folds]
         assert scores["references"][name]["test"] == at
         assert scores["references"][name]["method_minus_it"]["mean"] == pytest.approx(np.mean(np.subtract(test, at)))
     assert {key: scores[key] for key in ("test_mean", "test_std", "test", "inner")} == {

@@ -31,7 +31,7 @@ def test_the_dry_run_lists_every_member_and_the_sum(here, capsys):
         r"^  (\S.*?) +(\w+), (\d+) configurations? \(grid\): (\d+) fits of up to .*, about ", out, re.MULTILINE
     )
     assert rows == [("SMR, small", "smr", "4", "27"), ("SVM", "linear_svm", "1", "9"), ("z", "smr", "4", "27")]
-    assert "on the 1 slot of this machine: 63 fits" in out
+    assert re.search(r"on the 1 slot of this machine, .*: 63 fits", " ".join(out.split()))
     assert " 1 configuration (grid)" in out
     assert {path.name for path in here.iterdir()} == {"few.npz", "few.yaml"}
 

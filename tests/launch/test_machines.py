@@ -41,7 +41,7 @@ def test_other_resources_limit_the_places_of_a_node(study):
 def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
     said = " ".join(announce(study, tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}]))
     assert "on the 3 slots of the cluster, which has 2 nodes now" in said
-    assert "from a pilot fit on this machine" in said
+    assert "from pilot fits on this machine" in said
 
 
 def test_a_job_uses_its_cluster_and_local_this_machine(study, monkeypatch):

@@ -59,7 +59,7 @@ def done(tmp_path_factory):
     with contextlib.chdir(folder), contextlib.redirect_stdout(out):
         assert tune.main([*arguments, "--dry-run"]) == 0
         planned = out.getvalue()
-        assert tune.main(arguments) == 0
+        assert tune.main([*arguments, "--verbose"]) == 0
     return folder, planned, " ".join(out.getvalue()[len(planned) :].split())
 
 
