@@ -144,7 +144,11 @@ def _winners_table(result: StudyResult) -> Table:
 
 
 def _trust(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on the best features and on their stability."""
+    """Yield label and text of the lines on further scores, on the best features and on their stability."""
+    if result.task_scores:
+        yield "by task", words.tasks_in_words(result)
+    if result.report:
+        yield "reported", f"test {words.report_in_words(result)}"
     if result.ranks_features:
         ranking = result.ranking(by=FINAL if result.has_final else CONSENSUS)
         yield "features", words.best_features_in_words(ranking)
@@ -166,10 +170,6 @@ def _details(result: StudyResult) -> Iterator[tuple[str, str]]:
     else:
         yield "model", "none (cv.final is false)"
     yield "optimism", words.optimism_sentence(result).removeprefix("Optimism: ").removesuffix(".")
-    if result.task_scores:
-        yield "by task", words.tasks_in_words(result)
-    if result.report:
-        yield "reported", f"test {words.report_in_words(result)}"
     if told := words.convergence_in_words(result.refits):
         yield "fits", told
     yield from (("trials", text) for text in _trials_in_words(result))
