@@ -48,7 +48,7 @@ def check_model_file(content: bytes, path: object) -> None:
                 with archive.open(info) as file:
                     check_array(file, info.file_size, path, f"the array {info.filename}")
             elif info.filename != _SCHEMA:
-                raise DataError(f"{path}: its member {info.filename} is no array.")
+                raise DataError(f"{path}: its member {info.filename} is no array, which no model file of raysel has.")
         check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA, 0), "its schema")
         read = _bytes_read(json.loads(archive.read(_SCHEMA)), sizes)
         check_data_bytes(path, read, "its arrays, as often as its schema names them,")
