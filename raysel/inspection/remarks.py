@@ -21,6 +21,8 @@ from raysel.inspection.parts import parts
 _SPREADS = 10.0
 #: Number of columns that a remark names.
 _NAMED = 3
+#: End of the only remark that questions no score.
+_CONSTANT = "constant, which tells nothing of the label"
 
 
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
@@ -61,6 +63,11 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         remarks += [f"{where}{remark}" for remark in told]
     arranged = arrangement_remark(dataset)
     return [*remarks, *([arranged] if arranged else [])]
+
+
+def questions_scores(remark: str) -> bool:
+    """Whether a remark on the data gives a reason to distrust scores or the ranking, and so asks for an action."""
+    return _CONSTANT not in remark
 
 
 def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
@@ -148,7 +155,7 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
     constant = np.flatnonzero(_constant(found, dataset)).tolist()
     if constant:
         some = ", e.g. " if len(constant) > _NAMED else ": "
-        yield f"{_of_all(found, constant)} constant, which tells nothing of the label{some}{_names(found, constant)}."
+        yield f"{_of_all(found, constant)} {_CONSTANT}{some}{_names(found, constant)}."
 
 
 def _may_name_groups(found: Findings, column: int) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 from raysel.arrays import FloatArray
 from raysel.cv.plan import FINAL
 from raysel.data.layouts import Tensor
+from raysel.inspection.remarks import questions_scores
 from raysel.ranking.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.results import trust, words
 from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
@@ -165,12 +167,13 @@ class StudyResult(StudyNumbers):
             *fit_remarks(self.refits),
             *(self.stability_selection.remarks() if self.stability_selection else ()),
             *self.stored.mixed,
-            *self.stored.study.data_remarks,
+            *filterfalse(questions_scores, self.stored.study.data_remarks),
         ]
 
     def actions(self) -> list[str]:
-        """Return those of `remarks` that name a key of the configuration to change."""
+        """Return those of `remarks` that ask for an action; first those on data that make the scores say less."""
         return [
+            *filter(questions_scores, self.stored.study.data_remarks),
             *search_remarks(self.records, self.stored.search),
             *convergence_remarks(self.refits),
             *number_remarks(
