@@ -203,22 +203,21 @@ class Blocks:
     ) -> list[tuple[IntArray, IntArray]]:
         """Split samples, given with their rows in the file, into pairs of indices of training and held-out ones.
 
-        Blocks are divided among the folds by their classes at random; with ``forward`` the rows are cut into
-        n_splits + 1 spans, each but the first of which is held out once, from training on the rows before it. Training
-        rows at most ``gap`` rows from a held-out one are left out.
+        Blocks are divided among the folds by their classes at random; with ``forward`` they are cut into n_splits + 1
+        spans, each but the first of which is held out once, from training on the rows before it. Training rows at most
+        ``gap`` rows from a held-out one are left out.
         """
+        numbers = rows // self.size
+        present = np.unique(numbers)
+        if len(present) < n_splits + self.forward:
+            raise DataError(
+                f"there are {len(present)} blocks of {self.size} rows, too few for {where}={n_splits} "
+                f"{'forward ' if self.forward else ''}folds; set fewer folds, or a smaller cv.blocks.size."
+            )
         if self.forward:
-            if len(rows) <= n_splits:
-                raise DataError(f"there are {len(rows)} rows, too few for {where}={n_splits} forward folds.")
-            spans = np.array_split(np.arange(len(rows), dtype=np.int64), n_splits + 1)
+            spans = [np.flatnonzero(np.isin(numbers, part)) for part in np.array_split(present, n_splits + 1)]
             pairs = [(np.concatenate(spans[:i]), spans[i]) for i in range(1, n_splits + 1)]
         else:
-            numbers = rows // self.size
-            if (n_blocks := len(np.unique(numbers))) < n_splits:
-                raise DataError(
-                    f"there are {n_blocks} blocks of {self.size} rows, too few for {where}={n_splits} folds; set fewer "
-                    "folds, or a smaller cv.blocks.size."
-                )
             pairs = split(y, n_splits, groups=numbers, random_state=random_state, where=where)
         pairs = [(self._apart(rows, train, test), test) for train, test in pairs]
         for index, (train, _) in enumerate(pairs):

@@ -28,10 +28,11 @@ def test_splits_keep_their_distance_in_outer_and_inner_folds(size, gap, forward,
         distance = np.abs(of[:, None] - held_out).min(axis=1)
         left = (distance > gap) & ((of < held_out.min()) if forward else True)
         assert np.array_equal(train, of[left])
-        if not forward:
-            assert not np.intersect1d(of[~np.isin(of, held_out)] // size, held_out // size).size
+        assert not np.intersect1d(of[~np.isin(of, held_out)] // size, held_out // size).size
     if forward:
-        assert np.array_equal(np.concatenate([fold.test for fold in plan.outer]), np.arange(len(Y) // 4 + 1, len(Y)))
+        tested = np.concatenate([fold.test for fold in plan.outer])
+        assert np.array_equal(tested, np.arange(tested[0], len(Y)))
+        assert abs(tested[0] - len(Y) / 4) <= size
     else:
         assert np.array_equal(np.sort(np.concatenate([fold.test for fold in plan.outer])), np.arange(len(Y)))
 
@@ -40,6 +41,8 @@ def test_what_cannot_be_split_is_refused_with_the_mend():
     make = {"inner": 2, "repeats": 1, "groups": None, "seed": 0}
     with pytest.raises(DataError, match=r"4 blocks of 60 rows, too few for cv.outer=5.*smaller cv.blocks.size"):
         NestedPlan.make(Y, outer=5, blocks=Blocks(60), **make)
+    with pytest.raises(DataError, match=r"4 blocks of 60 rows, too few for cv.outer=4 forward folds"):
+        NestedPlan.make(Y, outer=4, blocks=Blocks(60, forward=True), **make)
     with pytest.raises(DataError, match="class 1 is missing from the earlier rows"):
         NestedPlan.make(np.sort(Y), outer=5, blocks=Blocks(5, forward=True), **make)
 
