@@ -128,7 +128,7 @@ def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, 
             if chooses_n and name != ALL_FEATURES:
                 found.positions[name] = choose_n(scores, evaluation.choose_n).position
         found.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, values))  # noqa: B023
-        if evaluation.classifier == "linear_svm":
+        if evaluation.classifier == "linear_svm" and found.scores[name]:
             found.C[name] = np.broadcast_to(values, len(found.scores[name])).tolist()
 
 

@@ -145,6 +145,17 @@ def test_what_is_undefined_is_left_out(digits):
     assert scored(*unlabelled, evaluation=evaluation) == {}
 
 
+def test_a_ranking_that_only_the_inner_folds_define_is_left_out():
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.permutation(np.repeat([0.0, 1.0], 20)) for _ in range(6)], axis=1)  # of equal variance
+    y = rng.permutation(np.repeat([0, 1], 20))
+    inner = [Sets(X[a], y[a], X[b], y[b], SEED) for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))]
+    evaluation = Evaluation("linear_svm", (2, 4), C=(0.1, 1.0))
+    found = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
+    assert set(REFERENCES) - set(found.scores) == {"variance"}
+    assert set(found.C) == {"all features", "f_test"}
+
+
 @pytest.mark.parametrize("classifier", ["knn", "native"])
 def test_a_reference_learns_nothing_from_the_test_samples(digits, classifier):
     """A test sample's label changes no other sample's prediction."""
