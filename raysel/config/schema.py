@@ -290,7 +290,7 @@ class CVConfig(_Section):
     def _blocks_alone(self) -> CVConfig:
         if self.blocks == BlocksConfig():
             return self
-        for key in ("groups", "plan", "train_per_class"):
+        for key in ("groups", "train_per_class"):
             if getattr(self, key) is not None:
                 raise ValueError(f"`blocks` and `{key}` both say which samples stand in a fold; keep one")
         if self.blocks.forward and self.repeats > 1:

@@ -129,23 +129,25 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
     DirectoryError
         If the folds of a resumed study do not fit the data.
     """
+    blocks = blocks_of(config, dataset)
+    whole = dataset.groups if blocks is None else blocks.numbers(dataset.n_samples)
     if plan is not None:
         try:
-            return NestedPlan.load(plan, dataset.y, dataset.groups, final=config.cv.final)
+            return NestedPlan.load(plan, dataset.y, whole, final=config.cv.final)
         except ConfigError as error:
             raise DirectoryError(
                 f"{plan.parent} cannot be resumed: {str(error).removeprefix('cv.plan: ')} "
                 "Undo the change, or start a new study in another directory."
             ) from error
     if config.cv.plan:
-        return NestedPlan.load(Path(config.cv.plan), dataset.y, dataset.groups, final=config.cv.final)
+        return NestedPlan.load(Path(config.cv.plan), dataset.y, whole, final=config.cv.final)
     return NestedPlan.make(
         dataset.y,
         outer=config.cv.outer,
         inner=config.cv.inner,
         repeats=config.cv.repeats,
         train_per_class=config.cv.train_per_class,
-        blocks=blocks_of(config, dataset),
+        blocks=blocks,
         groups=dataset.groups,
         seed=config.seed,
         final=config.cv.final,

@@ -55,6 +55,13 @@ def test_it_names_the_data_of_each_task(elsewhere, monkeypatch, capsys):
     assert "230 samples x 68 features" in repeated(described, elsewhere, monkeypatch, capsys)
 
 
+def test_it_takes_the_folds_of_blocks_from_the_plan(elsewhere, monkeypatch, capsys):
+    cv = {"outer": 2, "inner": 2, "blocks": {"size": 4, "gap": 1}}
+    raw = raw_config("few.npz", solver={"name": "fisher_score"}, cv=cv, output="study")
+    described = manifest(run_offline(raw, elsewhere.parent / "here/study"))
+    assert "2 outer x 2 inner" in repeated(described, elsewhere, monkeypatch, capsys)
+
+
 @pytest.mark.slow
 def test_it_gives_the_same_winners_and_scores_from_another_directory(elsewhere):
     write_yaml(elsewhere.parent / "here/few.yaml", output="study", **SMALL)
