@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import numpy as np
 from raysel.arrays import LabelArray
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison
 from raysel.config.overrides import OWN_DATA
-from raysel.config.schema import DatasetConfig
+from raysel.config.schema import EQUAL_SAMPLES, DatasetConfig
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData, as_labels
 from raysel.errors import ConfigError, DataError
+from raysel.inspection.duplicates import equal_rows
 
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
 _OF_FILES = ("labels", "delimiter", "mask")
@@ -117,6 +118,9 @@ class OwnData:
         DataError
             If the samples, labels or groups cannot be used.
         """
+        if groups == EQUAL_SAMPLES and self.groups is None and self.data is None:
+            ungrouped = self.dataset(config, None)
+            return replace(ungrouped, groups=equal_rows(np.asarray(ungrouped.X)))
         for key in _OF_FILES:
             if getattr(config, key) is not None:
                 raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")

@@ -172,6 +172,16 @@ def test_labels_and_groups_beside_a_frame_are_taken():
         prepare_study(raw, X=frame, label="diagnosi")
 
 
+def test_equal_samples_are_groups_as_those_of_a_file_are(tmp_path, digits):
+    X, y = (np.concatenate([values, values[::9]]) for values in digits[:2])
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    cv = {"groups": "equal samples", "outer": 2, "inner": 2}
+    ours = prepare_study(without_data(cv=cv), X=X, y=y)
+    files = prepare_study(raw_config(tmp_path / "data.npz", cv=cv))
+    assert np.array_equal(ours.dataset.groups, files.dataset.groups)
+    assert ours.plan.to_json() == files.plan.to_json()
+
+
 def test_a_data_set_is_taken_and_the_callers_array_stays_his(digits):
     X, y, file = digits
     given = load_dataset(file)
