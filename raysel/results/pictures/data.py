@@ -33,7 +33,7 @@ def score_curves(result: StudyNumbers) -> dict[str, Any]:
         a fold is its mean over the numbers of features.
     """
     outer = result.outer
-    n_features = list(result.config["evaluation"].get("n_features") or ())
+    n_features = [int(n) for n in result.score_curves()["n_features"]]
     inner = [refit.inner_curve for refit in outer]
     if not all(inner):  # a study of raysel 0.1 or 0.2, whose mean over several numbers belongs to none of them
         inner = [] if len(n_features) > 1 else [[refit.inner_score] for refit in outer]

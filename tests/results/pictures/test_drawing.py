@@ -75,6 +75,18 @@ def test_the_curve_is_the_journals(confused):
     assert f"{confused.test_mean:.3f} ± {confused.test_sd:.3f} (SD)" in told
 
 
+def test_scores_of_the_model_s_own_predictions_have_no_numbers_of_features(finished):
+    evaluation = dict(finished.config["evaluation"], classifier="native", n_features=[4, 8])
+    study = dataclasses.replace(finished.stored.study, config=dict(finished.config, evaluation=evaluation))
+    refits = {
+        fold: dataclasses.replace(refit, test_scores=[0.5], inner_curve=[0.6], references={}, position=None)
+        for fold, refit in finished.stored.refits.items()
+    }
+    native = StudyResult(dataclasses.replace(finished.stored, study=study, refits=refits))
+    assert picture_data.score_curves(native)["n_features"] == []
+    assert "scores" in draw_pictures(native, None)
+
+
 def test_each_configuration_is_there_once_with_its_winners(finished):
     tried = picture_data.tried_configurations(finished)
     table = finished.trials().set_index("trial")
