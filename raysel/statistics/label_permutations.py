@@ -15,9 +15,9 @@ class LabelPermutations:
     """Permutations of labels among samples, within groups, among groups, or among blocks of consecutive samples.
 
     Labels of several tasks are permuted within each task. Without groups the samples exchange their labels. With
-    groups, those of a task whose labels differ within a group are exchanged within each group; where every group has
-    one label, the groups exchange theirs. Blocks of equal length exchange their labels in the order in which they
-    stand. The row of an indicator is moved as a whole.
+    groups, those of a task are exchanged within each group if at least half of the samples are in groups of several
+    labels; where every group has one label, the groups exchange theirs; else groups of equal size exchange their
+    labels in the order in which they stand, as blocks of equal length do. The row of an indicator is moved as a whole.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class LabelPermutations:
     Attributes
     ----------
     kind : str
-        What is exchanged: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"blocks"``, or ``"samples
-        within groups, groups"`` if tasks differ in it.
+        What is exchanged: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
+        ``"blocks"``, or several of these, e.g. ``"samples within groups, groups"``, if tasks differ in it.
     n_movable : int
         Number of samples that can get another label.
     log10_arrangements : float
@@ -64,26 +64,28 @@ class LabelPermutations:
         members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
         owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
         self._n = n
-        #: Sets of units that exchange labels, each unit an array of samples: of one label, or as many in each unit.
-        self._exchanges: list[list[IntArray]] = []
+        #: Sets of units that exchange labels, each unit an array of samples, and whether in the samples' order: else
+        #: each unit has one label.
+        self._exchanges: list[tuple[list[IntArray], bool]] = []
         kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
         if blocks is not None:
             kinds.add("blocks")
-            parts = [np.flatnonzero(blocks == block) for block in np.unique(blocks)]
-            for length in sorted({len(part) for part in parts}):
-                self._exchange([part for part in parts if len(part) == length], codes)
+            self._exchange_alike([np.flatnonzero(blocks == block) for block in np.unique(blocks)], codes)
         for task in np.unique(owners) if blocks is None else ():
             own = np.flatnonzero(owners == task)
             own = own[np.argsort(members[own], kind="stable")]
             parts = np.split(own, np.flatnonzero(np.diff(members[own])) + 1)
-            if all(len(np.unique(codes[part])) == 1 for part in parts):
+            n_mixed = sum(len(part) for part in parts if len(np.unique(codes[part])) > 1)
+            if not n_mixed:
                 kinds.add("samples" if groups is None else "groups")
-                exchanges = [parts]
-            else:
+                self._exchange(parts, codes)
+            elif 2 * n_mixed >= len(own):
                 kinds.add("samples within groups")
-                exchanges = [list(part[:, None]) for part in parts]
-            for units in exchanges:
-                self._exchange(units, codes)
+                for part in parts:
+                    self._exchange(list(part[:, None]), codes)
+            else:
+                kinds.add("groups of equal size")
+                self._exchange_alike(parts, codes)
         self.kind = ", ".join(sorted(kinds, reverse=True))
         if not self._exchanges:
             raise DataError(
@@ -91,13 +93,17 @@ class LabelPermutations:
                 "different labels that can be exchanged within each task and group."
             )
 
-    def _exchange(self, units: list[IntArray], codes: IntArray) -> None:
+    def _exchange_alike(self, parts: list[IntArray], codes: IntArray) -> None:
+        """Let parts of equal length exchange their labels in the order in which they stand."""
+        for length in sorted({len(part) for part in parts}):
+            self._exchange([part for part in parts if len(part) == length], codes, ordered=True)
+
+    def _exchange(self, units: list[IntArray], codes: IntArray, *, ordered: bool = False) -> None:
         """Let units exchange their labels, if they differ in them."""
-        alike = len({len(unit) for unit in units}) == 1
-        labels = [codes[unit if alike else unit[:1]] for unit in units]
+        labels = [codes[unit if ordered else unit[:1]] for unit in units]
         counts = np.unique(np.stack(labels), axis=0, return_counts=True)[1]
         if len(counts) > 1:
-            self._exchanges.append(units)
+            self._exchanges.append((units, ordered))
             self.n_movable += sum(map(len, units))
             self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
 
@@ -113,12 +119,12 @@ class LabelPermutations:
         -------
         ndarray of int64, shape (n_samples,)
             For each sample the one whose label, and place in the folds, it gets; for all samples of a group the same
-            one where whole groups are exchanged, for those of a block the ones of another block in their order.
+            one where groups of one label are exchanged, for those of a block the ones of another block in their order.
         """
         source: IntArray = np.arange(self._n, dtype=np.int64)
-        for units in self._exchanges:
+        for units, ordered in self._exchanges:
             for unit, other in zip(units, rng.permutation(len(units)), strict=True):
-                source[unit] = units[other] if self.kind == "blocks" else units[other][0]
+                source[unit] = units[other] if ordered else units[other][0]
         return source
 
 

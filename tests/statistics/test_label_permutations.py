@@ -86,3 +86,19 @@ def test_blocks_exchange_their_labels_in_the_order_in_which_they_stand():
 def test_labels_that_cannot_be_permuted_are_refused():
     with pytest.raises(DataError, match="no permutation of groups changes a label"):
         LabelPermutations(np.array([0, 0, 5, 5]), np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))
+
+
+def test_a_few_mixed_groups_do_not_hold_the_labels_of_all_others():
+    """Three pairs of equal samples, one of two labels: pairs exchange their labels, as single samples do."""
+    y, groups = np.arange(80) % 2, np.arange(80)
+    groups[[1, 3, 5]] = [0, 2, 4]
+    y[:6] = [0, 1, 0, 0, 1, 1]
+    permutations, rng = LabelPermutations(y, groups), np.random.default_rng(0)
+    assert permutations.kind == "groups of equal size"
+    assert permutations.n_movable == 80
+    pairs = set()
+    for _ in range(200):
+        labels = y[permutations.draw(rng)]
+        assert sorted(labels[6:]) == sorted(y[6:])
+        pairs.add(tuple(map(tuple, labels[:6].reshape(3, 2))))
+    assert pairs == set(itertools.permutations([(0, 1), (0, 0), (1, 1)]))

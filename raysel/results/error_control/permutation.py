@@ -61,7 +61,8 @@ class PermutationTest:
     seed : int
         Seed of the permutations.
     exchanged : str
-        What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"blocks"``, or two of them.
+        What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
+        ``"blocks"``, or several.
     n_movable : int
         Number of samples that can get another label.
     log10_arrangements : float
