@@ -37,8 +37,8 @@ _LONGEST = 20
 _ENCODE = "text is not a feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
 _TURN = "no numbers, and no features; turn them into numbers to use them"
 _TIME = (
-    "tells when a sample was measured, and is no feature; if samples near each other in time are alike, stand the rows "
-    "in the order of time and set cv.blocks, or forward folds (cv.blocks.forward)"
+    "tells when a sample was measured, and is no feature; if samples near each other in time are alike, sort the rows "
+    "by time and set cv.blocks, or forward folds (cv.blocks.forward)"
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
