@@ -838,13 +838,9 @@ OF_A_FINISHED_STUDY = [
 OF_TRIALS = [
     Fault(
         "every configuration fails",
-        few(
-            "solver.params={alpha_scale: absolute, p: 0.5, zeta: 1e+300}",
-            "solver.space.alpha=[1e+250, 2e+250]",
-            arguments="--output failing",
-        ),
-        1,
-        "no configuration has a score on outer0: ...failed...the objective became inf...Change solver.space",
+        few("solver.params={alpha_scale: absolute, p: 0.5, zeta: 1e+300}", "solver.space.alpha=[1e+250, 2e+250]"),
+        2,
+        "solver: all ... configurations fail on the ... samples of the largest inner training set: ...became inf",
     ),
     Fault(
         "an MLflow that does not answer",
@@ -887,9 +883,9 @@ def test_a_finished_study_stays_as_it_is(fault, finished_study, tmp_path, monkey
 @pytest.mark.slow
 @pytest.mark.usefixtures("here", "ray_here")
 @pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in OF_TRIALS])
-def test_a_study_that_fails_says_why_and_ends_with_1(fault, capfd):
-    """It has begun: its directory, and MLflow's store, stay."""
-    assert fault.command(shlex.split(fault.typed)) == fault.code == 1
+def test_a_study_that_fails_says_why(fault, capfd):
+    """Its directory is there, and MLflow's store once it has begun."""
+    assert fault.command(shlex.split(fault.typed)) == fault.code
     said = capfd.readouterr().err
     assert said.startswith("error: ")
     assert "Traceback" not in said

@@ -37,7 +37,7 @@ def stability(result: StudyResult) -> Section | None:
         "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same features. Their training "
         "sets overlap, so that they agree even where the labels mean nothing, the more the more folds there are; new "
         "samples would agree less. A ranking that hardly reads the labels, as that by the variance, is above the level "
-        "of noise too. Over disjoint halves of the samples (python -m raysel.stability) noise gives 0 in the mean."
+        "of noise too. Over disjoint halves of the samples, as in stability selection, noise gives 0 in the mean."
     )
     blocks: list[Block] = [Text(said), *_stability_picture(result), Text([meaning], "note")]
     return Section("stability", "How stable the selection is", blocks)
