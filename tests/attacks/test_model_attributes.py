@@ -99,6 +99,7 @@ def test_changed_attributes_of_every_class_crash_nothing():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fits of two iterations
 def test_the_shape_of_every_fitted_array_is_declared():
     found = set()
     for name in fuzzing.MODELS:
