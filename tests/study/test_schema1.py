@@ -160,7 +160,7 @@ def test_its_records_are_resumed_where_no_number_has_changed(here):
     result = runner.resume(study, written, SerialExecutor(study), start_upload=NoUpload)
     assert [trial.id for trial in StoredStudy.read(directory).trials[:3]] == [trial.id for trial in written.trials]
     kinds = [line["kind"] for line in lines(here / "interrupted")]
-    assert kinds == ["study", *["trial"] * 3, "study", *["trial"] * 3, "search", *["refit"] * 3, "end"]
+    assert kinds == ["study", *["trial"] * 3, "study", *["trial"] * 3, "search", *["refit"] * 3, "noise", "end"]
     afresh = run_offline(study.config.to_dict(), here / "afresh")
     found, expected = (
         [(r.fold, r.params, r.inner_score, r.test_scores, r.feature_scores) for r in each.refits]
