@@ -55,7 +55,7 @@ def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks
     why = "a model file must not name own_code.Mine"
     assert main(["own.yaml", "--dry-run"]) == 0
     assert "model.skops will lack the fitted method" in capsys.readouterr().out
-    assert main(["own.yaml", "--output", "own"]) == 0
+    assert main(["own.yaml", "--output", "own", "--verbose"]) == 0
     assert why in " ".join(capsys.readouterr().out.split())
     names = {path.name for path in (folder / "own/ranking").iterdir()}
     assert names == {"model.skops", "ranking.csv", "ranking.parquet", "manifest.json"}
