@@ -258,36 +258,7 @@ def prepare_study(
     resumed: StudyDirectory | None = None,
     tracked: bool = True,
 ) -> Study:
-    """Load a study's data, draw its folds, list its configurations, and check them against each other.
-
-    Parameters
-    ----------
-    config : str, Path, mapping, StudyConfig or None
-        Configuration as for `run_study`; None for the one in the directory of a resumed study.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration, as for `run_study`.
-    X, y, label, groups, data : optional
-        Samples in place of the data that the configuration names, as for `run_study`.
-    resumed : StudyDirectory, optional
-        Directory of a study to resume, whose folds are used; by default the study is new.
-    tracked : bool, default=True
-        Whether the study will be uploaded to ``tracking.uri``. If only the directory of a resumed study names it, you
-        must have used it before.
-
-    Returns
-    -------
-    Study
-        The checked study.
-
-    Raises
-    ------
-    ConfigError
-        If a value of the configuration is invalid; names the value and how to fix it.
-    DataError
-        If the data cannot be read or used.
-    DirectoryError
-        If the directory holds no study, or its folds cannot be used.
-    """
+    """Load a study's data, draw its folds, list its configurations, and check them against each other."""
     own = OwnData(X, y, label, groups, data)
     if own and resumed is not None:
         raise ConfigError(f"{resumed.path} holds the data of the study to resume; give none.")

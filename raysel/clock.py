@@ -14,19 +14,7 @@ _TICK = 1.0
 
 
 def now() -> float:
-    """Return the time in seconds since the epoch, which goes on steadily if the machine's clock is set meanwhile.
-
-    Returns
-    -------
-    float
-        The machine's time when this process started, plus the time since.
-
-    Examples
-    --------
-    >>> first = now()
-    >>> now() >= first
-    True
-    """
+    """Return the time in seconds since the epoch, which goes on steadily if the machine's clock is set meanwhile."""
     return _OFFSET + time.clock_gettime(_STEADY)
 
 
@@ -60,36 +48,13 @@ _running_time = _RunningTime()
 
 
 def running_seconds() -> float:
-    """Return the time in seconds from an arbitrary start, without the time in which this process was stopped.
-
-    Returns
-    -------
-    float
-        The time, which starts to be without stops at the first call.
-
-    Examples
-    --------
-    >>> first = running_seconds()
-    >>> running_seconds() >= first
-    True
-    """
+    """Return the time in seconds from an arbitrary start, without the time in which this process was stopped."""
     return _running_time.seconds()
 
 
 class RunningTimer:
-    """Timer that calls a function in a thread of its own, and does not count the time in which the process was stopped.
-
-    Parameters
-    ----------
-    seconds : float
-        Seconds from now.
-    function : callable
-        Function to call.
-
-    Examples
-    --------
-    >>> timer = RunningTimer(60, print)
-    >>> timer.cancel()
+    """Timer that calls a function in a thread of its own, and does not count the time in which the process was
+    stopped.
     """
 
     def __init__(self, seconds: float, function: Callable[[], object]) -> None:

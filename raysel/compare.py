@@ -22,18 +22,7 @@ _JOINED = "raysel-comparison"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if the files are written, 2 after an error.
-    """
+    """Run the command."""
     arguments = _parser().parse_args(argv)
     out = Terminal()
     try:

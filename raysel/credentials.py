@@ -58,24 +58,7 @@ _kept: dict[str, str] = {}  # URIs as they were given, by what `keep_credentials
 
 
 def without_credentials(text: str) -> str:
-    """Replace the credentials of all URIs in a text by ``***``.
-
-    Parameters
-    ----------
-    text : str
-        A URI, or any text, e.g. the message of an exception that repeats one.
-
-    Returns
-    -------
-    str
-        The text without user information in URIs, values of secret parameters and authorization headers. What is
-        between ``://`` and the host is replaced as a whole, because it may be a token.
-
-    Examples
-    --------
-    >>> without_credentials("no answer from https://ada:lovelace@mlflow.example:5000/api?token=abc&page=2")
-    'no answer from https://***@mlflow.example:5000/api?token=***&page=2'
-    """
+    """Replace the credentials of all URIs in a text by ``***``."""
     for stored, given in _kept.items():  # exactly, whatever characters a password has
         text = text.replace(given, stored)
     text = _URI.sub(lambda found: found[1] + _hide_user(found[1], found[2]), text)
@@ -84,25 +67,7 @@ def without_credentials(text: str) -> str:
 
 
 def keep_credentials(uri: str) -> str:
-    """Return a URI without its credentials, which are kept in memory for `with_credentials`.
-
-    Parameters
-    ----------
-    uri : str
-        A URI; other text is returned as it is.
-
-    Returns
-    -------
-    str
-        The URI with ``***`` in place of credentials.
-
-    Examples
-    --------
-    >>> keep_credentials("https://ada:lovelace@mlflow.example")
-    'https://***@mlflow.example'
-    >>> with_credentials("https://***@mlflow.example")
-    'https://ada:lovelace@mlflow.example'
-    """
+    """Return a URI without its credentials, which are kept in memory for `with_credentials`."""
     found = _WHOLE_URI.fullmatch(uri)
     if found is None:
         return uri
@@ -119,23 +84,7 @@ def keep_credentials(uri: str) -> str:
 
 
 def keep_all_credentials(value: Any) -> Any:
-    """Return plain data with `keep_credentials` applied to every text in it.
-
-    Parameters
-    ----------
-    value : object
-        Text, or lists and mappings of it; anything else is returned as it is.
-
-    Returns
-    -------
-    object
-        The value; the same object where nothing changed its type.
-
-    Examples
-    --------
-    >>> keep_all_credentials({"tracking": {"uri": "https://token@mlflow.example"}, "seed": 1})
-    {'tracking': {'uri': 'https://***@mlflow.example'}, 'seed': 1}
-    """
+    """Return plain data with `keep_credentials` applied to every text in it."""
     if isinstance(value, str):
         return keep_credentials(value) if "://" in value else value
     if isinstance(value, Mapping):
@@ -146,39 +95,12 @@ def keep_all_credentials(value: Any) -> Any:
 
 
 def with_credentials(uri: str) -> str:
-    """Return a URI with the credentials that it was last given with in this process.
-
-    Parameters
-    ----------
-    uri : str
-        A URI that `keep_credentials` returned.
-
-    Returns
-    -------
-    str
-        The URI as it was given; where it was given in another process, the URI without ``***``.
-    """
+    """Return a URI with the credentials that it was last given with in this process."""
     return _kept.get(uri) or bare_uri(uri)
 
 
 def bare_uri(uri: str) -> str:
-    """Return a URI without credentials and without what stands in their place.
-
-    Parameters
-    ----------
-    uri : str
-        A URI, with or without credentials; other text is returned as it is.
-
-    Returns
-    -------
-    str
-        The URI, the same for all credentials.
-
-    Examples
-    --------
-    >>> bare_uri("https://***@mlflow.example"), bare_uri("https://ada:lovelace@mlflow.example")
-    ('https://mlflow.example', 'https://mlflow.example')
-    """
+    """Return a URI without credentials and without what stands in their place."""
     found = _WHOLE_URI.fullmatch(uri)
     if found is None:
         return uri
@@ -189,23 +111,7 @@ def bare_uri(uri: str) -> str:
 
 
 def user_of(uri: str) -> tuple[str, str] | None:
-    """Return the user name and the password of a URI, percent-decoded; either may be empty.
-
-    Parameters
-    ----------
-    uri : str
-        A URI with its credentials.
-
-    Returns
-    -------
-    (str, str) or None
-        None if the URI has no user information.
-
-    Examples
-    --------
-    >>> user_of("https://ada:love%2Flace@mlflow.example")
-    ('ada', 'love/lace')
-    """
+    """Return the user name and the password of a URI, percent-decoded; either may be empty."""
     found = _WHOLE_URI.fullmatch(uri)
     end = -1 if found is None else _end_of_user(found[1].partition(":")[0].lower(), found[2])
     if found is None or end < 0:
@@ -215,61 +121,31 @@ def user_of(uri: str) -> tuple[str, str] | None:
 
 
 def lacks_credentials(uri: str) -> bool:
-    """Return whether a URI had credentials that this process does not know.
-
-    Parameters
-    ----------
-    uri : str
-        A URI that `keep_credentials` returned, here or in another process.
-    """
+    """Return whether a URI had credentials that this process does not know."""
     return uri not in _kept and bare_uri(uri) != uri
 
 
 def to_pipe() -> str:
-    """Return all credentials that this process keeps as one line, for the standard input of a child process.
-
-    Returns
-    -------
-    str
-        Line for `from_pipe`.
-    """
+    """Return all credentials that this process keeps as one line, for the standard input of a child process."""
     return json.dumps(_kept) + "\n"
 
 
 def from_pipe(line: str) -> None:
-    """Keep the credentials that the parent process has sent.
-
-    Parameters
-    ----------
-    line : str
-        Line that `to_pipe` returned; an empty one, as of a parent that has ended, is ignored.
-    """
+    """Keep the credentials that the parent process has sent."""
     if line.strip():
         _kept.update(json.loads(line))
 
 
 @contextmanager
 def hidden_variables(names: tuple[str, ...] = SECRET_VARIABLES) -> Iterator[None]:
-    """Remove environment variables while processes are started that need none of them.
-
-    Parameters
-    ----------
-    names : tuple of str, default=SECRET_VARIABLES
-        Names of the variables; they are set again afterwards.
-    """
+    """Remove environment variables while processes are started that need none of them."""
     with changed_variables(dict.fromkeys(names)):
         yield
 
 
 @contextmanager
 def changed_variables(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables of this process for a while.
-
-    Parameters
-    ----------
-    values : mapping of str to str or None
-        Values by name; None removes the variable. The old values are restored afterwards.
-    """
+    """Set environment variables of this process for a while."""
     before = {name: os.environ.get(name) for name in values}
     try:
         _set_variables(values)

@@ -16,12 +16,8 @@ _FRAME = re.compile(r'\s*File ".*", line \d+')
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return a question that names the known words that hold an unknown one, or the most similar; else ``otherwise``.
-
-    Examples
-    --------
-    >>> suggestion("svm", ["smr", "linear_svm", "kernel_svm"]), suggestion("acuracy", ["accuracy"])
-    ('did you mean `linear_svm` or `kernel_svm`?', 'did you mean `accuracy`?')
+    """Return a question that names the known words that hold an unknown one, or the most similar; else
+    ``otherwise``.
     """
     listed = list(known)
     holding = [name for name in listed if len(word) > 2 and word.lower() in name.lower()][:3]
@@ -30,18 +26,7 @@ def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 class RayselError(Exception):
-    """Base class of all of raysel's exceptions; their messages hold no credentials and no control characters.
-
-    Parameters
-    ----------
-    *args : object
-        The message, which may repeat URIs and names of unknown origin.
-
-    Examples
-    --------
-    >>> str(RayselError("no answer from https://ada:lovelace@mlflow.example"))
-    'no answer from https://***@mlflow.example'
-    """
+    """Base class of all of raysel's exceptions; their messages hold no credentials and no control characters."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(without_credentials(arg) if isinstance(arg, str) else arg for arg in args))
@@ -75,17 +60,7 @@ class DirectoryError(StudyError):
 
 
 class UnfinishedStudyError(StudyError):
-    """A result was requested from a study that has not finished.
-
-    Parameters
-    ----------
-    path : Path
-        Directory of the study.
-    n_done : int
-        Number of trials that have ended.
-    n_trials : int
-        Number of all trials of the study.
-    """
+    """A result was requested from a study that has not finished."""
 
     def __init__(self, path: Path, n_done: int, n_trials: int) -> None:
         self.n_done, self.n_trials = n_done, n_trials
@@ -96,24 +71,7 @@ class UnfinishedStudyError(StudyError):
 
 
 def headline(text: str) -> str:
-    r"""Return the line of an error's text that says what happened.
-
-    Parameters
-    ----------
-    text : str
-        Text of an error, a traceback or other lines.
-
-    Returns
-    -------
-    str
-        Of a traceback the first line of the last exception's message, which may have several, with the name of the
-        exception; of another text the last line.
-
-    Examples
-    --------
-    >>> headline('Traceback (most recent call last):\n  File "a.py", line 2, in f\n    g()\nValueError: NaN.\nSee the')
-    'ValueError: NaN.'
-    """
+    r"""Return the line of an error's text that says what happened."""
     lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if _FRAME.match(line)]
     if not frames:

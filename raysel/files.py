@@ -36,27 +36,6 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
     """Provide a temporary path beside a file, and move it to the path of the file once it is written.
 
     Readers see the old file or the new one, never a part; if an error occurs, the old one is kept.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write or replace.
-    durable : bool, default=False
-        Whether the file and its name are flushed to disk, so that it survives a power cut.
-
-    Yields
-    ------
-    Path
-        Temporary path to write to.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(Path(folder, "plan.json")) as temporary:
-    ...         _ = temporary.write_text("{}")
-    ...     os.listdir(folder)
-    ['plan.json']
     """
     # A name that nobody can guess, and exclusive creation: no link to another file can lie there.
     temporary = path.with_name(f"{_temporary_prefix(path)}{secrets.token_hex(8)}")
@@ -77,16 +56,6 @@ def remove_temporary_files(path: Path) -> None:
     """Remove the temporary files that other processes, which were killed or stopped, have left beside a file.
 
     A process that goes on then cannot move its own to the path: `atomic_write` raises a FileNotFoundError there.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Raises
-    ------
-    OSError
-        If one cannot be removed.
     """
     for other in path.parent.glob(f"{glob.escape(_temporary_prefix(path))}{'[0-9a-f]' * 16}"):
         other.unlink(missing_ok=True)
@@ -107,13 +76,7 @@ def _replace(temporary: Path, path: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, where the file system can, so that a new file survives a power cut.
-
-    Parameters
-    ----------
-    folder : Path
-        Path of the folder.
-    """
+    """Flush the names in a folder to disk, where the file system can, so that a new file survives a power cut."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -126,21 +89,6 @@ def is_local(path: Path) -> bool:
     """Return whether a file is known to be on this machine's own disk, so that it can be mapped to memory.
 
     A mapped file that is replaced on a file server ends the process by a signal when its next page is read.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Returns
-    -------
-    bool
-        False also if the kind of its file system cannot be known.
-
-    Examples
-    --------
-    >>> is_local(Path("/proc/self/stat"))
-    False
     """
     number = path.stat().st_dev
     device = f"{os.major(number)}:{os.minor(number)}"
@@ -153,28 +101,7 @@ def is_local(path: Path) -> bool:
 
 
 def read_again(read: Callable[[], Value]) -> Value:
-    """Read a file, and once more if another machine replaced it on the file server during the first time.
-
-    Parameters
-    ----------
-    read : callable
-        Opens the file, reads it and returns the value.
-
-    Returns
-    -------
-    object
-        The value.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> read_again(lambda: "content")
-    'content'
-    """
+    """Read a file, and once more if another machine replaced it on the file server during the first time."""
     try:
         return read()
     except OSError as error:
@@ -188,62 +115,19 @@ def result_path(path: str | Path) -> Path:
 
     The working directory of a job that was submitted to a Ray cluster with one is a copy on the head node, which Ray
     removes after the job: there, relative paths of results start at the home directory.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of a file or folder to write or to read again.
-
-    Returns
-    -------
-    Path
-        The path as it is, or below the home directory if it is relative and this process is such a job.
-
-    Examples
-    --------
-    >>> result_path("raysel-studies").as_posix()
-    'raysel-studies'
     """
     in_job = "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and "working_dir_files" in Path.cwd().parts
     return Path.home() / path if in_job else Path(path)
 
 
 def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:
-    """Write or replace a text file.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    text : str
-        Content of the file, which is encoded as UTF-8.
-    durable : bool, default=True
-        Whether the file is flushed to disk first, so that it survives a power cut.
-    """
+    """Write or replace a text file."""
     with atomic_write(path, durable) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def write_result(path: str | Path, content: bytes) -> Path:
-    """Write or replace a file of a study's result, flushed to disk.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of the file.
-    content : bytes
-        Content of the file.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written, e.g. because the folder does not exist or the disk is full.
-    """
+    """Write or replace a file of a study's result, flushed to disk."""
     path = Path(path)
     try:
         with atomic_write(path, durable=True) as temporary:
@@ -254,18 +138,7 @@ def write_result(path: str | Path, content: bytes) -> Path:
 
 
 def remove_results(paths: Iterable[Path]) -> None:
-    """Remove files of an earlier result that the present one does not have.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        Paths of the files; those that do not exist are passed over.
-
-    Raises
-    ------
-    StudyError
-        If a file cannot be removed.
-    """
+    """Remove files of an earlier result that the present one does not have."""
     for path in paths:
         try:
             path.unlink(missing_ok=True)
@@ -274,24 +147,8 @@ def remove_results(paths: Iterable[Path]) -> None:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open a file, but no symbolic link, pipe or device, by which another file would be read or written, or none end.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    flags : int
-        Flags as of `os.open`, e.g. ``os.O_RDONLY``.
-
-    Returns
-    -------
-    int
-        Descriptor of the file; a new file has the permissions that the umask leaves.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened, or is not a regular file.
+    """Open a file, but no symbolic link, pipe or device, by which another file would be read or written, or none
+    end.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -301,25 +158,7 @@ def open_regular(path: Path, flags: int) -> int:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file of a study's directory.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Returns
-    -------
-    object
-        Plain data.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read, or is not a regular file.
-    ValueError
-        If it is not JSON, is nested too deeply, has NaN or infinity, or is larger than 2 GiB.
-    """
+    """Read a JSON file of a study's directory."""
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
         if os.fstat(file.fileno()).st_size > _MOST_BYTES:
             raise ValueError(f"{path.name} is larger than {_MOST_BYTES // 2**30} GiB")
@@ -327,28 +166,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(content: bytes | str) -> Any:
-    """Parse JSON.
-
-    Parameters
-    ----------
-    content : bytes or str
-        The text.
-
-    Returns
-    -------
-    object
-        Plain data.
-
-    Raises
-    ------
-    ValueError
-        If it is not JSON, is nested too deeply, or has NaN or infinity.
-
-    Examples
-    --------
-    >>> parse_json('{"a": [1, 2.5]}')
-    {'a': [1, 2.5]}
-    """
+    """Parse JSON."""
     try:
         return json.loads(content, parse_constant=_no_number)
     except RecursionError:
@@ -363,18 +181,6 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
     """Check that entries of a folder, and all that lies in them, are regular files or folders.
 
     A symbolic link could lead a reader or a writer to any other file; a pipe or a device would not let it end.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    names : iterable of str
-        Names of its entries; those that do not exist are skipped.
-
-    Raises
-    ------
-    DirectoryError
-        If an entry is neither a regular file nor a folder, which the message names, or ``folder`` is not a folder.
     """
     left = [folder / name for name in names]
     while left:

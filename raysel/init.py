@@ -23,18 +23,7 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if the study is written, 2 if the data or the name of the study cannot be used.
-    """
+    """Run the command."""
     arguments = _parser().parse_args(argv)
     output = arguments.output or default_output(arguments.file)
     try:

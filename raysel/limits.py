@@ -22,14 +22,7 @@ _CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def machine_memory() -> int:
-    """Return the memory of the machine, or of the container or job of this process if that is less.
-
-    Returns
-    -------
-    int
-        Bytes: the least of the physical memory and the limits of the control groups (version 1 or 2) that the process
-        belongs to.
-    """
+    """Return the memory of the machine, or of the container or job of this process if that is less."""
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for file in _limit_files():
         with suppress(OSError, ValueError):  # no limit: the file does not exist, or contains "max"
@@ -52,18 +45,7 @@ def _limit_files() -> list[Path]:
 
 
 def max_data_bytes() -> int:
-    """Return the most bytes of memory that the content of one data file or model may take.
-
-    Returns
-    -------
-    int
-        The value of the environment variable ``RAYSEL_MAX_DATA_BYTES``, or else a quarter of `machine_memory`.
-
-    Raises
-    ------
-    ConfigError
-        If the variable is set to something other than a positive number.
-    """
+    """Return the most bytes of memory that the content of one data file or model may take."""
     given = os.environ.get(MAX_DATA_BYTES, "").strip()
     if not given:
         return int(_SHARE * machine_memory())
@@ -74,29 +56,7 @@ def max_data_bytes() -> int:
 
 
 def check_data_bytes(path: object, claimed: int, what: str = "its content") -> None:
-    """Check the memory that the content of a file would take, before it is taken.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, for the message.
-    claimed : int
-        Bytes that the content would take.
-    what : str, default="its content"
-        What takes them, for the message, e.g. ``"the array X of shape (2, 3)"``.
-
-    Raises
-    ------
-    DataError
-        If they are more than `max_data_bytes`.
-
-    Examples
-    --------
-    >>> check_data_bytes("a.npy", 10**18)
-    Traceback (most recent call last):
-        ...
-    raysel.errors.DataError: a.npy: its content would take 931,322,574.6 GiB of memory, above the limit of ...
-    """
+    """Check the memory that the content of a file would take, before it is taken."""
     limit = max_data_bytes()
     if claimed > limit:
         source = "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
@@ -108,22 +68,7 @@ def check_data_bytes(path: object, claimed: int, what: str = "its content") -> N
 
 
 def in_words(n_bytes: int) -> str:
-    """Return a number of bytes in KiB, MiB or GiB.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Number of bytes.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> in_words(3 * 2**20)
-    '3.0 MiB'
-    """
+    """Return a number of bytes in KiB, MiB or GiB."""
     power, unit = next(
         (power, unit) for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if n_bytes >= 2**power or power == 10
     )

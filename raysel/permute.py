@@ -20,19 +20,7 @@ from raysel.storage.working_copy import shown_place
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if the test is written, 1 if the computation failed, 2 after an error in what was given, 130
-        after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
-    """
+    """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(words)
     console = Terminal(stderr=True)

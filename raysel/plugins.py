@@ -16,58 +16,18 @@ from raysel.errors import ConfigError
 
 
 def plugin_names(group: str) -> list[str]:
-    """List the names that other packages register in an entry point group.
-
-    Parameters
-    ----------
-    group : str
-        Name of the entry point group, e.g. ``"raysel.estimators"``.
-
-    Returns
-    -------
-    list of str
-        Registered names, sorted.
-    """
+    """List the names that other packages register in an entry point group."""
     return sorted(_entry_points(group, tuple(sys.path)))
 
 
 def plugin_targets(group: str) -> list[str]:
-    """List the objects that other packages register in an entry point group, without importing them.
-
-    Parameters
-    ----------
-    group : str
-        Name of the entry point group.
-
-    Returns
-    -------
-    list of str
-        Dotted names, e.g. ``package.module.Class``, sorted.
-    """
+    """List the objects that other packages register in an entry point group, without importing them."""
     registered = _entry_points(group, tuple(sys.path)).values()
     return sorted({point.value.replace(":", ".") for points in registered for point in points})
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """Import the object that another package registers under a name.
-
-    Parameters
-    ----------
-    group : str
-        Name of the entry point group.
-    name : str
-        Registered name, one of those that `plugin_names` returns.
-
-    Returns
-    -------
-    object
-        The imported object.
-
-    Raises
-    ------
-    ConfigError
-        If two packages register the name, or the object cannot be imported.
-    """
+    """Import the object that another package registers under a name."""
     points = _entry_points(group, tuple(sys.path))[name]
     if len({point.value for point in points}) > 1:
         packages = " and ".join(f"{_package(point)} ({point.value})" for point in points)
@@ -82,22 +42,7 @@ def load_plugin(group: str, name: str) -> Any:
 
 
 def warn_of_clash(group: str, name: str, own: Collection[str]) -> None:
-    """Warn if another package registers one of raysel's own names; raysel's object is used.
-
-    Parameters
-    ----------
-    group : str
-        Name of the entry point group.
-    name : str
-        Name to look up.
-    own : collection of str
-        raysel's own names in this group.
-
-    Warns
-    -----
-    UserWarning
-        If another package registers ``name`` and ``name`` is in ``own``; the message names the package.
-    """
+    """Warn if another package registers one of raysel's own names; raysel's object is used."""
     if name in own and (points := _entry_points(group, tuple(sys.path)).get(name)):
         warnings.warn(
             f"{group}: {_package(points[0])} registers {name!r} ({points[0].value}), a name that raysel already uses; "

@@ -19,18 +19,7 @@ from raysel.tracking.directory import newest_study
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if the file is written, 2 after an error.
-    """
+    """Run the command."""
     arguments = _parser().parse_args(argv)
     place: str | Path = ""
     try:

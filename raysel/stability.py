@@ -25,19 +25,7 @@ _MOST_LINES = 20
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if the files are written, 1 if the computation failed, 2 if the arguments, the study or the data
-        cannot be used, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
-    """
+    """Run the command."""
     arguments = _parser().parse_args(argv)
     console = Terminal(stderr=True)
     out = Terminal(quiet=arguments.quiet)

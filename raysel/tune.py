@@ -53,19 +53,7 @@ BUILTIN = "digits-smr"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if the study, or each of a comparison, has finished, 1 if one failed, 2 if the arguments, the
-        configuration or the data cannot be used, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
-    """
+    """Run the command."""
     arguments = _parser().parse_args(argv)
     for name in ("output", "resume", "replay"):
         setattr(arguments, name, keep_all_credentials(getattr(arguments, name)))

@@ -15,18 +15,7 @@ from raysel.storage.working_copy import copy_folder, shown_place
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments of the command; ``sys.argv[1:]`` by default.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if all files are copied, 2 after an error.
-    """
+    """Run the command."""
     arguments = _parser().parse_args(argv)
     try:
         names = copy_folder(Path(arguments.directory), arguments.uri)

@@ -23,27 +23,7 @@ __all__ = [
 
 
 def validate_samples(estimator: Any, *arrays: Any, **checks: Any) -> Any:
-    """Validate the input of an estimator by scikit-learn's ``validate_data``.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator whose input it is.
-    *arrays
-        X, and y if it is needed.
-    **checks
-        Checks as for ``validate_data``.
-
-    Returns
-    -------
-    ndarray, or tuple of ndarray
-        The validated X, and y if it is given.
-
-    Raises
-    ------
-    ValueError
-        If the input is invalid; for samples that are images it also says how to pass them.
-    """
+    """Validate the input of an estimator by scikit-learn's ``validate_data``."""
     try:
         return validate_data(estimator, *arrays, **checks)
     except ValueError as error:
@@ -57,17 +37,6 @@ def validate_samples(estimator: Any, *arrays: Any, **checks: Any) -> Any:
 
 
 def validate_params(estimator: Any) -> None:
-    """Validate the parameters of a scikit-learn estimator against its own constraints.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator to validate. One that declares no constraints is not checked.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid; the message names the parameter, its value and the valid values.
-    """
+    """Validate the parameters of a scikit-learn estimator against its own constraints."""
     if hasattr(estimator, "_parameter_constraints") and hasattr(estimator, "_validate_params"):
         estimator._validate_params()  # noqa: SLF001 - scikit-learn has no public name for it

@@ -1,17 +1,24 @@
-"""Public docstrings: all parameters in the order of the signature, and attributes that exist after a fit."""
+"""Docstrings: sections for public things only, with all parameters in order and attributes that exist after a fit."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from ast import literal_eval
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 from method_cases import CASES
 from sklearn.base import BaseEstimator
 
 import raysel
+import raysel.testing
 from raysel.base.registry import OWN, solver_class
+from raysel.data import layouts
 from raysel.testing.estimators.fits import fitted
 from raysel.testing.estimators.samples import samples_for
 
@@ -19,6 +26,17 @@ PUBLIC = {name: getattr(raysel, name) for name in raysel.__all__ if name != "__v
 METHODS = {name: solver_class(name) for name in OWN}
 #: Attributes that a fit on a plain array, or with the parameters of the suite, does not set; their text says when.
 SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
+#: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods.
+FOR_AUTHORS = [
+    *("raysel.base.capabilities:Capabilities", "raysel.base.selector:MatrixSelector"),
+    *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "trusted_types", "untrusted_types")),
+    *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
+    *("raysel.search.samplers:Sampler", "raysel.execution.executor:Executor"),
+]
+#: Headers of numpydoc's sections.
+SECTION = re.compile(
+    r"^ *(Parameters|Attributes|Returns|Yields|Raises|Warns|Examples|See Also|Notes|References)\n *---", re.MULTILINE
+)
 
 
 def entries(docstring: str, section: str) -> dict[str, tuple[str, str]]:
@@ -30,6 +48,46 @@ def entries(docstring: str, section: str) -> dict[str, tuple[str, str]]:
         names, _, kind = head.partition(" : ")
         described |= dict.fromkeys((name.strip() for name in names.split(",")), (kind, text.strip()))
     return described
+
+
+def documented() -> set[str]:
+    """Modules and names, ``module:name``, of what has numpydoc's sections: public things and raysel's bases of them."""
+    named = [place.split(":") for place in FOR_AUTHORS]
+    things: list[Any] = [*PUBLIC.values(), *METHODS.values(), *(getattr(import_module(m), name) for m, name in named)]
+    things += [getattr(home, name) for home in (raysel.testing, layouts) for name in home.__all__]
+    bases = {base for thing in things for base in getattr(thing, "__mro__", [thing]) if hasattr(base, "__qualname__")}
+    return {f"{base.__module__}:{base.__qualname__}" for base in bases if base.__module__.startswith("raysel.")}
+
+
+def is_documented(place: str, public: set[str]) -> bool:
+    """Whether a thing is public, or a method of a public class: one without underscore, or any of a base of methods."""
+    module, _, name = place.partition(":")
+    holder, _, member = name.rpartition(".")
+    return place in public or (
+        f"{module}:{holder}" in public and (not member.startswith("_") or module.startswith("raysel.base."))
+    )
+
+
+def docstrings(module: ast.Module, name: str) -> Iterator[tuple[str, Any]]:
+    """Place, as in `documented`, and node of a module and of each class and function in it."""
+    pending: list[tuple[str, ast.AST]] = [("", module)]
+    while pending:
+        path, node = pending.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield f"{name}:{path}", node
+        for child in ast.iter_child_nodes(node):
+            deeper = child.name if isinstance(child, ast.ClassDef | ast.FunctionDef) else ""
+            pending.append((".".join(filter(None, (path, deeper))), child))
+
+
+def test_only_public_things_have_sections():
+    public, root = documented(), Path(raysel.__file__).parent
+    for path in root.rglob("*.py"):
+        module = ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__")
+        for place, node in docstrings(ast.parse(path.read_text(encoding="utf-8")), module):
+            if not is_documented(place, public):
+                found = SECTION.search(ast.get_docstring(node) or "")
+                assert found is None, f"{place} is internal: its docstring is a summary, not a section {found[1]}"
 
 
 @pytest.mark.parametrize("name", [*PUBLIC, *METHODS])

@@ -36,34 +36,6 @@ class ScikitLearnMethod(OneShotEstimator):
     The score of a feature is the Euclidean norm over classes of its ``coef_``, or else its ``feature_importances_``,
     or else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature that is constant in the
     training set has score 0. If the estimator has none of these attributes, ``scores_`` is not set.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Classifier or selector with ``fit`` and ``get_params``. It is cloned, not modified.
-
-    Attributes
-    ----------
-    estimator_ : estimator
-        Fitted clone of ``estimator``.
-    scores_ : ndarray of shape (n_features,)
-        Score of each feature, larger is better; only if the estimator ranks features.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels; only if the estimator has this attribute.
-    n_outputs_ : int
-        Number of columns of the labels; 1 if they are one-dimensional.
-    objective_path_ : ndarray of shape (1,)
-        Share of misclassified training samples, as scikit-learn's interface has no objective; 0 if the estimator has
-        no ``predict``.
-    converged_ : bool
-        Whether the estimator was fitted without a ConvergenceWarning.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> ScikitLearnMethod(SelectKBest(k=2)).fit(*load_iris(return_X_y=True)).ranking_
-    array([3, 4, 1, 2])
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
@@ -79,38 +51,14 @@ class ScikitLearnMethod(OneShotEstimator):
         self.estimator = estimator
 
     def check(self, n_features: int) -> None:
-        """Check the parameters by the estimator's own constraints.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features; not used.
-
-        Raises
-        ------
-        ConfigError
-            If a parameter is invalid.
-        """
+        """Check the parameters by the estimator's own constraints."""
         try:
             validate_params(self.estimator)
         except ValueError as error:
             raise ConfigError(str(error)) from error
 
     def prepare(self, X: FloatArray, y: LabelArray) -> tuple[()]:
-        """Return an empty tuple: configurations have no computation in common.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples; not used.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels; not used.
-
-        Returns
-        -------
-        tuple
-            Empty.
-        """
+        """Return an empty tuple: configurations have no computation in common."""
         return ()
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
@@ -157,23 +105,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("predict"))
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict by the wrapped estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted labels, or an indicator.
-
-        Raises
-        ------
-        DataError
-            If the estimator's predictions do not have the shape of the labels.
-        """
+        """Predict by the wrapped estimator."""
         return self._predicted(self._checked(X))
 
     def _predicted(self, X: FloatArray) -> LabelArray:
@@ -191,92 +123,33 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @available_if(_wrapped_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Predict class probabilities by the wrapped estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probability of each class.
-        """
+        """Predict class probabilities by the wrapped estimator."""
         features = self._checked(X)
         probabilities: FloatArray = self.estimator_.predict_proba(features)
         return probabilities
 
     @available_if(_wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Compute the decision function of the wrapped estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Score of each class.
-        """
+        """Compute the decision function of the wrapped estimator."""
         features = self._checked(X)
         values: FloatArray = self.estimator_.decision_function(features)
         return values
 
     @available_if(_wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Compute the score of the wrapped estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            True labels.
-
-        Returns
-        -------
-        float
-            Value of the estimator's own ``score``, e.g. the accuracy of a classifier.
-        """
+        """Compute the score of the wrapped estimator."""
         return float(self.estimator_.score(self._checked(X), y))
 
     @available_if(_wrapped_has("transform"))
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Transform samples by the wrapped estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
-            Transformed samples.
-        """
+        """Transform samples by the wrapped estimator."""
         features = self._checked(X)
         transformed: FloatArray = self.estimator_.transform(features)
         return transformed
 
     @available_if(_wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Fit the estimator, then transform the same samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
-            Transformed samples.
-        """
+        """Fit the estimator, then transform the same samples."""
         transformed: FloatArray = self.fit(X, y).transform(X)
         return transformed
 
@@ -292,20 +165,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
 
 def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
-    """Return the feature scores of a fitted estimator in scikit-learn's style.
-
-    Parameters
-    ----------
-    fitted : estimator
-        Fitted estimator.
-    constant : ndarray of bool, shape (n_features,)
-        Mask of the features that are constant in the training set; their score is 0.
-
-    Returns
-    -------
-    ndarray of shape (n_features,) or None
-        Scores, larger is better; None if the estimator has no attribute with a value for each feature.
-    """
+    """Return the feature scores of a fitted estimator in scikit-learn's style."""
     for name in ("coef_", "feature_importances_", "scores_"):
         values = getattr(fitted, name, None)
         if values is None:
@@ -325,18 +185,7 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
 
 
 def wrapped_capabilities(cls: type) -> Capabilities:
-    """Determine the capabilities of a class in scikit-learn's style before it is fitted.
-
-    Parameters
-    ----------
-    cls : type
-        Class of classifiers or selectors.
-
-    Returns
-    -------
-    Capabilities
-        ``ranks`` is None, because the attributes of a fitted estimator may depend on its parameters.
-    """
+    """Determine the capabilities of a class in scikit-learn's style before it is fitted."""
     try:
         tags = get_tags(cls())
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)

@@ -23,19 +23,11 @@ from raysel.linalg.classes import distinct_classes
 
 @dataclass(frozen=True)
 class SignedTarget:
-    """Target of one binary problem for each class or label.
+    """Target of one binary problem for each class or label."""
 
-    Attributes
-    ----------
-    signs : ndarray of shape (n_problems, n_samples)
-        1 for samples of the class or label, -1 for the others. For two classes one row, that of the second class.
-    classes : ndarray of shape (n_classes,)
-        Class labels, or 0, 1, ... for a multi-label target.
-    multilabel : bool
-        Whether the target is multi-label.
-    """
-
+    #: 1 for samples of the class or label, -1 for the others; shape (n_problems, n_samples).
     signs: FloatArray
+    #: Class labels, or 0, 1, ... for a multi-label target; shape (n_classes,).
     classes: LabelArray
     multilabel: bool
 
@@ -50,28 +42,7 @@ class SignedTarget:
 
 
 def signed_target(y: ArrayLike) -> SignedTarget:
-    """Make one binary problem for each class or label.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_labels)
-        Labels, or an indicator of 0/1 or -1/1.
-
-    Returns
-    -------
-    SignedTarget
-        The binary problems.
-
-    Raises
-    ------
-    DataError
-        If y holds one class only, or is neither labels nor an indicator.
-
-    Examples
-    --------
-    >>> signed_target(["a", "b", "b"]).signs
-    array([[-1.,  1.,  1.]])
-    """
+    """Make one binary problem for each class or label. `y` is (n_samples,) or (n_samples, n_labels)."""
     y = np.asarray(y)
     multilabel = y.ndim == 2 and y.shape[1] > 1
     if multilabel:

@@ -61,39 +61,12 @@ _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."
 
 
 def solver_names() -> list[str]:
-    """List the registered names of methods.
-
-    Returns
-    -------
-    list of str
-        Names of raysel's own methods, then those of other packages.
-    """
+    """List the registered names of methods."""
     return [*OWN, *(name for name in plugin_names(GROUP) if name not in OWN)]
 
 
 def solver_class(name: str) -> type[Any]:
-    """Import the class of a method.
-
-    Parameters
-    ----------
-    name : str
-        Registered name or dotted name of a class.
-
-    Returns
-    -------
-    type
-        Subclass of `Estimator`, or a class in scikit-learn's style, which `build_solver` wraps.
-
-    Raises
-    ------
-    ConfigError
-        If the name is unknown or cannot be imported, or is not a classifier or selector.
-
-    Examples
-    --------
-    >>> solver_class("sklearn.svm.LinearSVC").__name__
-    'LinearSVC'
-    """
+    """Import the class of a method."""
     if name in OWN:
         module, _, attribute = OWN[name].partition(":")
         own: type[Any] = getattr(importlib.import_module(module), attribute)
@@ -126,43 +99,12 @@ def imports_code(name: str) -> bool:
     """Return whether a name is the dotted name of a class outside raysel, scikit-learn and registered packages.
 
     Such a name is imported only if the user gives it, not if it is read from a study's directory.
-
-    Parameters
-    ----------
-    name : str
-        Registered name or dotted name of a class.
-
-    Returns
-    -------
-    bool
-        True if using the name imports other code.
-
-    Examples
-    --------
-    >>> imports_code("mine.methods.Forest"), imports_code("sklearn.svm.LinearSVC"), imports_code("smr")
-    (True, False, False)
     """
     return "." in name and not name.startswith(("raysel.", "sklearn.")) and name not in plugin_names(GROUP)
 
 
 def solver_capabilities(name: str) -> Capabilities:
-    """Return the capabilities of a method.
-
-    Parameters
-    ----------
-    name : str
-        Registered name or dotted name of a class.
-
-    Returns
-    -------
-    Capabilities
-        Declared capabilities, or for classes in scikit-learn's style those known before a fit.
-
-    Raises
-    ------
-    ConfigError
-        If `solver_class` does not accept the name.
-    """
+    """Return the capabilities of a method."""
     cls = solver_class(name)
     if issubclass(cls, Estimator):
         capabilities: Capabilities = cls.capabilities
@@ -171,18 +113,7 @@ def solver_capabilities(name: str) -> Capabilities:
 
 
 def able_solvers(wanted: Callable[[Capabilities], bool]) -> str:
-    """List the registered methods with some capability, for error messages.
-
-    Parameters
-    ----------
-    wanted : callable
-        Function of `Capabilities` that returns True for the methods to list.
-
-    Returns
-    -------
-    str
-        Names of the methods, separated by commas.
-    """
+    """List the registered methods with some capability, for error messages."""
     able = []
     for name in solver_names():
         try:
@@ -194,38 +125,7 @@ def able_solvers(wanted: Callable[[Capabilities], bool]) -> str:
 
 
 def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
-    """Make a method for data of a layout.
-
-    Parameters
-    ----------
-    name : str
-        Registered name or dotted name of a class.
-    layout : Layout
-        Layout of the data, from which the method's ``layout_parameters`` are set, e.g. ``shape``.
-    params : mapping of str to object
-        Parameters of the constructor, without ``layout_parameters`` and ``random_state``.
-    random_state : int, default=None
-        Seed for methods with a parameter ``random_state``; ignored by others.
-
-    Returns
-    -------
-    Estimator
-        The unfitted estimator; classes in scikit-learn's style are wrapped in `ScikitLearnMethod`.
-
-    Raises
-    ------
-    ConfigError
-        If the name or a parameter is unknown, a required parameter is missing, or a parameter is set by the layout or
-        the seed.
-
-    Examples
-    --------
-    >>> from raysel.data.layouts import Matrix
-    >>> build_solver("smr", Matrix(8, 8), {"rank": 2}).shape
-    (8, 8)
-    >>> build_solver("sklearn.svm.LinearSVC", Matrix(8, 8), {"C": 0.1}, random_state=0)
-    ScikitLearnMethod(estimator=LinearSVC(C=0.1, random_state=0))
-    """
+    """Make a method for data of a layout."""
     cls = solver_class(name)
     supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
     _check_parameters(name, cls, params, supplied)
@@ -240,18 +140,7 @@ def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_st
 
 
 def warn_of_name_clash(name: str) -> None:
-    """Warn if another package registers the name of one of raysel's own methods; raysel's method is used.
-
-    Parameters
-    ----------
-    name : str
-        Name of the method.
-
-    Warns
-    -----
-    UserWarning
-        If another package registers the name.
-    """
+    """Warn if another package registers the name of one of raysel's own methods; raysel's method is used."""
     warn_of_clash(GROUP, name, OWN)
 
 

@@ -32,18 +32,6 @@ def check_trees(model: Any, what: str) -> None:
     Child nodes must come after their parent and at most ``max_depth`` below the root, and all features must exist. A
     tree must belong to an estimator and agree with it in the numbers of features, outputs and classes; so must the
     estimator and an ensemble that evaluates its tree directly.
-
-    Parameters
-    ----------
-    model : estimator
-        Model that may contain decision trees.
-    what : str
-        Name of the model in the message, e.g. the path of its file.
-
-    Raises
-    ------
-    DataError
-        If a tree is invalid or does not fit its estimator.
     """
     values = list(parts_within(model))
     owners = [value for value in values if isinstance(value, BaseDecisionTree)]

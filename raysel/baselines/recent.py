@@ -19,19 +19,6 @@ class RecentResults(Generic[Result]):
 
     Preparations are shared by all configurations on a training set; this shares among configurations of one process
     what depends on their parameters, too, and is small beside the time that it takes.
-
-    Parameters
-    ----------
-    most_numbers : int
-        Largest count of numbers in all results together; of more the oldest results are dropped.
-
-    Examples
-    --------
-    >>> recent = RecentResults(most_numbers=100)
-    >>> squares = lambda: (np.arange(3.0) ** 2,)
-    >>> first, second = (recent.get("squares", (np.arange(3.0),), squares) for _ in range(2))
-    >>> first is second, first[0].flags.writeable
-    (True, False)
     """
 
     def __init__(self, most_numbers: int) -> None:
@@ -40,22 +27,7 @@ class RecentResults(Generic[Result]):
         self._lock = threading.Lock()
 
     def get(self, settings: str, arrays: tuple[NDArray[np.generic], ...], compute: Callable[[], Result]) -> Result:
-        """Return the result for settings and arrays, computed unless it is among the latest.
-
-        Parameters
-        ----------
-        settings : str
-            Settings that the result depends on.
-        arrays : tuple of ndarray
-            Arrays that the result depends on.
-        compute : callable
-            Computes the result, a tuple of arrays.
-
-        Returns
-        -------
-        tuple of ndarray
-            Read-only arrays, which later calls may return again.
-        """
+        """Return the result for settings and arrays, computed unless it is among the latest."""
         digest = hashlib.blake2b(settings.encode())
         for array in arrays:
             digest.update(f"{array.shape} {array.dtype}".encode())

@@ -35,23 +35,7 @@ def hide_credentials() -> None:
 
 
 def without_credentials_in(argument: str) -> str:
-    """Return an argument of a command without the credentials in it.
-
-    Parameters
-    ----------
-    argument : str
-        Word of the command, e.g. ``"tracking.uri=http://ada:secret@host"``.
-
-    Returns
-    -------
-    str
-        The word; as it is if it has none.
-
-    Examples
-    --------
-    >>> without_credentials_in("tracking.uri=http://ada:secret@host")
-    'tracking.uri="http://***@host"'
-    """
+    """Return an argument of a command without the credentials in it."""
     option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
     return f"{option}{equals}{_hidden_value(value)}"
 

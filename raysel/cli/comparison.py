@@ -21,15 +21,7 @@ _GAP = 2
 
 
 def print_comparison(comparison: ComparisonResult, out: Console) -> None:
-    """Print the tables of a comparison with their footnotes, and how they are to be read.
-
-    Parameters
-    ----------
-    comparison : ComparisonResult
-        Comparison.
-    out : Console
-        Console to print to.
-    """
+    """Print the tables of a comparison with their footnotes, and how they are to be read."""
     text = comparison_text(comparison)
     _print(text.title, out, style="bold")
     for table in text.tables:
@@ -40,15 +32,7 @@ def print_comparison(comparison: ComparisonResult, out: Console) -> None:
 
 
 def print_joined(joined: JoinedComparison, out: Console) -> None:
-    """Print the scores and mean ranks of methods over several data sets, and their tests.
-
-    Parameters
-    ----------
-    joined : JoinedComparison
-        Comparisons on several data sets.
-    out : Console
-        Console to print to.
-    """
+    """Print the scores and mean ranks of methods over several data sets, and their tests."""
     _print(joined.title, out, style="bold")
     _print_table(joined.text_table(), out)
     _print_lines(joined.remarks(), out)

@@ -53,47 +53,14 @@ _OWN = ("searched", "fixed")
 
 
 def asks_for_comparison(arguments: argparse.Namespace) -> bool:
-    """Return whether the arguments of the command ask for a comparison.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of ``python -m raysel.tune``.
-
-    Returns
-    -------
-    bool
-        Whether the configuration, or the directory to resume without one, is that of a comparison.
-    """
+    """Return whether the arguments of the command ask for a comparison."""
     if arguments.config:
         return is_comparison(arguments.config, arguments.set)
     return bool(arguments.resume) and ComparisonDirectory(Path(arguments.resume)).members.exists()
 
 
 def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, out: Console) -> int:
-    """Run, resume or describe the comparison that the arguments ask for.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of ``python -m raysel.tune``; a directory to resume is one of this machine.
-    places : ExitStack
-        Contexts of folders at URIs, which end after the command.
-    console : Console
-        Console of the errors.
-    out : Console
-        Console of the output.
-
-    Returns
-    -------
-    int
-        Exit status: 0 if all members have finished, 1 if one failed.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C, SIGTERM and SIGHUP, once it is said what is kept.
-    """
+    """Run, resume or describe the comparison that the arguments ask for."""
     path: Path | None = None
     try:
         directory = ComparisonDirectory(Path(arguments.resume)) if arguments.resume else None
@@ -139,22 +106,7 @@ def compare(arguments: argparse.Namespace, places: ExitStack, console: Console, 
 
 
 def describe_comparison(comparison: Comparison, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
-    """Describe the data, the folds, the members with their costs, and the cost of a comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Comparison to describe.
-    width : int, optional
-        Number of letters of a line at which texts are wrapped; by default they are not.
-    nodes : sequence of mapping of str to float, optional
-        Resources of the cluster's nodes by Ray's names; by default the comparison runs on this machine.
-
-    Yields
-    ------
-    str
-        One line at a time.
-    """
+    """Describe the data, the folds, the members with their costs, and the cost of a comparison."""
     first, n_fits, seconds, fixed, at_most, n_bytes = comparison.first, 0, 0.0, 0.0, False, 0
     yield from section("data", data_headline(first), data_rows(first, nodes), width)
     yield from folds_section(first, width)

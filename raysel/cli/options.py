@@ -6,13 +6,7 @@ import argparse
 
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where Ray runs.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        Parser of the command.
-    """
+    """Add the options that say where Ray runs."""
     parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
     parser.add_argument(
         "--allow-mixed-versions",

@@ -32,22 +32,7 @@ _NAMED = 3
 
 
 def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
-    """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted.
-
-    Parameters
-    ----------
-    study : Study
-        Study to describe.
-    width : int, optional
-        Number of letters of a line at which texts are wrapped; by default they are not.
-    nodes : sequence of mapping of str to float, optional
-        Resources of the cluster's nodes by Ray's names; by default the study runs on this machine.
-
-    Yields
-    ------
-    str
-        One line at a time.
-    """
+    """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted."""
     cost = estimate_cost(study)
     yield from section("data", data_headline(study), data_rows(study, nodes), width)
     yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
@@ -61,24 +46,7 @@ def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Ite
 
 
 def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
-    """Arrange a section of a plan: a line with its title, and terms with their texts in two columns.
-
-    Parameters
-    ----------
-    title : str
-        Title of at most 13 letters.
-    headline : str
-        Text beside the title.
-    rows : iterable of (str, str)
-        Terms and texts.
-    width : int or None
-        Number of letters of a line at which texts are wrapped; None: they are not.
-
-    Yields
-    ------
-    str
-        One line at a time.
-    """
+    """Arrange a section of a plan: a line with its title, and terms with their texts in two columns."""
     pairs = list(rows)
     yield from _in_columns(title, headline, _COLUMN, width)
     column = max(_COLUMN, *(len(term) + 4 for term, _ in pairs)) if pairs else _COLUMN
@@ -87,38 +55,14 @@ def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: i
 
 
 def data_headline(study: Study) -> str:
-    """Return the name and the size of a study's data.
-
-    Parameters
-    ----------
-    study : Study
-        Study to describe.
-
-    Returns
-    -------
-    str
-        E.g. ``"digits: 1797 samples x 64 features"``.
-    """
+    """Return the name and the size of a study's data."""
     data = study.dataset
     only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
     return f"{data.name}{only}: {data.n_samples} samples x {data.n_features} features"
 
 
 def data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
-    """Describe the data of a study as they were understood.
-
-    Parameters
-    ----------
-    study : Study
-        Study to describe.
-    nodes : sequence of mapping of str to float, optional
-        Resources of the cluster's nodes by Ray's names; by default the study runs on this machine.
-
-    Yields
-    ------
-    (str, str)
-        Term and text.
-    """
+    """Describe the data of a study as they were understood."""
     data, source = study.dataset, study.config.dataset
     yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
     if nodes is not None:
@@ -134,20 +78,7 @@ def data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
 
 
 def folds_section(study: Study, width: int | None) -> Iterator[str]:
-    """Describe the folds of a study with their class counts.
-
-    Parameters
-    ----------
-    study : Study
-        Study to describe.
-    width : int or None
-        Number of letters of a line at which texts are wrapped; None: they are not.
-
-    Yields
-    ------
-    str
-        One line at a time.
-    """
+    """Describe the folds of a study with their class counts."""
     folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
     final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
     blocks = words.blocks_in_words(study.config.to_dict()["cv"])
@@ -162,39 +93,13 @@ def folds_section(study: Study, width: int | None) -> Iterator[str]:
 
 
 def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
-    """Arrange what was noted on the data, the method or the folds.
-
-    Parameters
-    ----------
-    found : sequence of str
-        The notes.
-    width : int or None
-        Number of letters of a line at which texts are wrapped; None: they are not.
-
-    Yields
-    ------
-    str
-        One line at a time.
-    """
+    """Arrange what was noted on the data, the method or the folds."""
     headline = counted(len(found), "note") if found else "nothing to note"
     yield from section("checks", headline, (("note", note) for note in found), width)
 
 
 def method_in_words(study: Study, on: str = "") -> str:
-    """Return the solver of a study, the number of configurations that are tried, and how.
-
-    Parameters
-    ----------
-    study : Study
-        Study to describe.
-    on : str, default=""
-        What is said of the data, after the number of configurations.
-
-    Returns
-    -------
-    str
-        One phrase, which also says that a method is reconstructed from its paper, or sees the test samples' features.
-    """
+    """Return the solver of a study, the number of configurations that are tried, and how."""
     config = study.config
     each = " on each outer fold" if config.search.adaptive else ""
     stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
@@ -209,18 +114,6 @@ def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
 
     Methods hold matrices of all pairs of their samples at most, so that a refit needs at most what a pilot fit and its
     preparation needed, times the square of the ratio of their numbers of samples.
-
-    Parameters
-    ----------
-    study : Study
-        Study to describe.
-    cost : CostEstimate
-        Its estimated cost.
-
-    Returns
-    -------
-    int or None
-        Bytes; None where those of the pilot fit are not known.
     """
     if cost.fit_bytes is None:
         return None
@@ -253,26 +146,7 @@ def memory_in_words(shared: int, fit: int | None, refit: int | None) -> str:
 def announce(
     study: Study, path: Path, stored: StoredStudy | None, width: int | None = None, nodes: Nodes = None
 ) -> Iterator[str]:
-    """Describe a study that is about to run: configurations, directory, notes and cost.
-
-    Parameters
-    ----------
-    study : Study
-        Study that is about to run.
-    path : Path
-        Directory of the study.
-    stored : StoredStudy or None
-        State of a resumed study; None for a new one.
-    width : int, optional
-        Number of letters of a line at which texts are wrapped; by default they are not.
-    nodes : sequence of mapping of str to float, optional
-        As for `describe`.
-
-    Yields
-    ------
-    str
-        One line at a time.
-    """
+    """Describe a study that is about to run: configurations, directory, notes and cost."""
     size = f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features})"
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
@@ -319,20 +193,7 @@ def pilot_place(places: Slots) -> str:
 
 
 def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
-    """Return what is noted before a study runs: what in data, method or folds may affect the results.
-
-    Parameters
-    ----------
-    study : Study
-        Study to check.
-    data_remarks : sequence of str, optional
-        Remarks on its data, if they are known; they are made now by default.
-
-    Returns
-    -------
-    list of str
-        One or two sentences each.
-    """
+    """Return what is noted before a study runs: what in data, method or folds may affect the results."""
     return [*(study.data_remarks if data_remarks is None else data_remarks), *_notes_on_method(study)]
 
 

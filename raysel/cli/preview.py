@@ -15,24 +15,7 @@ NAME = "preview.png"
 
 
 def show_preview(study: Study, folder: str | None, out: Console) -> None:
-    """Write the picture of a study's data and say where it is, or say how to get it.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    folder : str or None
-        Folder to write to, created if it does not exist; None: nothing is written.
-    out : Console
-        Console to print to.
-
-    Raises
-    ------
-    DirectoryError
-        If the folder cannot be created.
-    StudyError
-        If the file cannot be written.
-    """
+    """Write the picture of a study's data and say where it is, or say how to get it."""
     if folder is None:
         out.print(f"{'picture':<14}add --output DIR to draw the data as they were read into DIR/{NAME}", markup=False)
         return
@@ -44,25 +27,7 @@ def show_preview(study: Study, folder: str | None, out: Console) -> None:
 
 
 def write_preview(study: Study, path: Path) -> Path:
-    """Draw the data of a study as they were understood: images of classes and samples, or ranges.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    path : Path
-        The file, PNG.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
-    """
+    """Draw the data of a study as they were understood: images of classes and samples, or ranges."""
     from raysel.display.figures.preview import preview_figure  # noqa: PLC0415 - loads matplotlib
     from raysel.display.figures.writing import write_figure  # noqa: PLC0415
 

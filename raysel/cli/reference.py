@@ -53,13 +53,7 @@ def print_solver_reference(out: Console, name: str = "") -> None:
 
 
 def print_builtin_reference(out: Console) -> None:
-    """Print the built-in studies and comparisons: what each is for, and whether its data are found.
-
-    Parameters
-    ----------
-    out : Console
-        Where to print; the columns wrap at its width.
-    """
+    """Print the built-in studies and comparisons: what each is for, and whether its data are found."""
     rows = [_builtin_entry(name, path) for name, path in builtin_configs().items()]
     _print_entries("name", "data and description", rows, out)
     text = (

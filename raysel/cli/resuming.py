@@ -18,22 +18,7 @@ _COMMAND = "RAYSEL_COMMAND"
 
 
 def resume_with(arguments: argparse.Namespace, path: Path, solvers: Iterable[str]) -> str:
-    """Return the command that resumes a study, as text.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Arguments of ``python -m raysel.tune``.
-    path : Path
-        Directory of the study or the comparison.
-    solvers : iterable of str
-        Names of its solvers. If one imports code, the configuration must be given again.
-
-    Returns
-    -------
-    str
-        ``"resume with: COMMAND"``, without credentials.
-    """
+    """Return the command that resumes a study, as text."""
     words = []
     if arguments.config and any(map(imports_code, solvers)):
         words += [arguments.config]

@@ -32,15 +32,6 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
     """Print what a study found: score, verdict, references, best features, stability, and what asks for an action.
 
     On a terminal sentences are wrapped between words; in a file each stays on one line.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a study whose winners have been refitted.
-    out : Console
-        Console to print to.
-    verbose : bool, default=False
-        Whether to print the other tables, figures, remarks and explanations too.
     """
     out.print()
     _say(out, words.headline(result), style="bold")
@@ -65,15 +56,7 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
 
 
 def print_files(result: StudyResult, out: Console) -> None:
-    """Print where the report and the study are, the next command, and how to open MLflow; no path is broken.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    out : Console
-        Console to print to.
-    """
+    """Print where the report and the study are, the next command, and how to open MLflow; no path is broken."""
     for label, text in _files(result):
         out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
     for text in notices([result.tracking]):

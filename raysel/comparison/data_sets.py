@@ -29,49 +29,19 @@ class JoinedComparison:
     """Mean test scores of the same methods on several data sets.
 
     Use `join` to create one.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the comparisons, one a data set.
-    metrics : tuple of str
-        Metric of each comparison.
-    labels : tuple of str
-        Labels of the members that have a result in every comparison.
-    left_out : dict of str to dict of str to str
-        Other labels, each with the names of the comparisons in which it has no result, and why.
-    scores : ndarray of shape (n_data_sets, n_labels)
-        Mean test scores.
-    cautions : tuple of str, default=()
-        Sentences on what makes the comparisons unlike data sets that are independent, or methods unlike each other.
     """
 
     names: tuple[str, ...]
     metrics: tuple[str, ...]
     labels: tuple[str, ...]
     left_out: dict[str, dict[str, str]]
+    #: Mean test scores; shape (n_data_sets, n_labels).
     scores: FloatArray
     cautions: tuple[str, ...] = ()
 
     @classmethod
     def join(cls, comparisons: Sequence[StoredComparison]) -> JoinedComparison:
-        """Join comparisons by the labels of their members.
-
-        Parameters
-        ----------
-        comparisons : sequence of StoredComparison
-            Comparisons, each on another data set.
-
-        Returns
-        -------
-        JoinedComparison
-            Scores of the members that all comparisons have.
-
-        Raises
-        ------
-        ConfigError
-            If two comparisons use the same data, or fewer than two labels have a result in all of them.
-        """
+        """Join comparisons by the labels of their members."""
         _check_data_differ(comparisons)
         names = _names(comparisons)
         named = list(zip(names, comparisons, strict=True))
@@ -100,10 +70,7 @@ class JoinedComparison:
     def table(self) -> pd.DataFrame:
         """Return the scores and ranks as a table with one row for each data set and method.
 
-        Returns
-        -------
-        DataFrame
-            Columns ``data_set``, ``metric``, ``member``, ``score`` (mean over the outer folds) and ``rank``.
+        Columns ``data_set``, ``metric``, ``member``, ``score`` (mean over the outer folds) and ``rank``.
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -161,24 +128,7 @@ class JoinedComparison:
         return f"# {self.title}\n\n{self.text_table().markdown()}\n\n{remarks}\n"
 
     def export(self, folder: str | Path) -> list[Path]:
-        """Write the joined comparison into a folder.
-
-        Parameters
-        ----------
-        folder : str or Path
-            Folder to write to; created if it does not exist. Files of an earlier export are replaced, or removed.
-
-        Returns
-        -------
-        list of Path
-            The written files: ranks.csv, ranks.md, manifest.json, and, if there are tests, ranks.svg and ranks.png
-            with the critical-difference diagram.
-
-        Raises
-        ------
-        StudyError
-            If a file cannot be written.
-        """
+        """Write the joined comparison into a folder."""
         folder, found = make_folder(folder), self.ranking
         written = [
             write_result(folder / "ranks.csv", frame_content(self.table())),

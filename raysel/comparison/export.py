@@ -21,26 +21,7 @@ if TYPE_CHECKING:
 
 
 def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[Path]:
-    """Write the tables, the text and the figure of a comparison into a folder.
-
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison, finished or not.
-    folder : str or Path
-        Folder to write to; created if it does not exist. Files of an earlier export are replaced, or removed.
-
-    Returns
-    -------
-    list of Path
-        The written files: comparison.csv (every test score), tests.csv (paired tests), comparison.md, manifest.json,
-        and comparison.svg and comparison.png if a member has a result.
-
-    Raises
-    ------
-    StudyError
-        If a file cannot be written.
-    """
+    """Write the tables, the text and the figure of a comparison into a folder."""
     folder = make_folder(folder)
     written = [
         write_result(folder / "comparison.csv", frame_content(score_table(comparison))),
@@ -65,23 +46,7 @@ def frame_content(frame: pd.DataFrame) -> bytes:
 
 
 def make_folder(folder: str | Path) -> Path:
-    """Create a folder if it does not exist.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Folder.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    StudyError
-        If it cannot be created.
-    """
+    """Create a folder if it does not exist."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,18 +89,7 @@ def _scored_at(rows: Sequence[MemberRow]) -> str:
 
 
 def manifest(comparison: StoredComparison) -> dict[str, Any]:
-    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member.
-
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison.
-
-    Returns
-    -------
-    dict
-        Data that `write_manifest` can write.
-    """
+    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member."""
     rows, folds = member_rows(comparison), comparison.folds
     listed = []
     for member in comparison.members:

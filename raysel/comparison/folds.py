@@ -13,17 +13,7 @@ from raysel.errors import ConfigError, DirectoryError
 
 @dataclass(frozen=True)
 class OuterFolds:
-    """Outer folds as the ``plan.json`` of a study lists them.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Name of each outer fold.
-    repeats : tuple of int
-        Number of the repeat that each outer fold belongs to.
-    train, test : tuple of tuple of int
-        Indices of the training and the test samples of each outer fold.
-    """
+    """Outer folds as the ``plan.json`` of a study lists them."""
 
     names: tuple[str, ...]
     repeats: tuple[int, ...]
@@ -32,23 +22,7 @@ class OuterFolds:
 
     @classmethod
     def read(cls, path: Path) -> OuterFolds:
-        """Read the outer folds from the ``plan.json`` of a study.
-
-        Parameters
-        ----------
-        path : Path
-            Path of the file.
-
-        Returns
-        -------
-        OuterFolds
-            The folds, without the final one.
-
-        Raises
-        ------
-        DirectoryError
-            If the file cannot be read as a plan with outer folds, or a split of it is invalid.
-        """
+        """Read the outer folds from the ``plan.json`` of a study."""
         try:
             plan = NestedPlan.read(path)
         except ConfigError as error:

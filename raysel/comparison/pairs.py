@@ -13,19 +13,7 @@ from raysel.statistics.paired import PairedComparison, TTest, holm, paired_compa
 
 @dataclass(frozen=True)
 class Pair:
-    """A member compared with the reference.
-
-    Parameters
-    ----------
-    label : str
-        Name of the member.
-    compared : PairedComparison
-        Differences over the outer folds, the member's score minus the reference's, and their tests.
-    main : {"plain", "corrected"}
-        Test that the comparison reports first: plain for draws of the training set, corrected for folds.
-    p_plain, p_corrected : float
-        p values after Holm's correction over all pairs; NaN if there is no test.
-    """
+    """A member compared with the reference."""
 
     label: str
     compared: PairedComparison
@@ -42,24 +30,7 @@ class Pair:
 def pairs_with_reference(
     rows: Mapping[str, MemberRow], reference: str, folds: OuterFolds | None, metric: str
 ) -> dict[str, Pair]:
-    """Compare every member that has a result with the reference.
-
-    Parameters
-    ----------
-    rows : mapping of str to MemberRow
-        Figures of the members that have a result, by label.
-    reference : str
-        Label of the reference.
-    folds : OuterFolds or None
-        Outer folds that the members share.
-    metric : str
-        Name of the metric, at whose range the intervals end.
-
-    Returns
-    -------
-    dict of str to Pair
-        Pairs by the member's label; empty if the reference has no result.
-    """
+    """Compare every member that has a result with the reference."""
     if folds is None or reference not in rows:
         return {}
     own, (low, high) = rows[reference].scores, metric_range(metric)

@@ -23,10 +23,7 @@ class ComparisonResult(StoredComparison):
     def table(self) -> pd.DataFrame:
         """Return the comparison as a table with one row a member.
 
-        Returns
-        -------
-        DataFrame
-            The columns of `comparison_table`.
+        The columns of `comparison_table`.
         """
         return comparison_table(self)
 

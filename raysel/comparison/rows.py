@@ -20,45 +20,16 @@ from raysel.results.trust import NoiseLevel, noise_level
 
 @dataclass(frozen=True)
 class MemberRow:
-    """Figures of one member that has a result.
-
-    Parameters
-    ----------
-    label : str
-        Name of the member.
-    scores : ndarray of shape (n_folds,)
-        Test score on each outer fold, at the number of features that the inner scores choose there; the mean over the
-        numbers of features if ``evaluation.choose_n`` is ``mean``, or over the tasks.
-    by_label : dict of str to ndarray of shape (n_folds,)
-        Test scores for each number of features or each task, by its name; empty if there is one score.
-    report : dict of str to ndarray of shape (n_folds,)
-        Scores by the further metrics, as ``scores``; NaN on outer folds on which the metric is undefined.
-    n_features : tuple of int
-        Numbers of features that were scored; empty for the classifier ``native``.
-    chosen : tuple of int
-        Number of features that ``scores`` is of on each outer fold; empty for ``native``, and for means over several.
-    top : int or None
-        Number of features that stability and redundancy refer to; None if the method does not rank features.
-    stability : Stability or None
-        Agreement of the top features over the outer folds; None if the method does not rank features.
-    noise : NoiseLevel or None
-        Stability of an F-test ranking of permuted labels on the same folds; None if it is not known.
-    redundancy : float or None
-        Redundancy of the top features, mean over the outer folds; None if it was not recorded or is undefined.
-    n_tried : tuple of int
-        Smallest and largest number of configurations that were tried for an outer fold.
-    cpu_seconds : float or None
-        Median CPU time of the winners' fits on the outer training sets; None if it was not recorded.
-    winners : tuple of (str, int)
-        Searched parameters of the winners and the number of outer folds that each has won, most often first.
-    notes : dict of str to list of str
-        Limitations, by the figure that they belong to: ``member``, ``test``, ``tried``, or the
-        name of a further metric.
-    """
+    """Figures of one member that has a result."""
 
     label: str
+    #: Test score on each outer fold, at the number of features that the inner scores choose there; the mean over the
+    #: numbers of features if ``evaluation.choose_n`` is ``mean``, or over the tasks; shape (n_folds,).
     scores: FloatArray
+    #: Test scores for each number of features or each task, by its name; empty if there is one score; each (n_folds,).
     by_label: dict[str, FloatArray]
+    #: Scores by the further metrics, as ``scores``; NaN on outer folds on which the metric is undefined;
+    #: each (n_folds,).
     report: dict[str, FloatArray]
     n_features: tuple[int, ...]
     chosen: tuple[int, ...]
@@ -88,18 +59,7 @@ class MemberRow:
 
 
 def member_rows(comparison: StoredComparison) -> dict[str, MemberRow]:
-    """Return the figures of each member that has a result.
-
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison.
-
-    Returns
-    -------
-    dict of str to MemberRow
-        Rows by the member's label, in the order of the members.
-    """
+    """Return the figures of each member that has a result."""
     return {member.label: _row(member, member.result) for member in comparison.members if member.result is not None}
 
 

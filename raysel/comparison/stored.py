@@ -16,25 +16,7 @@ from raysel.tracking.comparisons.record import MemberEntry
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One study of a comparison.
-
-    Parameters
-    ----------
-    label : str
-        Name of the member in the comparison.
-    path : Path
-        Directory of the study.
-    solver : str
-        Name of the solver.
-    reconstructed : bool
-        Whether the method was reconstructed from its paper, because the authors' code was not found.
-    transductive : bool
-        Whether the method saw the features of the test samples.
-    result : StudyResult or None
-        Result of the study; None if it has none that can be compared.
-    failure : str, default=""
-        Why there is no result; empty if there is one.
-    """
+    """One study of a comparison."""
 
     label: str
     path: Path
@@ -50,19 +32,6 @@ class StoredComparison:
     """Several studies that were scored on the same outer folds.
 
     Use `open` to create one.
-
-    Parameters
-    ----------
-    path : Path
-        Directory of the comparison.
-    name : str
-        Name of the comparison.
-    reference : str
-        Label of the member that the others are compared with.
-    members : tuple of Member
-        Members in the order of the configuration.
-    folds : OuterFolds or None
-        Outer folds that the members share; None if no member has a result.
     """
 
     path: Path
@@ -77,21 +46,6 @@ class StoredComparison:
 
         A member that failed, has not finished, or was scored on other folds or by another metric than the members
         before it is kept without a result, and `Member.failure` says why.
-
-        Parameters
-        ----------
-        path : str or Path
-            Directory of the comparison, which holds ``members.json``.
-
-        Returns
-        -------
-        StoredComparison
-            Result of the comparison as far as it has run.
-
-        Raises
-        ------
-        DirectoryError
-            If the directory holds no comparison, or its ``members.json`` is damaged.
         """
         path = Path(path)
         record = ComparisonDirectory(path).read()

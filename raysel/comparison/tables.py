@@ -18,23 +18,15 @@ if TYPE_CHECKING:
 def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
     """Return the figures of a comparison as a table with one row a member.
 
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``member``, ``solver``, ``test_<metric>`` and ``sd`` (over the outer folds), ``test_<metric>/<task>`` if
-        there are several tasks, ``<metric>`` and ``<metric>_sd`` for each further metric, ``least_features`` and
-        ``most_features`` (smallest and largest number of features that is chosen on an outer fold, which the scores are
-        of; missing where they are means over several numbers, or of no number), ``top`` (number of features that the
-        next three refer to), ``redundancy``, ``stability``, ``stability_of_noise`` (with permuted labels),
-        ``configurations`` (largest number that was tried for an outer fold), ``cpu_seconds`` (median of a winner's
-        fit), ``difference`` to the reference, ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and
-        ``p_corrected`` (after Holm's correction), ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why there
-        is no result). Values that there are not are missing.
+    Columns ``member``, ``solver``, ``test_<metric>`` and ``sd`` (over the outer folds), ``test_<metric>/<task>`` if
+    there are several tasks, ``<metric>`` and ``<metric>_sd`` for each further metric, ``least_features`` and
+    ``most_features`` (smallest and largest number of features that is chosen on an outer fold, which the scores are of;
+    missing where they are means over several numbers, or of no number), ``top`` (number of features that the next three
+    refer to), ``redundancy``, ``stability``, ``stability_of_noise`` (with permuted labels), ``configurations`` (largest
+    number that was tried for an outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the
+    reference, ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected`` (after Holm's correction),
+    ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why there is no result). Values that there are not are
+    missing.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -80,16 +72,8 @@ def comparison_table(comparison: StoredComparison) -> pd.DataFrame:
 def score_table(comparison: StoredComparison) -> pd.DataFrame:
     """Return every test score of the winners as a table with one row a score.
 
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``member``, ``outer_fold``, ``metric`` (that of the study, the further ones, and ``redundancy``),
-        ``n_features`` and ``task`` (missing where there is none), and ``score``.
+    Columns ``member``, ``outer_fold``, ``metric`` (that of the study, the further ones, and ``redundancy``),
+    ``n_features`` and ``task`` (missing where there is none), and ``score``.
     """
     import pandas as pd  # noqa: PLC0415
 
@@ -118,18 +102,10 @@ def score_table(comparison: StoredComparison) -> pd.DataFrame:
 def pair_table(comparison: StoredComparison) -> pd.DataFrame:
     """Return the paired tests against the reference as a table with one row a pair.
 
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``member``, ``reference``, ``n_runs``, ``mean_difference`` and ``sd_difference`` (of the member's score
-        minus the reference's), ``won``, ``tied``, ``lost``, ``test_train_ratio``, ``main_test``, then for ``plain``
-        and ``corrected`` each ``<test>_t``, ``<test>_p``, ``<test>_p_holm``, ``<test>_lower`` and ``<test>_upper`` (of
-        the 95 % interval), and ``reason`` why there is no test.
+    Columns ``member``, ``reference``, ``n_runs``, ``mean_difference`` and ``sd_difference`` (of the member's score
+    minus the reference's), ``won``, ``tied``, ``lost``, ``test_train_ratio``, ``main_test``, then for ``plain`` and
+    ``corrected`` each ``<test>_t``, ``<test>_p``, ``<test>_p_holm``, ``<test>_lower`` and ``<test>_upper`` (of the 95 %
+    interval), and ``reason`` why there is no test.
     """
     import pandas as pd  # noqa: PLC0415
 

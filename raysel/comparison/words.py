@@ -20,17 +20,7 @@ _NO_RESULT = "no result"
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of strings.
-
-    Parameters
-    ----------
-    title : str
-        One line that says what the rows are.
-    header : list of str
-        Names of the columns; the first names the rows.
-    rows : list of list of str
-        Cells of each row.
-    """
+    """A table of strings."""
 
     title: str
     header: list[str]
@@ -52,20 +42,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class ComparisonText:
-    """Tables and sentences of a comparison.
-
-    Parameters
-    ----------
-    title : str
-        Name of the comparison, and what was compared.
-    tables : list of TextTable
-        Scores of the members, those of each task if there are several, differences to the reference, and the members'
-        settings.
-    notes : list of str
-        Footnotes, each with its number in brackets.
-    remarks : list of str
-        Sentences on how the figures are to be read.
-    """
+    """Tables and sentences of a comparison."""
 
     title: str
     tables: list[TextTable]
@@ -99,18 +76,7 @@ class _Notes:
 
 
 def comparison_text(comparison: StoredComparison) -> ComparisonText:
-    """Return the tables of a comparison as strings, with their footnotes and remarks.
-
-    Parameters
-    ----------
-    comparison : StoredComparison
-        Comparison.
-
-    Returns
-    -------
-    ComparisonText
-        Text for a terminal or a Markdown file.
-    """
+    """Return the tables of a comparison as strings, with their footnotes and remarks."""
     rows = member_rows(comparison)
     pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
     notes = _Notes()
@@ -332,18 +298,7 @@ def _listed(labels: Sequence[str], rows: Mapping[str, MemberRow]) -> str:
 
 
 def mean_and_spread(scores: FloatArray) -> str:
-    """Return mean and sample standard deviation of scores as text.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores; NaN where one is undefined.
-
-    Returns
-    -------
-    str
-        E.g. ``"0.912 ± 0.014"``; without the deviation if there is one score, and ``"-"`` if there is none.
-    """
+    """Return mean and sample standard deviation of scores as text."""
     known = scores[np.isfinite(scores)]
     if not len(known):
         return _NONE
@@ -352,23 +307,7 @@ def mean_and_spread(scores: FloatArray) -> str:
 
 
 def p_in_words(p: float) -> str:
-    """Return a p value as text.
-
-    Parameters
-    ----------
-    p : float
-        p value.
-
-    Returns
-    -------
-    str
-        Three decimals, or ``"<0.001"``.
-
-    Examples
-    --------
-    >>> p_in_words(0.0321), p_in_words(1e-9)
-    ('0.032', '<0.001')
-    """
+    """Return a p value as text."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -379,18 +318,7 @@ def _seconds(value: float) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """Return text on one line in which no character has a meaning in Markdown's tables.
-
-    Parameters
-    ----------
-    text : str
-        Text.
-
-    Returns
-    -------
-    str
-        Text with a backslash before each such character.
-    """
+    """Return text on one line in which no character has a meaning in Markdown's tables."""
     line = escaped(" ".join(text.split()))
     for character in "\\|*_<>`[]#":
         line = line.replace(character, f"\\{character}")

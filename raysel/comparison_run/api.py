@@ -153,33 +153,7 @@ def prepare_comparison(
     data: Dataset | None = None,
     resumed: ComparisonDirectory | None = None,
 ) -> Comparison:
-    """Load a comparison's data, draw its folds, and check every member.
-
-    Parameters
-    ----------
-    config : str, Path, mapping, ComparisonConfig or None
-        Configuration as for `run_comparison`; None for the one in the directory of a resumed comparison.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration, as for `run_comparison`.
-    X, y, label, groups, data : optional
-        Samples in place of the data that the configuration names, as for `run_study`.
-    resumed : ComparisonDirectory, optional
-        Directory of a comparison to resume, whose folds are used; by default the comparison is new.
-
-    Returns
-    -------
-    Comparison
-        The checked comparison.
-
-    Raises
-    ------
-    ConfigError
-        If a value of the configuration is invalid; names the member, the value and how to fix it.
-    DataError
-        If the data cannot be read or used.
-    DirectoryError
-        If the directory holds no comparison, or its folds cannot be used.
-    """
+    """Load a comparison's data, draw its folds, and check every member."""
     if config is None and resumed is None:
         raise ConfigError("config=None: give a path, the name of a built-in comparison or a mapping.")
     if own := OwnData(X, y, label, groups, data):
@@ -207,20 +181,7 @@ def prepare_comparison(
 
 
 def comparison_directory(comparison: Comparison, output: str | Path | None = None) -> str | Path:
-    """Return the directory that a comparison is written to.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Comparison to write.
-    output : str or Path, optional
-        Directory or URI to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
-
-    Returns
-    -------
-    str or Path
-        Directory of the comparison, or its URI.
-    """
+    """Return the directory that a comparison is written to."""
     return results_place(output or comparison.config.output or StudyDirectory.default(comparison.config.name))
 
 

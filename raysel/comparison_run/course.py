@@ -49,33 +49,7 @@ def run(
     *,
     allow_mixed_versions: bool = False,
 ) -> ComparisonResult:
-    """Run a comparison in a new directory.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Comparison to run.
-    path : Path
-        Directory of the comparison; created if it does not exist.
-    address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
-    listeners : sequence of Listener, default=()
-        Objects that show the progress.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of a cluster may compute whose versions can change numbers.
-
-    Returns
-    -------
-    ComparisonResult
-        Result of the comparison; members that failed are part of it.
-
-    Raises
-    ------
-    ConfigError, DirectoryError
-        If the machine or the directory cannot be used; raised before anything is computed.
-    StudyError
-        If every member fails.
-    """
+    """Run a comparison in a new directory."""
     _check_resources(comparison, address)
     directory, own = ComparisonDirectory(path), comparison.first.own
     comparison = comparison.with_data_at(directory.data)
@@ -96,34 +70,7 @@ def resume(
     *,
     allow_mixed_versions: bool = False,
 ) -> ComparisonResult:
-    """Resume a comparison: members that have finished are kept, others resumed, those that failed tried again.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Comparison to resume, with the folds of the stored one.
-    directory : ComparisonDirectory
-        Directory of the comparison.
-    address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
-    listeners : sequence of Listener, default=()
-        Objects that show the progress.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of a cluster may compute whose versions can change numbers.
-
-    Returns
-    -------
-    ComparisonResult
-        Result of the comparison, the same as from a run without interruption.
-
-    Raises
-    ------
-    ConfigError, DirectoryError
-        If the machine or the directory cannot be used, or changes invalidate the results of a member; raised before
-        anything is computed.
-    StudyError
-        If every member fails.
-    """
+    """Resume a comparison: members that have finished are kept, others resumed, those that failed tried again."""
     _check_resources(comparison, address)
     with directory.open() as lock:
         before = directory.read()
@@ -146,44 +93,12 @@ def resume(
 
 
 def state_of(member: StudyDirectory) -> StoredStudy | None:
-    """Return the stored study of a member; None if it has not started.
-
-    Parameters
-    ----------
-    member : StudyDirectory
-        Directory of the member.
-
-    Returns
-    -------
-    StoredStudy or None
-        State of the study.
-
-    Raises
-    ------
-    DirectoryError
-        If its journal is damaged.
-    """
+    """Return the stored study of a member; None if it has not started."""
     return StoredStudy.read(member) if member.journal.exists() and not member.incomplete.exists() else None
 
 
 class _Course:
-    """One run of a comparison in its directory.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Comparison to run.
-    directory : ComparisonDirectory
-        Directory of the comparison.
-    lock : FileLock
-        Lock of the directory.
-    address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
-    listeners : sequence of Listener
-        Objects that show the progress.
-    allow_mixed_versions : bool
-        Whether nodes of a cluster may compute whose versions can change numbers.
-    """
+    """One run of a comparison in its directory."""
 
     def __init__(
         self,

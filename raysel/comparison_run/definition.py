@@ -19,17 +19,7 @@ from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 
 @dataclass(frozen=True)
 class Comparison:
-    """Members of one comparison.
-
-    Parameters
-    ----------
-    config : ComparisonConfig
-        Configuration of the comparison.
-    studies : mapping of str to Study
-        Study of each member, by label, in the order of the configuration; all have the same folds.
-    folders : mapping of str to str
-        Folder of each member, by label.
-    """
+    """Members of one comparison."""
 
     config: ComparisonConfig
     studies: Mapping[str, Study]
@@ -39,31 +29,7 @@ class Comparison:
     def prepare(
         cls, config: ComparisonConfig, resumed: ComparisonDirectory | None = None, own: Dataset | None = None
     ) -> Comparison:
-        """Load the data, draw the folds once for all members, and check every member.
-
-        Parameters
-        ----------
-        config : ComparisonConfig
-            Configuration of the comparison.
-        resumed : ComparisonDirectory, optional
-            Directory of a comparison to resume, whose folds and folders are used; by default it is new.
-        own : Dataset, optional
-            Data set given in memory, with all modalities. By default the data are loaded.
-
-        Returns
-        -------
-        Comparison
-            The checked comparison.
-
-        Raises
-        ------
-        ConfigError
-            If a value of the configuration is invalid; names the member, the value and how to fix it.
-        DataError
-            If the data cannot be read or used; names the defect and how to fix it.
-        DirectoryError
-            If the resumed comparison has members that the configuration lacks, or its folds cannot be used.
-        """
+        """Load the data, draw the folds once for all members, and check every member."""
         known = {entry.label: entry.folder for entry in resumed.read().members} if resumed else {}
         if gone := [label for label in known if label not in config.compare]:
             raise DirectoryError(
@@ -87,18 +53,7 @@ class Comparison:
         return next(iter(self.studies.values()))
 
     def with_data_at(self, path: Path) -> Comparison:
-        """Return the comparison whose own data, if it has any, are read from a file.
-
-        Parameters
-        ----------
-        path : Path
-            File that the data set is written to.
-
-        Returns
-        -------
-        Comparison
-            The same comparison, with ``dataset.path`` set.
-        """
+        """Return the comparison whose own data, if it has any, are read from a file."""
         if self.first.own is None:
             return self
         raw = self.config.to_dict()
@@ -107,22 +62,7 @@ class Comparison:
         return Comparison(load_comparison(raw), studies, self.folders)
 
     def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
-        """Return the list of members, none of which has failed.
-
-        Parameters
-        ----------
-        id_ : str
-            Id of the comparison's run in MLflow.
-        uri : str
-            Tracking URI of MLflow.
-        started : float
-            Time of the first start, in seconds since the epoch.
-
-        Returns
-        -------
-        ComparisonRecord
-            Content of ``members.json``.
-        """
+        """Return the list of members, none of which has failed."""
         members = tuple(_entry(label, self.folders[label], study) for label, study in self.studies.items())
         config = self.config
         reference = config.reference or members[0].label

@@ -47,14 +47,6 @@ class ComparisonConfig(BaseModel):
     """One comparison of several methods, each an ordinary study on the same samples and folds.
 
     All other keys are those of a study, but for ``solver``, and hold for all members.
-
-    Examples
-    --------
-    >>> config = load_comparison({
-    ...     "name": "demo", "dataset": {"source": "digits"},
-    ...     "compare": {"SMR": {"solver": {"name": "smr"}}, "SVM": {"solver": {"name": "linear_svm"}}}})
-    >>> config.reference, config.members["SVM"].solver.name
-    ('SMR', 'linear_svm')
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
@@ -86,20 +78,7 @@ class ComparisonConfig(BaseModel):
         return {label: StudyConfig.model_validate(_member(self.common, keys)) for label, keys in self.compare.items()}
 
     def study(self, label: str, folder: str) -> StudyConfig:
-        """Return the configuration of a member's study, named after the comparison and the member's folder.
-
-        Parameters
-        ----------
-        label : str
-            Label of the member.
-        folder : str
-            Folder of the member.
-
-        Returns
-        -------
-        StudyConfig
-            Configuration whose runs go to the comparison's MLflow experiment.
-        """
+        """Return the configuration of a member's study, named after the comparison and the member's folder."""
         config = self.members[label]
         tracking = config.tracking.model_copy(update={"experiment": self.experiment})
         name = f"{self.name}-{folder}"[:_LONGEST_NAME]
@@ -116,25 +95,7 @@ class ComparisonConfig(BaseModel):
 
 
 def is_comparison(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | Iterable[str] = ()) -> bool:
-    """Return whether a configuration is that of a comparison, which has the key ``compare``.
-
-    Parameters
-    ----------
-    source : str, Path or mapping
-        Path of a YAML file, name of a built-in configuration, or a configuration as plain data.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration, as for `load_config`.
-
-    Returns
-    -------
-    bool
-        Whether the configuration is that of a comparison.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read.
-    """
+    """Return whether a configuration is that of a comparison, which has the key ``compare``."""
     return read_raw(source, overrides)[0].get("compare") is not None
 
 
@@ -144,28 +105,7 @@ def load_comparison(
     *,
     own_data: bool = False,
 ) -> ComparisonConfig:
-    """Read, override and validate the configuration of a comparison and of each of its members.
-
-    Parameters
-    ----------
-    source : str, Path, mapping or ComparisonConfig
-        Path of a YAML file, name of a built-in comparison, or a configuration as plain data or validated.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration, as for `load_config`: common keys, or those of a member as
-        ``compare.<label>.<key>``.
-    own_data : bool, default=False
-        Whether the samples are given in memory, so that the configuration names no data.
-
-    Returns
-    -------
-    ComparisonConfig
-        The validated configuration, with ``reference`` set.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or keys or values are invalid; lists all of them, with the member.
-    """
+    """Read, override and validate the configuration of a comparison and of each of its members."""
     source = source.to_dict() if isinstance(source, ComparisonConfig) else source
     raw, origin = read_raw(source, overrides, own_data=own_data)
     if raw.get("compare") is None:
@@ -194,25 +134,7 @@ def load_comparison(
 
 
 def member_folders(labels: Sequence[str], known: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Name a folder for each member of a comparison.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Labels of the members.
-    known : mapping of str to str, optional
-        Folders that members already have, by label.
-
-    Returns
-    -------
-    dict of str to str
-        Folder by label: the label in lower-case letters, digits and hyphens, with a number where two would be equal.
-
-    Examples
-    --------
-    >>> member_folders(["Fisher score", "fisher-score", "ℓ₂,₁"])
-    {'Fisher score': 'fisher-score', 'fisher-score': 'fisher-score-2', 'ℓ₂,₁': 'l2-1'}
-    """
+    """Name a folder for each member of a comparison."""
     found: dict[str, str] = dict(known or {})
     for label in labels:
         if label not in found:

@@ -25,19 +25,7 @@ _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
 class ConfigKey(NamedTuple):
-    """One key of the configuration.
-
-    Parameters
-    ----------
-    key : str
-        Dotted name; ``[]`` follows a key that holds a list of sections.
-    type : str
-        Allowed values.
-    default : str
-        Default as YAML; ``required`` or ``not set`` where there is none.
-    description : str
-        What the key does.
-    """
+    """One key of the configuration."""
 
     key: str
     type: str
@@ -46,34 +34,12 @@ class ConfigKey(NamedTuple):
 
 
 def config_reference() -> list[ConfigKey]:
-    """Return all keys of a study's configuration, in the schema's order.
-
-    Returns
-    -------
-    list of ConfigKey
-        One entry for each key that takes a value; sections are not listed themselves.
-
-    Examples
-    --------
-    >>> next(entry for entry in config_reference() if entry.key == "cv.outer")[:3]
-    ('cv.outer', 'integer >= 2', '5')
-    """
+    """Return all keys of a study's configuration, in the schema's order."""
     return list(_keys_of(StudyConfig, ""))
 
 
 def comparison_reference() -> list[ConfigKey]:
-    """Return the keys that the configuration of a comparison has besides those of a study.
-
-    Returns
-    -------
-    list of ConfigKey
-        One entry for each key.
-
-    Examples
-    --------
-    >>> [entry.key for entry in comparison_reference()]
-    ['compare', 'reference']
-    """
+    """Return the keys that the configuration of a comparison has besides those of a study."""
     return list(_keys_of(ComparisonConfig, ""))
 
 

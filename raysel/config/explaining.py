@@ -22,18 +22,7 @@ _WORDS = {
 
 
 def explain(error: ValidationError) -> list[str]:
-    """Explain what is wrong with a configuration.
-
-    Parameters
-    ----------
-    error : ValidationError
-        Error of the validation of a configuration.
-
-    Returns
-    -------
-    list of str
-        One line for each key that is unknown, missing or has an invalid value.
-    """
+    """Explain what is wrong with a configuration."""
     return [_line(details) for details in error.errors()]
 
 

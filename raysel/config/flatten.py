@@ -7,27 +7,7 @@ from typing import Any
 
 
 def flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the keys of nested mappings, joined by dots, with their values.
-
-    Parameters
-    ----------
-    section : mapping of str to object
-        Mapping to flatten; an empty mapping inside it counts as a value.
-    prefix : str, default=""
-        Text before each key.
-
-    Yields
-    ------
-    key : str
-        Dotted key.
-    value : object
-        Value of the key.
-
-    Examples
-    --------
-    >>> dict(flat({"a": {"b": 1}, "c": 2}))
-    {'a.b': 1, 'c': 2}
-    """
+    """Yield the keys of nested mappings, joined by dots, with their values."""
     for key, value in section.items():
         if isinstance(value, Mapping) and value:
             yield from flat(value, f"{prefix}{key}.")

@@ -24,13 +24,7 @@ class PlainData(Protocol):
 
 
 def builtin_configs() -> dict[str, Path]:
-    """Return the configurations of the built-in studies.
-
-    Returns
-    -------
-    dict of str to Path
-        Paths of the YAML files by the name of the study.
-    """
+    """Return the configurations of the built-in studies."""
     package = Path(__file__).resolve().parent.parent
     # Inside the package if it is installed, beside it in a checkout.
     for folder in (package / "conf", package.parent / "conf"):
@@ -45,37 +39,7 @@ def load_config(
     *,
     own_data: bool = False,
 ) -> StudyConfig:
-    """Read, override and validate a study's configuration.
-
-    Parameters
-    ----------
-    source : str, Path, mapping or StudyConfig
-        Path of a YAML file, name of a built-in study, e.g. ``digits-smr``, or a configuration as plain data or
-        validated.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration: by dotted key, or as strings ``a.b=value`` with the value in
-        YAML; None (``null``) unsets a key. One of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the
-        other two.
-    own_data : bool, default=False
-        Whether the samples are given in memory, so that the configuration names no data.
-
-    Returns
-    -------
-    StudyConfig
-        The validated configuration.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or keys or values are invalid; lists all of them.
-
-    Examples
-    --------
-    >>> load_config("digits-smr", {"cv.outer": 4}).cv.outer
-    4
-    >>> load_config("digits-smr", ["cv.outer=4"]).cv.outer
-    4
-    """
+    """Read, override and validate a study's configuration."""
     raw, origin = read_raw(
         source.to_dict() if isinstance(source, StudyConfig) else source, overrides, own_data=own_data
     )
@@ -92,31 +56,7 @@ def read_raw(
     *,
     own_data: bool = False,
 ) -> tuple[dict[str, Any], str]:
-    """Read and override a configuration of a study or of a comparison, without validating it.
-
-    Parameters
-    ----------
-    source : str, Path or mapping
-        Path of a YAML file, name of a built-in study or comparison, or a configuration as plain data.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration, as for `load_config`.
-    own_data : bool, default=False
-        Whether the samples are given in memory: they replace a built-in data set, and the data of a built-in
-        configuration.
-
-    Returns
-    -------
-    raw : dict of str to object
-        The configuration as plain data, whose URIs are without credentials, which `keep_credentials` keeps.
-    origin : str
-        Origin of the configuration, e.g. a path, for error messages.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or is not a mapping, an override has no such form, or the configuration names data
-        although they are given in memory.
-    """
+    """Read and override a configuration of a study or of a comparison, without validating it."""
     if isinstance(source, Mapping):
         raw, origin = plain(source), "configuration"
     elif isinstance(source, str | Path):
@@ -133,21 +73,7 @@ def names_data(
     source: str | Path | Mapping[str, Any] | PlainData,
     overrides: Mapping[str, Any] | Iterable[str] = (),
 ) -> bool:
-    """Return whether a configuration names a data file or tasks.
-
-    Parameters
-    ----------
-    source : str, Path, mapping, StudyConfig or ComparisonConfig
-        Configuration as for `load_config` or `load_comparison`.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration, as for `load_config`.
-
-    Returns
-    -------
-    bool
-        False too for one that names a built-in data set, and for a built-in configuration, whose data samples in
-        memory replace, unless an override names data.
-    """
+    """Return whether a configuration names a data file or tasks."""
     raw: Any = {} if _is_builtin(source) else source
     if not isinstance(raw, str | Path | Mapping):
         raw = raw.to_dict()
@@ -156,25 +82,7 @@ def names_data(
 
 
 def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
-    """Validate a configuration given as plain data.
-
-    Parameters
-    ----------
-    raw : mapping of str to object
-        The configuration; keys whose value is None are ignored.
-    origin : str, default="configuration"
-        Origin of the configuration, e.g. a path, for error messages.
-
-    Returns
-    -------
-    StudyConfig
-        The validated configuration.
-
-    Raises
-    ------
-    ConfigError
-        If keys or values are invalid; lists all of them.
-    """
+    """Validate a configuration given as plain data."""
     try:
         return StudyConfig.model_validate(without_null(raw))
     except ValidationError as error:
@@ -182,18 +90,7 @@ def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> S
 
 
 def dump_config(config: PlainData) -> str:
-    """Return a configuration as YAML that `load_config` or `load_comparison` reads back.
-
-    Parameters
-    ----------
-    config : StudyConfig or ComparisonConfig
-        Configuration to write.
-
-    Returns
-    -------
-    str
-        YAML text.
-    """
+    """Return a configuration as YAML that `load_config` or `load_comparison` reads back."""
     return dump_yaml(config.to_dict())
 
 
@@ -222,23 +119,7 @@ def _read(path: Path) -> str:
 
 
 def without_null(raw: Any) -> Any:
-    """Return plain data without the keys whose value is None.
-
-    Parameters
-    ----------
-    raw : object
-        Mapping, whose nested mappings are treated alike; other values are returned as they are.
-
-    Returns
-    -------
-    object
-        Copy of the mapping.
-
-    Examples
-    --------
-    >>> without_null({"a": None, "b": {"c": None, "d": 1}})
-    {'b': {'d': 1}}
-    """
+    """Return plain data without the keys whose value is None."""
     if isinstance(raw, Mapping):
         return {key: without_null(value) for key, value in raw.items() if value is not None}
     return raw

@@ -11,23 +11,7 @@ _MOST_BYTES = 2**30
 
 
 def tried_configurations(value: Any) -> Any:
-    """Return the ids of the configurations that a manifest lists as tried.
-
-    Parameters
-    ----------
-    value : str or list of str or None
-        Path of a ``manifest.json``; a value of another type is returned unchanged.
-
-    Returns
-    -------
-    tuple of str, list of str or None
-        Sorted ids, or the value itself.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read as a manifest, or there are no ids.
-    """
+    """Return the ids of the configurations that a manifest lists as tried."""
     if isinstance(value, str):
         try:
             if not Path(value).is_file() or Path(value).stat().st_size > _MOST_BYTES:

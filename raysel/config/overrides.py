@@ -29,24 +29,6 @@ def apply_overrides(
 
     An override of one of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the other two, unless they
     are overridden too; ``source: nifti`` and ``path`` belong together, and neither unsets the other.
-
-    Parameters
-    ----------
-    raw : dict of str to object
-        The configuration, which is changed.
-    overrides : mapping of str to object, or iterable of str
-        Values by dotted key, or strings ``a.b=value`` with the value in YAML.
-    origin : str
-        Origin of the configuration, for error messages.
-    own_data : bool, default=False
-        Whether the samples are given in memory, so that ``dataset.path`` is set to `OWN_DATA`.
-    builtin : bool, default=False
-        Whether the configuration is a built-in one, whose data are replaced by samples given in memory.
-
-    Raises
-    ------
-    ConfigError
-        If an override has another form or names no key, or data are named although they are given in memory.
     """
     changes = list(_changes(overrides))
     named = [key for key, value, _ in changes if value is not None and key in _DOTTED_ORIGINS]
@@ -62,24 +44,7 @@ def apply_overrides(
 
 
 def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
-    """Set a key of a configuration that is given as plain data.
-
-    Parameters
-    ----------
-    raw : dict of str to object
-        The configuration, which is changed.
-    key : str
-        Dotted key; ``compare.<label>.<key>`` is a key of a member of a comparison, whose label may contain dots.
-    value : object
-        Value to set.
-    origin : str
-        Origin of the value, for error messages.
-
-    Raises
-    ------
-    ConfigError
-        If the key is empty, or lies below a value that is not a section.
-    """
+    """Set a key of a configuration that is given as plain data."""
     parts = _parts(raw, str(key).strip())
     if not all(parts):
         raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
@@ -155,18 +120,7 @@ def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return arrays, tuples, ranges, numbers of NumPy and paths as the lists, numbers and strings of YAML.
-
-    Parameters
-    ----------
-    value : object
-        Value of a configuration, or a mapping or sequence of such.
-
-    Returns
-    -------
-    object
-        The value as plain data.
-    """
+    """Return arrays, tuples, ranges, numbers of NumPy and paths as the lists, numbers and strings of YAML."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

@@ -19,28 +19,7 @@ _RESERVED = ("node:", "object_store_memory", "bundle")
 
 
 def resources_from_yaml(raw: Any) -> dict[str, float] | None:
-    """Check the resources of a trial and convert their amounts to numbers.
-
-    Parameters
-    ----------
-    raw : object
-        Mapping of name to amount, as it was read; None if there is none.
-
-    Returns
-    -------
-    dict of str to float or None
-        Amounts by name; memory in bytes.
-
-    Raises
-    ------
-    ValueError
-        If a name or an amount cannot be used.
-
-    Examples
-    --------
-    >>> resources_from_yaml({"GPU": 0.5, "memory": "2 GiB", "licence": 1})
-    {'GPU': 0.5, 'memory': 2147483648.0, 'licence': 1.0}
-    """
+    """Check the resources of a trial and convert their amounts to numbers."""
     if raw is None:
         return None
     if not isinstance(raw, dict):
@@ -49,25 +28,7 @@ def resources_from_yaml(raw: Any) -> dict[str, float] | None:
 
 
 def n_trials_at_once(node: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """Return the number of trials that a node can run at once.
-
-    Parameters
-    ----------
-    node : mapping of str to float
-        Resources of the node in Ray's names and units.
-    needs : mapping of str to float
-        Resources of a trial in Ray's names and units.
-
-    Returns
-    -------
-    int
-        The number.
-
-    Examples
-    --------
-    >>> n_trials_at_once({"CPU": 8.0, "GPU": 1.0}, {"CPU": 2, "GPU": 0.5})
-    2
-    """
+    """Return the number of trials that a node can run at once."""
     # Ray counts in ten-thousandths: 3 x 0.1 fit in 0.3.
     return min(int(node.get(name, 0.0) / need + 1e-6) for name, need in needs.items() if need > 0)
 

@@ -388,17 +388,7 @@ with warnings.catch_warnings():
 
 
 class StudyConfig(_Section):
-    """One study: data, solver, evaluation, cross-validation, search, tracking.
-
-    Examples
-    --------
-    >>> config = StudyConfig.model_validate({
-    ...     "name": "demo", "dataset": {"source": "digits"},
-    ...     "solver": {"name": "smr", "space": {"alpha": [0.01, 0.1]}},
-    ...     "evaluation": {"n_features": [8]}})
-    >>> config.cv.outer
-    5
-    """
+    """One study: data, solver, evaluation, cross-validation, search, tracking."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     """Name of the study: letters, digits, dots, hyphens and underscores."""

@@ -20,13 +20,7 @@ _MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Choices:
-    """Domain of listed values.
-
-    Parameters
-    ----------
-    values : tuple
-        Distinct values.
-    """
+    """Domain of listed values."""
 
     values: tuple[Scalar, ...]
 
@@ -37,15 +31,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Domain of real numbers with a uniform distribution.
-
-    Parameters
-    ----------
-    low, high : float
-        Bounds.
-    log : bool, default=False
-        Whether the logarithm is uniform instead.
-    """
+    """Domain of real numbers with a uniform distribution."""
 
     low: float
     high: float
@@ -58,13 +44,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class RandInt:
-    """Domain of integers with a uniform distribution.
-
-    Parameters
-    ----------
-    low, high : int
-        Bounds, both included.
-    """
+    """Domain of integers with a uniform distribution."""
 
     low: int
     high: int
@@ -76,15 +56,7 @@ class RandInt:
 
 @dataclass(frozen=True)
 class LogSpace:
-    """Domain of values that are evenly spaced on a logarithmic scale.
-
-    Parameters
-    ----------
-    low, high : float
-        First and last value, both positive.
-    n : int
-        Number of values.
-    """
+    """Domain of values that are evenly spaced on a logarithmic scale."""
 
     low: float
     high: float
@@ -116,23 +88,7 @@ def _is_number(raw: Any) -> bool:
 
 
 def scalar_from_yaml(raw: Any) -> Scalar:
-    """Validate one value of a parameter.
-
-    Parameters
-    ----------
-    raw : object
-        Value as read from YAML.
-
-    Returns
-    -------
-    bool, int, float, str, None, or tuple of numbers
-        The value; a list becomes a tuple.
-
-    Raises
-    ------
-    ValueError
-        If raw is a mapping, a number that is not finite, or a list that does not consist of numbers.
-    """
+    """Validate one value of a parameter."""
     if raw is None or isinstance(raw, bool | str) or _is_number(raw):
         return raw
     if isinstance(raw, list | tuple) and raw and all(map(_is_number, raw)):
@@ -159,29 +115,7 @@ def _choices(raw: list[Any]) -> Choices:
 
 
 def domain_from_yaml(raw: Any) -> Domain:
-    """Create a domain from its form in a configuration.
-
-    Parameters
-    ----------
-    raw : list, dict of one key, or Domain
-        ``[a, b, ...]``, ``{uniform: [low, high]}``, ``{loguniform: [low, high]}``,
-        ``{randint: [low, high]}`` or ``{logspace: [low, high, n]}``; a domain is returned unchanged.
-
-    Returns
-    -------
-    Choices, Uniform, RandInt or LogSpace
-        The domain.
-
-    Raises
-    ------
-    ValueError
-        If raw has another form, or its bounds are invalid.
-
-    Examples
-    --------
-    >>> domain_from_yaml({"logspace": [0.001, 1, 4]}).values
-    (0.001, 0.01, 0.1, 1)
-    """
+    """Create a domain from its form in a configuration."""
     if isinstance(raw, Choices | Uniform | RandInt | LogSpace):
         return raw
     if isinstance(raw, list):

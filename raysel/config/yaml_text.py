@@ -101,26 +101,7 @@ for _class in (_Loader, _Dumper):
 
 
 def parse_yaml(text: str, origin: str) -> Any:
-    """Return the data of a YAML text.
-
-    Parameters
-    ----------
-    text : str
-        YAML without aliases and tags.
-    origin : str
-        Origin of the text, e.g. a path, for error messages.
-
-    Returns
-    -------
-    object
-        Mappings with strings as keys, lists, strings, numbers, True, False and None.
-
-    Raises
-    ------
-    ConfigError
-        If the text is not such YAML, has more than a million characters or is nested more than 32 levels deep; gives
-        the line.
-    """
+    """Return the data of a YAML text."""
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(f"{origin} has more than {MOST_CHARACTERS} characters, the most that is read.")
     try:
@@ -135,41 +116,12 @@ def parse_yaml(text: str, origin: str) -> Any:
 
 
 def dump_yaml(data: Mapping[str, Any]) -> str:
-    """Return plain data as YAML that `parse_yaml` reads back.
-
-    Parameters
-    ----------
-    data : mapping of str to object
-        Data to write.
-
-    Returns
-    -------
-    str
-        YAML text.
-    """
+    """Return plain data as YAML that `parse_yaml` reads back."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
 
 
 def dump_key(name: str, value: Any) -> list[str]:
-    """Return one key with its value as lines of YAML, in brackets where the value is a list or a mapping.
-
-    Parameters
-    ----------
-    name : str
-        The key, a plain word.
-    value : object
-        Plain data.
-
-    Returns
-    -------
-    list of str
-        Lines, those after the first one indented.
-
-    Examples
-    --------
-    >>> dump_key("space", {"rank": [1, 2], "alpha": [0.1]}), dump_key("drop", ["1e5"])
-    (['space: {rank: [1, 2], alpha: [0.1]}'], ["drop: ['1e5']"])
-    """
+    """Return one key with its value as lines of YAML, in brackets where the value is a list or a mapping."""
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=100)
     first, *rest = text.removesuffix("\n").removesuffix("\n...").splitlines()
     return [f"{name}: {first}", *(f"    {line.strip()}" for line in rest)]

@@ -18,17 +18,7 @@ from raysel.metrics.ranks import descending_order
 
 @dataclass(frozen=True)
 class Convergence:
-    """Number of fits that met their ``tol``.
-
-    Parameters
-    ----------
-    n_fits : int
-        Number of fits that ended.
-    n_converged : int
-        Number of those that met their ``tol``.
-    gap : float or None
-        Largest relative duality gap of the fits; None if the solver computes none.
-    """
+    """Number of fits that met their ``tol``."""
 
     n_fits: int
     n_converged: int
@@ -36,38 +26,14 @@ class Convergence:
 
     @classmethod
     def of(cls, fits: Iterable[Any]) -> Convergence:
-        """Count the fits that ended and those that converged.
-
-        Parameters
-        ----------
-        fits : iterable of InnerTrace or RefitRecord
-            Fits to count; those without a recorded end are ignored.
-
-        Returns
-        -------
-        Convergence
-            Counts and the largest gap of the fits that ended.
-        """
+        """Count the fits that ended and those that converged."""
         ended = [fit for fit in fits if fit.converged is not None]
         gaps = [fit.gap for fit in ended if fit.gap is not None]
         return cls(len(ended), sum(fit.converged for fit in ended), max(gaps, default=None))
 
 
 def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
-    """Return whether a fitted solver met its ``tol``, and its relative duality gap.
-
-    Parameters
-    ----------
-    solver : Estimator
-        Fitted solver.
-
-    Returns
-    -------
-    converged : bool
-        Whether the solver met its ``tol``.
-    gap : float or None
-        Relative duality gap; None if the solver computes none or it is not finite.
-    """
+    """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
     gap = getattr(solver, "dual_gap_", None)
     return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None
 
@@ -77,22 +43,7 @@ def other_start(
 ) -> dict[str, float] | None:
     """Fit from another start, and compare the best features; None if the optimum depends on no start.
 
-    Parameters
-    ----------
-    solver : Estimator
-        Fitted solver.
-    X, y : ndarray
-        Its training set.
-    scores : ndarray of shape (n_features,)
-        Its scores, 0 for constant features; None if it does not rank features.
-    n : int
-        Number of best features to compare, of those with a score.
-
-    Returns
-    -------
-    dict of str to float, or None
-        ``n`` and ``shared``, how many of the best features of both fits are compared and equal; ``excess``, by how
-        much of its objective the other fit ends above this one, negative if below; ``n_iter``, its iterations.
+    `scores` is (n_features,).
     """
     other = solver.another_start()
     if other is None or scores is None or not scores.any():

@@ -26,15 +26,7 @@ def choose_c(scores: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 class FeatureCount(NamedTuple):
-    """Choice among several numbers of features.
-
-    Parameters
-    ----------
-    position : int
-        Position of the chosen number among those that were scored.
-    score : float
-        Mean validation score over the inner folds at that number; the mean over all numbers by the rule ``mean``.
-    """
+    """Choice among several numbers of features."""
 
     position: int
     score: float
@@ -49,29 +41,11 @@ def choose_n(scores: FloatArray, rule: ChooseN) -> FeatureCount:
         m_j >= m_b - s_b / sqrt(K),
 
     where s_b is the sample standard deviation over the inner folds at b: the rule of one standard error of Breiman et
-    al. [1]_. ``mean`` averages the scores over all numbers and chooses b for the model.
+    al.. ``mean`` averages the scores over all numbers and chooses b for the model.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_inner, n_sizes)
-        Validation scores, the numbers of features increasing.
-    rule : {"one_se", "best", "mean"}
-        Rule.
+    L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
 
-    Returns
-    -------
-    FeatureCount
-        Position of the chosen number and the score that the configuration is judged by.
-
-    References
-    ----------
-    .. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
-
-    Examples
-    --------
-    >>> scores = np.array([[0.70, 0.88, 0.90], [0.60, 0.80, 0.80]])
-    >>> choose_n(scores, "best").position, choose_n(scores, "one_se").position
-    (2, 1)
+    `scores` is (n_inner, n_sizes).
     """
     means = scores.mean(axis=0)
     rounded = np.round(means, DECIMALS)

@@ -19,31 +19,7 @@ def run_in_lockstep(
     random_states: Sequence[int],
     trace: FoldTrace,
 ) -> Iterator[int]:
-    """Advance all inner fits by one iteration at a time until each has ended.
-
-    Parameters
-    ----------
-    solvers : sequence of Estimator
-        Unfitted solvers of the same configuration, one for each inner fold.
-    folds : iterable of FoldData
-        Prepared data of the inner folds.
-    evaluation : Evaluation
-        Scores the solvers on the validation samples.
-    random_states : sequence of int
-        Seed of the classifier of each inner fold.
-    trace : FoldTrace
-        Filled with objectives and scores as the fits advance.
-
-    Yields
-    ------
-    int
-        Number of iterations done.
-
-    Raises
-    ------
-    FloatingPointError
-        If an objective is no longer finite.
-    """
+    """Advance all inner fits by one iteration at a time until each has ended."""
     yield from _advance(solvers, list(folds), evaluation, random_states, trace)
     if not evaluation.every_iteration:
         trace.choose_c(evaluation.C)

@@ -21,15 +21,7 @@ FINAL = "final"
 
 @dataclass(frozen=True)
 class InnerFold:
-    """One inner split of an outer training set.
-
-    Parameters
-    ----------
-    train : ndarray of int64
-        Indices of the training samples in the whole data set.
-    validation : ndarray of int64
-        Indices of the validation samples in the whole data set.
-    """
+    """One inner split of an outer training set."""
 
     train: IntArray
     validation: IntArray
@@ -40,21 +32,6 @@ class OuterFold:
     """One outer fold and the inner folds of its training set.
 
     The fold named ``final`` trains on all samples and has no test samples.
-
-    Parameters
-    ----------
-    name : str
-        Name of the fold, e.g. ``"outer0"``.
-    repeat : int
-        Number of the repeat that the fold belongs to.
-    index : int
-        Number of the fold within its repeat.
-    train : ndarray of int64
-        Indices of the training samples.
-    test : ndarray of int64
-        Indices of the test samples; empty for the final fold.
-    inner : tuple of InnerFold
-        Inner folds of the training set.
     """
 
     name: str
@@ -65,20 +42,7 @@ class OuterFold:
     inner: tuple[InnerFold, ...]
 
     def random_state(self, seed: int, inner: int | None = None) -> int:
-        """Return the seed of a fit, which does not depend on the order of the trials.
-
-        Parameters
-        ----------
-        seed : int
-            Seed of the study.
-        inner : int, optional
-            Number of the inner fold that is fitted; the seed of the refit by default.
-
-        Returns
-        -------
-        int
-            Seed of 32 bits.
-        """
+        """Return the seed of a fit, which does not depend on the order of the trials."""
         if inner is None:
             return derived_seed(seed, "refit", self.repeat, self.index)
         return derived_seed(seed, "inner fit", self.repeat, self.index, inner)
@@ -86,22 +50,7 @@ class OuterFold:
 
 @dataclass(frozen=True)
 class NestedPlan:
-    """Outer folds, the inner folds of each, and the final fold if there is one.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples of the data set.
-    folds : tuple of OuterFold
-        Outer folds, the final fold last if there is one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plan = NestedPlan.make(np.array([0, 1] * 10), outer=2, inner=2, repeats=1, groups=None, seed=0)
-    >>> [fold.name for fold in plan.folds]
-    ['outer0', 'outer1', 'final']
-    """
+    """Outer folds, the inner folds of each, and the final fold if there is one."""
 
     n_samples: int
     folds: tuple[OuterFold, ...]
@@ -120,41 +69,7 @@ class NestedPlan:
         blocks: Blocks | None = None,
         final: bool = True,
     ) -> NestedPlan:
-        """Draw the folds.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels, by which the folds are stratified.
-        outer : int
-            Number of outer folds.
-        inner : int
-            Number of inner folds of each outer training set.
-        repeats : int
-            Number of times that the outer folds are drawn.
-        groups : ndarray of shape (n_samples,) or None
-            Group of each sample; the samples of a group stay on the same side of every split.
-        seed : int
-            Seed of the study.
-        train_per_class : int, optional
-            Number of samples of each class in an outer training set, drawn once a repeat; all other samples are
-            tested, and ``outer`` is not used. By default the data are split into ``outer`` folds.
-        blocks : Blocks, optional
-            Blocks of consecutive samples that make the outer and the inner folds; without groups and
-            ``train_per_class``.
-        final : bool, default=True
-            Whether there is a final fold; the outer folds are the same without it.
-
-        Returns
-        -------
-        NestedPlan
-            The folds.
-
-        Raises
-        ------
-        DataError
-            If a class has too few samples or groups for the folds.
-        """
+        """Draw the folds. `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,)."""
         everything = np.arange(len(y), dtype=np.int64)
 
         def parted(rows: IntArray, n_splits: int, state: int, where: str) -> list[tuple[IntArray, IntArray]]:
@@ -201,17 +116,7 @@ class NestedPlan:
     def lacking(self, y: LabelArray, names: Sequence[str]) -> Iterator[str]:
         """Describe the labels of an indicator that no sample of a training, validation or test set has.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples, n_labels)
-            Indicator of the labels.
-        names : sequence of str
-            Names of the labels.
-
-        Yields
-        ------
-        str
-            One sentence for each label and set, e.g. ``"horse has no positives in outer2's test samples"``.
+        `y` is (n_samples, n_labels).
         """
         for fold in self.folds:
             sets = {f"{fold.name}'s test": fold.test, f"{fold.name}'s training": fold.train}
@@ -241,23 +146,7 @@ class NestedPlan:
 
     @classmethod
     def read(cls, path: Path) -> NestedPlan:
-        """Read the folds from a file and check them against each other: no sample is on both sides of a split.
-
-        Parameters
-        ----------
-        path : Path
-            The ``plan.json`` of a study.
-
-        Returns
-        -------
-        NestedPlan
-            The folds of the file.
-
-        Raises
-        ------
-        ConfigError
-            If the file cannot be read as a plan, or the plan does not pass `check_splits`.
-        """
+        """Read the folds from a file and check them against each other: no sample is on both sides of a split."""
         plan = cls._parsed(path)
         plan.check_splits(str(path))
         return plan
@@ -266,26 +155,7 @@ class NestedPlan:
     def load(cls, path: Path, y: LabelArray, groups: LabelArray | None, *, final: bool = True) -> NestedPlan:
         """Read the folds from a file and check them against the data.
 
-        Parameters
-        ----------
-        path : Path
-            The ``plan.json`` of a study.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels of the data set.
-        groups : ndarray of shape (n_samples,) or None
-            Group of each sample.
-        final : bool, default=True
-            Whether the final fold is needed; False leaves out the one that the file holds.
-
-        Returns
-        -------
-        NestedPlan
-            The folds of the file.
-
-        Raises
-        ------
-        ConfigError
-            If the file cannot be read as a plan, lacks the final fold, or the plan does not pass `check`.
+        `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
         """
         plan = cls._parsed(path)
         plan.check(y, groups, str(path))
@@ -319,18 +189,7 @@ class NestedPlan:
             ) from error
 
     def check_splits(self, origin: str) -> None:
-        """Check that no test or validation sample is in a training set, and that inner folds lie inside outer ones.
-
-        Parameters
-        ----------
-        origin : str
-            Origin of the plan, e.g. its path, for error messages.
-
-        Raises
-        ------
-        ConfigError
-            If folds are missing or repeated, or a split is invalid.
-        """
+        """Check that no test or validation sample is in a training set, and that inner folds lie inside outer ones."""
 
         def refuse(what: str) -> None:
             raise ConfigError(f"cv.plan: {origin}: {what}")
@@ -359,20 +218,7 @@ class NestedPlan:
     def check(self, y: LabelArray, groups: LabelArray | None, origin: str) -> None:
         """Check that a plan fits the data and has no test or validation sample in a training set.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels of the data set.
-        groups : ndarray of shape (n_samples,) or None
-            Group of each sample.
-        origin : str
-            Origin of the plan, e.g. its path, for error messages.
-
-        Raises
-        ------
-        ConfigError
-            If the number of samples differs, folds are missing or repeated, a split is invalid, or a class is missing
-            from a training set.
+        `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
         """
         if self.n_samples != len(y):
             raise ConfigError(

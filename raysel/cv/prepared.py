@@ -16,29 +16,18 @@ from raysel.data.task_blocks import Samples, constant_features
 
 @dataclass(frozen=True)
 class FoldData:
-    """A training set and the samples held out of it, both scaled by the statistics of the training set.
+    """A training set and the samples held out of it, both scaled by the statistics of the training set."""
 
-    Parameters
-    ----------
-    X_train : ndarray of shape (n_train, d), C-contiguous, or TaskBlocks
-        Scaled training samples.
-    y_train : ndarray of shape (n_train,) or (n_train, n_labels)
-        Labels of the training samples.
-    X_test : ndarray of shape (n_test, d), C-contiguous, or TaskBlocks
-        Scaled samples that are held out.
-    y_test : ndarray of shape (n_test,) or (n_test, n_labels)
-        Labels of the samples that are held out.
-    prepared : object
-        Result of the solver's ``prepare(X_train, y_train)``.
-    constant : ndarray of bool, shape (d,)
-        Mask of the features that are constant in the unscaled training samples.
-    """
-
+    #: Scaled training samples; shape (n_train, d).
     X_train: Any
+    #: Labels of the training samples; shape (n_train,) or (n_train, n_labels).
     y_train: LabelArray
+    #: Scaled samples that are held out; shape (n_test, d).
     X_test: Any
+    #: Labels of the samples that are held out; shape (n_test,) or (n_test, n_labels).
     y_test: LabelArray
     prepared: Any
+    #: Mask of the features that are constant in the unscaled training samples; shape (d,).
     constant: BoolArray
 
     @property
@@ -71,25 +60,7 @@ def make_fold_data(
 ) -> FoldData:
     """Fit the scaler on a training set, transform both sets, and run the solver's preparation.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, d), or TaskBlocks
-        All samples.
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels of all samples.
-    train : ndarray of int
-        Indices of the training samples.
-    held_out : ndarray of int
-        Indices of the samples to score; may be empty.
-    scaler : transformer
-        Unfitted scaler; fitted on the training samples.
-    solver : Estimator
-        Solver that prepares; only its parameters named in ``capabilities.prepare_parameters`` matter.
-
-    Returns
-    -------
-    FoldData
-        Scaled samples and preparation.
+    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels).
     """
     unscaled = X[train]
     constant = constant_features(unscaled)

@@ -18,49 +18,31 @@ from raysel.cv.plan import FINAL
 
 @dataclass
 class InnerTrace:
-    """Objective and scores of one inner fit.
+    """Objective and scores of one inner fit."""
 
-    Parameters
-    ----------
-    objective : list of float
-        Objective after each iteration.
-    scores : list of list of float
-        Scores after each iteration, one for each number of features; only the last where the fit is scored once. With
-        ``linear_svm``, until the fits of all inner folds have ended, those of the last iteration for each C.
-    source : str, default="solved"
-        Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
-    converged : bool, optional
-        Whether the fit met its ``tol``; None while it has not ended.
-    gap : float, optional
-        Relative duality gap; None if the solver computes none.
-    """
-
+    #: Objective after each iteration.
     objective: list[float] = field(default_factory=list)
+    #: Scores after each iteration, one for each number of features; only the last where the fit is scored once.
     scores: list[list[float]] = field(default_factory=list)
+    #: Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
     source: str = "solved"
+    #: Whether the fit met its ``tol``; None while it has not ended.
     converged: bool | None = None
+    #: Relative duality gap; None if the solver computes none.
     gap: float | None = None
 
 
 @dataclass
 class FoldTrace:
-    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is used.
+    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is used."""
 
-    Parameters
-    ----------
-    null : bool, default=False
-        Whether the solution was proved to be zero on every inner training set; it is scored like any other.
-    inner : list of InnerTrace
-        One trace for each inner fold.
-    error : str, default=""
-        Traceback of the inner fit that failed on this outer fold; empty if none failed.
-    C : list of float
-        C of ``linear_svm`` with the best mean inner score for each number of features; empty for other classifiers.
-    """
-
+    #: Whether the solution was proved to be zero on every inner training set; it is scored like any other.
     null: bool = False
+    #: One trace for each inner fold.
     inner: list[InnerTrace] = field(default_factory=list)
+    #: Traceback of the inner fit that failed on this outer fold; empty if none failed.
     error: str = ""
+    #: C of ``linear_svm`` with the best mean inner score for each number of features; empty for other classifiers.
     C: list[float] = field(default_factory=list)
 
     def choose_c(self, values: Sequence[float]) -> None:
@@ -109,23 +91,7 @@ class FoldTrace:
 
 
 def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
-    """Average curves of different lengths; a shorter curve is continued by its last value.
-
-    Parameters
-    ----------
-    curves : sequence of sequence of float
-        Values by iteration; empty curves are ignored.
-
-    Returns
-    -------
-    list of float
-        Mean by iteration, as long as the longest curve.
-
-    Examples
-    --------
-    >>> mean_curve([[4.0, 2.0], [2.0]])
-    [3.0, 2.0]
-    """
+    """Average curves of different lengths; a shorter curve is continued by its last value."""
     length = max((len(curve) for curve in curves), default=0)
     held = [[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves if curve]
     return np.mean(held, axis=0).tolist() if held else []
@@ -133,40 +99,26 @@ def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
 
 @dataclass
 class TrialRecord:
-    """Record of a trial: one configuration on all outer folds, or on one of them.
+    """Record of a trial: one configuration on all outer folds, or on one of them."""
 
-    Parameters
-    ----------
-    id : str
-        Hash of the configuration, preceded by the name of the outer fold for a trial on one fold.
-    name : str
-        Searched parameters of the configuration as text.
-    params : dict
-        All parameters of the solver that the study sets.
-    status : {"finished", "null", "stopped", "failed"}
-        ``null``: all solutions are zero. ``stopped``: ended by early stopping, so it cannot win. ``failed``: a fit
-        failed on one outer fold or more; the trial can win the others.
-    folds : dict of str to FoldTrace
-        Inner fits by the name of the outer fold.
-    error : str, default=""
-        Traceback of a trial that failed as a whole, e.g. because its worker process died.
-    started, ended : float, default=0.0
-        Seconds since the epoch.
-    fold : str, default=""
-        Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
-    number : int, default=0
-        Place of a trial on one fold among those that the search proposed there.
-    """
-
+    #: Hash of the configuration, preceded by the name of the outer fold for a trial on one fold.
     id: str
+    #: Searched parameters of the configuration as text.
     name: str
+    #: All parameters of the solver that the study sets.
     params: dict[str, Any]
+    #: ``null``: all solutions are zero.
     status: str
+    #: Inner fits by the name of the outer fold.
     folds: dict[str, FoldTrace] = field(default_factory=dict)
+    #: Traceback of a trial that failed as a whole, e.g. because its worker process died.
     error: str = ""
+    #: Seconds since the epoch.
     started: float = 0.0
     ended: float = 0.0
+    #: Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
     fold: str = ""
+    #: Place of a trial on one fold among those that the search proposed there.
     number: int = 0
 
     @property
@@ -191,21 +143,6 @@ class TrialRecord:
         The mean over the outer folds is for display only: winners are selected on each outer fold separately.
         ``val_<metric>`` of an iteration is the score at the number of features that the rule chooses then, which may
         differ between iterations and outer folds.
-
-        Parameters
-        ----------
-        metric : str
-            Name of the score, e.g. ``"accuracy"``.
-        labels : sequence of str
-            Name of each score, e.g. ``["n10", "n20"]``; empty if there is one score.
-        rule : {"one_se", "best", "mean"}
-            Rule that chooses the number of features.
-
-        Returns
-        -------
-        dict of str to list of float
-            Curves by name: ``objective``, ``val_<metric>``, ``val_<metric>_<label>``, and the first two with
-            ``/<fold>`` for each outer fold.
         """
         alive, looked_at = self._alive, self._looked_at
         found = {
@@ -271,29 +208,19 @@ class TrialRecord:
 
 @dataclass
 class PathRecord:
-    """Record of a path: all configurations, or those added to the grid since, on one inner training set.
+    """Record of a path: all configurations, or those added to the grid since, on one inner training set."""
 
-    Parameters
-    ----------
-    fold : str
-        Name of the outer fold.
-    inner : int
-        Number of the inner fold.
-    status : {"finished", "failed"}, default="finished"
-        State in which the path ended.
-    fits : dict of str to InnerTrace
-        Fits by the configuration's id.
-    error : str, default=""
-        Traceback of a path that failed.
-    started, ended : float, default=0.0
-        Seconds since the epoch.
-    """
-
+    #: Name of the outer fold.
     fold: str
+    #: Number of the inner fold.
     inner: int
+    #: State in which the path ended.
     status: str = "finished"
+    #: Fits by the configuration's id.
     fits: dict[str, InnerTrace] = field(default_factory=dict)
+    #: Traceback of a path that failed.
     error: str = ""
+    #: Seconds since the epoch.
     started: float = 0.0
     ended: float = 0.0
 
@@ -312,18 +239,7 @@ class PathRecord:
         return self.status == "failed" and _is_loss(self.error)
 
     def joined(self, later: PathRecord) -> PathRecord:
-        """Return this path joined with one of other configurations on the same training set.
-
-        Parameters
-        ----------
-        later : PathRecord
-            Path of the configurations that were added.
-
-        Returns
-        -------
-        PathRecord
-            Fits of both; failed if one of them is.
-        """
+        """Return this path joined with one of other configurations on the same training set."""
         failed = self if self.status == "failed" else later
         return replace(
             failed,
@@ -340,116 +256,81 @@ class PathRecord:
 
 @dataclass
 class RefitRecord:
-    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored once on the test set.
+    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored once on the test set."""
 
-    Parameters
-    ----------
-    fold : str
-        Name of the outer fold; the final fold has no test set.
-    trial : str
-        Id of the winning trial.
-    name : str
-        Searched parameters of the winner as text.
-    params : dict
-        All parameters of the solver that the study sets.
-    inner_score : float
-        Validation score of the winner on this outer fold, at the number of features that ``evaluation.choose_n``
-        chooses; the mean over the numbers of features, or the tasks, where that is ``mean`` or the classifier
-        ``native``.
-    test_scores : list of float
-        Test score for each number of features, or each task; empty for the final fold.
-    feature_scores : list of float or None
-        Score of each feature; None if the method does not rank features.
-    objective : list of float
-        Objective after each iteration.
-    started, ended : float, default=0.0
-        Seconds since the epoch.
-    converged : bool, optional
-        Whether the refit met its ``tol``; None if it was not recorded.
-    gap : float, optional
-        Relative duality gap; None if the solver computes none.
-    warnings : list of str
-        Messages of the warnings that the fit issued, except those of convergence.
-    report : dict of str to list
-        Further metrics on the test set by name, each with one value for each test score, None where it is undefined;
-        empty for the final fold.
-    redundancy : list
-        Mean absolute correlation over all samples of the data set of the best features, for each number of features
-        (`Study.redundancy_sizes`), None where there is no pair; empty if the method does not rank features or there
-        are several tasks.
-    cpu_seconds : float, optional
-        CPU seconds of all threads of the process for the solver's fit; None if it was not recorded.
-    modality_scores : list, optional
-        Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a list with one for
-        each class or label; None if the solver has none or it was not recorded.
-    n_features : int, optional
-        Number of best features that the inner scores choose, those of the fold's model; None for the classifier
-        ``native`` or if it was not recorded.
-    position : int, optional
-        Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if that is their mean.
-    inner_curve : list of float
-        Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
-    training_scores : list of float
-        Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one is undefined.
-        Each sample is among those that the model was fitted to, so that one nearest neighbour is nearly always right.
-    references : dict of str to list of float
-        Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
-        the reference does not depend on it; empty for the final fold. Up to raysel 0.6 ``chance`` is the stratified
-        guess.
-    C : list of float
-        C of ``linear_svm`` for each entry of ``test_scores``, chosen by the inner scores; empty for other classifiers
-        and up to raysel 0.6, where it was 1.
-    reference_positions : dict of str to int
-        Position in ``references`` of the number of features that the inner folds choose for that reference; up to
-        raysel 0.6 that was the method's.
-    reference_c : dict of str to list of float
-        C of ``linear_svm`` for each score in ``references``, chosen by the inner folds.
-    n_tied : int, default=1
-        Number of configurations, with the winner, that no rule distinguishes from it on this fold; of them the first
-        in the order of the search won.
-    confusion : list of list of int
-        Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
-        ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
-        label are left out. Empty for the final fold.
-    n_train, n_test : int, default=0
-        Number of training and of test samples; 0 if it was not recorded.
-    local_optimum : bool, default=False
-        Whether the fit ended at one of several local optima; False if it was not recorded.
-    other_start : dict of str to float, optional
-        What a fit of the final model from another start found, see `other_start`; None for the outer folds, where the
-        optimum does not depend on the start, or if it was not recorded.
-    """
-
+    #: Name of the outer fold; the final fold has no test set.
     fold: str
+    #: Id of the winning trial.
     trial: str
+    #: Searched parameters of the winner as text.
     name: str
+    #: All parameters of the solver that the study sets.
     params: dict[str, Any]
+    #: Validation score of the winner on this outer fold, at the number of features that ``evaluation.choose_n``
+    #: chooses; the mean over the numbers of features, or the tasks, where that is ``mean`` or the classifier
+    #: ``native``.
     inner_score: float
+    #: Test score for each number of features, or each task; empty for the final fold.
     test_scores: list[float]
+    #: Score of each feature; None if the method does not rank features.
     feature_scores: list[float] | None
+    #: Objective after each iteration.
     objective: list[float]
+    #: Seconds since the epoch.
     started: float = 0.0
     ended: float = 0.0
+    #: Whether the refit met its ``tol``; None if it was not recorded.
     converged: bool | None = None
+    #: Relative duality gap; None if the solver computes none.
     gap: float | None = None
+    #: Messages of the warnings that the fit issued, except those of convergence.
     warnings: list[str] = field(default_factory=list)
+    #: Further metrics on the test set by name, each with one value for each test score, None where it is undefined;
+    #: empty for the final fold.
     report: dict[str, list[float | None]] = field(default_factory=dict)
+    #: Mean absolute correlation over all samples of the data set of the best features, for each number of features
+    #: (`Study.redundancy_sizes`), None where there is no pair; empty if the method does not rank features or there are
+    #: several tasks.
     redundancy: list[float | None] = field(default_factory=list)
+    #: CPU seconds of all threads of the process for the solver's fit; None if it was not recorded.
     cpu_seconds: float | None = None
+    #: Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a list with one for each
+    #: class or label; None if the solver has none or it was not recorded.
     modality_scores: list[float] | list[list[float]] | None = None
+    #: Number of best features that the inner scores choose, those of the fold's model; None for the classifier
+    #: ``native`` or if it was not recorded.
     n_features: int | None = None
+    #: Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if that is their mean.
     position: int | None = None
+    #: Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
     inner_curve: list[float] = field(default_factory=list)
+    #: Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one is undefined.
     training_scores: list[float] = field(default_factory=list)
+    #: Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
+    #: the reference does not depend on it; empty for the final fold.
     references: dict[str, list[float]] = field(default_factory=dict)
+    #: Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
+    #: ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
+    #: label are left out.
     confusion: list[list[int]] = field(default_factory=list)
+    #: Number of training and of test samples; 0 if it was not recorded.
     n_train: int = 0
     n_test: int = 0
+    #: C of ``linear_svm`` for each entry of ``test_scores``, chosen by the inner scores; empty for other classifiers
+    #: and up to raysel 0.6, where it was 1.
     C: list[float] = field(default_factory=list)
+    #: Position in ``references`` of the number of features that the inner folds choose for that reference; up to raysel
+    #: 0.6 that was the method's.
     reference_positions: dict[str, int] = field(default_factory=dict)
+    #: C of ``linear_svm`` for each score in ``references``, chosen by the inner folds.
     reference_c: dict[str, list[float]] = field(default_factory=dict)
+    #: Number of configurations, with the winner, that no rule distinguishes from it on this fold; of them the first in
+    #: the order of the search won.
     n_tied: int = 1
+    #: Whether the fit ended at one of several local optima; False if it was not recorded.
     local_optimum: bool = False
+    #: What a fit of the final model from another start found, see `other_start`; None for the outer folds, where the
+    #: optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, float] | None = None
 
     @property

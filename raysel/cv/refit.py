@@ -47,47 +47,7 @@ def refit_winner(
     The recorded scores are those of the model itself: its predictions of the test samples, and for the other numbers
     of features those of the same pipeline with another selection.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, d), or TaskBlocks
-        All samples.
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels of all samples.
-    fold : OuterFold
-        Outer fold; the final fold is not scored.
-    winner : TrialRecord
-        Trial that was selected on this outer fold.
-    solver : Estimator
-        Unfitted solver of the winning configuration.
-    scaler : transformer
-        Unfitted scaler.
-    evaluation : Evaluation
-        Scores the solver on the test samples.
-    random_state : int
-        Seed of the classifier that scores.
-    redundancy_sizes : sequence of int, default=()
-        Numbers of best features whose redundancy over all samples is recorded for an outer fold.
-    feature_names : sequence of str, default=()
-        Names of the features, which the model checks; empty if they have none.
-    classes : ndarray of shape (n_classes,), optional
-        Classes in the order of the confusion matrix; by default those of ``y``.
-    n_shown : int, optional
-        Number of best features that the model transforms samples to where the classifier is ``native``; by default
-        all with a score.
-    inner_states : sequence of int, default=()
-        Seed of the classifier on each inner fold, for the references; needed if they are scored.
-
-    Returns
-    -------
-    record : RefitRecord
-        Scores, objective, convergence and CPU time of the refit.
-    model : FeaturePipeline
-        Fitted scaler, selector of the chosen number of features and classifier.
-
-    Raises
-    ------
-    FloatingPointError
-        If the metric on the test set is NaN or infinite.
+    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
     """
     started = now()
     y_train = y[fold.train]

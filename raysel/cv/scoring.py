@@ -26,31 +26,7 @@ from raysel.metrics.ranks import descending_order
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Settings by which fitted selectors are scored.
-
-    Parameters
-    ----------
-    classifier : {"native", "knn", "linear_svm"}
-        ``native`` uses the model's own ``predict``; the others are trained on the best features only.
-    n_features : tuple of int, default=()
-        Numbers of best features, increasing; empty for ``native``. If fewer features have a score, all of those are
-        used; if none has, the most frequent class is predicted.
-    n_neighbors : int, default=1
-        Number of neighbours of ``knn``.
-    metric : str, default="accuracy"
-        Name of the metric.
-    tasks : tuple of str, default=()
-        Names of the tasks, which are scored separately; empty if the data are one task.
-    report : tuple of str, default=()
-        Names of further metrics, for `outcome`.
-    choose_n : {"one_se", "best", "mean"}, default="mean"
-        Rule that chooses the number of features by the inner scores; ``mean`` for ``native``, whose score is the mean
-        over the tasks.
-    references : bool, default=False
-        Whether the refits score the references of `raysel.cv.model.references` too.
-    C : tuple of float, default=(1.0,)
-        Values of C of ``linear_svm``, increasing, of which the inner scores choose; one value for other classifiers.
-    """
+    """Settings by which fitted selectors are scored."""
 
     classifier: str
     n_features: tuple[int, ...] = ()
@@ -84,36 +60,8 @@ class Evaluation:
     ) -> Callable[[Estimator], FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
 
-        Parameters
-        ----------
-        X_train : ndarray of shape (n_train, d), or TaskBlocks
-            Samples that the classifier is trained on.
-        y_train : ndarray of shape (n_train,) or (n_train, n_labels)
-            Labels of the training samples.
-        X_test : ndarray of shape (n_test, d), or TaskBlocks
-            Samples that are scored.
-        y_test : ndarray of shape (n_test,) or (n_test, n_labels)
-            Labels of the samples that are scored.
-        random_state : int
-            Seed of ``linear_svm``.
-        constant : ndarray of bool, shape (d,), optional
-            Mask of the features that are constant in the unscaled training samples and are never selected; by default
-            none are. Not used by ``native``.
-        C : float or sequence of float, default=1.0
-            C of ``linear_svm``, or one for each number of features.
-
-        Returns
-        -------
-        callable
-            Takes the fitted selector and returns its scores, an ndarray of shape (len(n_features),), or (n_tasks,)
-            for ``native``. If the order of the best features has not changed since the last call, the last scores
-            are returned. It raises FloatingPointError if the metric is NaN or infinite: such a score ranks no
-            configuration.
-
-        Raises
-        ------
-        ConfigError
-            If the samples belong to several tasks and the classifier is not ``native``.
+        `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test, d),
+        `y_test` (n_test,) or (n_test, n_labels), `constant` (d,).
         """
         metric = _Metric.of(self.metric)
         if self.classifier == "native":
@@ -165,19 +113,7 @@ class Evaluation:
     def make_classifier(self, y: LabelArray, random_state: int, C: float = 1.0) -> Any:
         """Return the unfitted classifier that is trained on the best features.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels, by which ``linear_svm`` is one classifier or one for each label.
-        random_state : int
-            Seed of ``linear_svm``.
-        C : float, default=1.0
-            C of ``linear_svm``.
-
-        Returns
-        -------
-        NearestNeighborsClassifier, LinearSVC or OneVsRestClassifier
-            The classifier; not for ``native``.
+        `y` is (n_samples,) or (n_samples, n_labels).
         """
         if self.classifier == "knn":
             return NearestNeighborsClassifier(self.n_neighbors)
@@ -187,19 +123,7 @@ class Evaluation:
     def outcome(self, model: Any, X: Samples, y: LabelArray) -> Outcome:
         """Predict samples by a fitted classifier, and compute the metric and those of ``report``.
 
-        Parameters
-        ----------
-        model : estimator
-            The solver for ``native``; else a classifier fitted to the best features, or a DummyClassifier.
-        X : ndarray of shape (n_samples, n_selected), or TaskBlocks
-            Samples with the features that the model was fitted to.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Their labels.
-
-        Returns
-        -------
-        Outcome
-            Predictions and metrics; one value for each task, or one.
+        `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels).
         """
         predicted: LabelArray = model.predict(X)
         values = self._of_model(_Metric.of(self.metric), model, X, y, predicted)
@@ -221,25 +145,7 @@ class Evaluation:
         return np.array([metric(y, predicted, scores, part) for part in parts])
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
-        """Check that values of the metric are finite.
-
-        Parameters
-        ----------
-        values : ndarray
-            Values of the metric.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels of the samples, which the message counts.
-
-        Returns
-        -------
-        ndarray
-            ``values``.
-
-        Raises
-        ------
-        FloatingPointError
-            If a value is NaN or infinite: such a score ranks no configuration.
-        """
+        """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples, n_labels)."""
         for value in values:
             if not math.isfinite(value):
                 raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y)} samples")
@@ -248,19 +154,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Predictions of some samples and their metrics.
+    """Predictions of some samples and their metrics."""
 
-    Parameters
-    ----------
-    predicted : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Predicted labels.
-    scores : ndarray of shape (1,) or (n_tasks,)
-        Value of the metric.
-    report : dict of str to ndarray
-        Values of each further metric, NaN where it is undefined.
-    """
-
+    #: Predicted labels; shape (n_samples,) or (n_samples, n_labels).
     predicted: LabelArray
+    #: Value of the metric; shape (1,) or (n_tasks,).
     scores: FloatArray
     report: dict[str, FloatArray]
 

@@ -27,25 +27,6 @@ def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
 
     Purpose and indices are the spawn key of NumPy's ``SeedSequence``. They are not passed as entropy, because it is
     padded with zeros: ``[s, r]`` and ``[s, r, 0]`` would give the same state.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the study.
-    purpose : str
-        What the seed is used for, one of `Purpose`.
-    *indices : int
-        Position within the study, e.g. repeat, outer fold and inner fold.
-
-    Returns
-    -------
-    int
-        Seed of 32 bits.
-
-    Examples
-    --------
-    >>> derived_seed(0, "outer split", 0) == derived_seed(0, "inner split", 0, 0)
-    False
     """
     key = (_PURPOSES.index(purpose), *indices)
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1)[0])

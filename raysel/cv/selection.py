@@ -19,30 +19,6 @@ def select_winner(
 
     Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the one that
     comes first in the search.
-
-    Parameters
-    ----------
-    records : collection of TrialRecord
-        Trials in any order.
-    fold : str
-        Name of the outer fold.
-    preference : mapping of str to (tuple, int)
-        Complexity of each trial's configuration, the smallest is the simplest, and its place in the search, by the
-        trial's id.
-    rule : {"one_se", "best", "mean"}
-        Rule that chooses the number of features that a configuration is scored at.
-
-    Returns
-    -------
-    winner : TrialRecord
-        The winner.
-    n_tied : int
-        Number of trials, with the winner, that only their place in the search distinguishes.
-
-    Raises
-    ------
-    StudyError
-        If no trial has a score on the outer fold.
     """
     found = []
     for record in records:

@@ -27,35 +27,7 @@ def split(
     An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the labels that occur in
     each group. A rare label can be missing from a fold: see `NestedPlan.lacking`.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Class of each sample, or an indicator of its labels.
-    n_splits : int
-        Number of folds.
-    groups : ndarray of shape (n_samples,) or None
-        Group of each sample.
-    random_state : int
-        Seed of the shuffle.
-    where : str
-        Name of the setting that gives ``n_splits``, for error messages, e.g. ``"cv.outer"``.
-
-    Returns
-    -------
-    list of (train, test)
-        ``n_splits`` pairs of sorted indices into y.
-
-    Raises
-    ------
-    DataError
-        If there are too few samples or groups for the folds, or a class is missing from a training set.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> folds = split(np.array([0, 1] * 4), 2, groups=None, random_state=0, where="cv.outer")
-    >>> [np.bincount(np.array([0, 1] * 4)[test]).tolist() for _, test in folds]
-    [[2, 2], [2, 2]]
+    `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
     """
     if y.ndim == 2:
         return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
@@ -132,33 +104,7 @@ def draw_per_class(
 ) -> tuple[IntArray, IntArray]:
     """Draw a training set with a fixed number of samples of each class; the other samples are the test set.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class of each sample.
-    train_per_class : int
-        Number of training samples of each class.
-    groups : ndarray of shape (n_samples,) or None
-        Must be None: a fixed number of samples of a class would split groups.
-    random_state : int
-        Seed of the draw.
-
-    Returns
-    -------
-    train, test : ndarray of int64
-        Sorted indices into y.
-
-    Raises
-    ------
-    DataError
-        If a class would have no test samples, y is an indicator, or there are groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> train, test = draw_per_class(np.array([0, 0, 0, 1, 1, 1]), 2, groups=None, random_state=0)
-    >>> len(train), len(test)
-    (4, 2)
+    `y` and `groups` are (n_samples,).
     """
     if groups is not None or y.ndim == 2:
         raise DataError(
@@ -180,15 +126,7 @@ def draw_per_class(
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of consecutive rows, and how folds are made of them: the section ``cv.blocks``.
-
-    Examples
-    --------
-    >>> rows, y = np.arange(12), np.array([0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1])
-    >>> pairs = Blocks(4, gap=1, forward=True).split(rows, y, 2, random_state=0, where="cv.outer")
-    >>> [(train.tolist(), test.tolist()) for train, test in pairs]
-    [([0, 1, 2], [4, 5, 6, 7]), ([0, 1, 2, 3, 4, 5, 6], [8, 9, 10, 11])]
-    """
+    """Blocks of consecutive rows, and how folds are made of them: the section ``cv.blocks``."""
 
     size: int
     gap: int = 0

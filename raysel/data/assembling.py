@@ -29,27 +29,7 @@ def arrange(
     exclude_classes: Collection[str | int] = (),
     exclude_labels: Collection[str] = (),
 ) -> RawData:
-    """Arrange the columns of a file's raw content, and choose samples and labels.
-
-    Parameters
-    ----------
-    raw : RawData
-        Content of the file; its arrays may be modified.
-    source : str
-        Path or name of the source, for error messages.
-    shape, order, modalities, only, classes, exclude_classes, exclude_labels
-        As for `load_dataset`.
-
-    Returns
-    -------
-    RawData
-        The content with X of two dimensions and with its layout; `Dataset` validates the values.
-
-    Raises
-    ------
-    DataError
-        If the arrangement does not fit the columns, or a name is unknown.
-    """
+    """Arrange the columns of a file's raw content, and choose samples and labels."""
     if order not in ("C", "F"):
         raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
     raw = _as_classes(raw, exclude_labels, source)
@@ -124,10 +104,8 @@ def _columns_in_c_order(layout: Tensor) -> IntArray:
 
 
 def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData:
-    """Replace an indicator that has exactly one label for each sample by the classes.
-
-    An indicator from a file by `save_dataset`, which stores the data set's name, remains as it is.
-    """
+    """Replace an indicator that has exactly one label for each sample by the classes."""
+    # An indicator from a file by `save_dataset`, which stores the data set's name, remains as it is.
     y = np.asarray(raw.y)
     if raw.name is not None or y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf" or not y.size:
         return raw

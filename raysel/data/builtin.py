@@ -21,18 +21,7 @@ BUILTIN_NAMES = tuple(_LOADERS)
 
 
 def load_builtin(name: str) -> RawData:
-    """Load one of the data sets that are included in scikit-learn.
-
-    Parameters
-    ----------
-    name : str
-        One of ``BUILTIN_NAMES``.
-
-    Returns
-    -------
-    RawData
-        Images of shape (n, h, w), or a table of shape (n, d) with its feature names.
-    """
+    """Load one of the data sets that are included in scikit-learn."""
     bunch = _LOADERS[name]()
     if "images" in bunch:
         return RawData(X=bunch.images, y=bunch.target, name=name)

@@ -24,30 +24,7 @@ def validated_parts(
     feature_names: Sequence[str],
     label_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Check the parts of a data set against each other, and convert them.
-
-    Parameters
-    ----------
-    X, y, layout, name, groups, feature_names, label_names
-        As for `Dataset`.
-
-    Returns
-    -------
-    dict of str to object
-        X, y, groups, feature_names and label_names as `Dataset` stores them: arrays are read-only.
-
-    Raises
-    ------
-    DataError
-        If a part is of a type that cannot be used, holds invalid values, or does not fit the others.
-
-    Examples
-    --------
-    >>> from raysel.data.layouts import Tensor
-    >>> parts = validated_parts([[1, 2], [3, 4]], ["a", "b"], Tensor((2,)), "two", None, (), ())
-    >>> parts["X"].dtype, parts["label_names"]
-    (dtype('float64'), ())
-    """
+    """Check the parts of a data set against each other, and convert them."""
     where = f"data set '{name}'"
     X = X if isinstance(X, TaskBlocks) else _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())

@@ -223,27 +223,7 @@ def _naming(path_or_name: str | Path) -> Iterator[str | Path]:
 
 
 def local_data(path_or_name: str | Path) -> str | Path:
-    """Return a data set of `load_dataset` as one of this machine: that at a URI is fetched, another is itself.
-
-    Parameters
-    ----------
-    path_or_name : str or Path
-        Name of a built-in data set, path or URI.
-
-    Returns
-    -------
-    str or Path
-
-    Raises
-    ------
-    DataError
-        If the file or folder cannot be fetched.
-
-    Examples
-    --------
-    >>> local_data("digits")
-    'digits'
-    """
+    """Return a data set of `load_dataset` as one of this machine: that at a URI is fetched, another is itself."""
     uri = as_uri(path_or_name)
     if uri is None:
         return path_or_name

@@ -23,23 +23,6 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     The transform is ``(X - offset_) / range_``. It preserves the ratios of the features' variances, e.g. of the
     pixels of an image.
-
-    Attributes
-    ----------
-    offset_ : float
-        Smallest value of the training set.
-    range_ : float
-        Difference of the largest and the smallest value of the training set; 1 if all values are equal.
-    n_features_in_ : int
-        Number of features of the training set.
-    feature_names_in_ : ndarray of str
-        Names of the features; only if X had names.
-
-    Examples
-    --------
-    >>> UnitScaler().fit_transform([[0, 2], [4, 8]])
-    array([[0.  , 0.25],
-           [0.5 , 1.  ]])
     """
 
     fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "scalar", "range_": "scalar"}
@@ -48,38 +31,14 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     range_: float
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Compute the offset and the range of a training set.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-            The fitted scaler.
-        """
+        """Compute the offset and the range of a training set."""
         values: FloatArray = validate_data(self, X, dtype=np.float64)
         self.offset_ = float(values.min())
         self.range_ = float(values.max()) - self.offset_ or 1.0
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Scale samples by the training set's range; new samples may lie outside [0, 1].
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Scaled samples.
-        """
+        """Scale samples by the training set's range; new samples may lie outside [0, 1]."""
         check_is_fitted(self)
         values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         scaled = values - self.offset_
@@ -88,13 +47,7 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def default_scaling(layout: Layout) -> str:
-    """Return the name of the scaling that fits a layout: "unit" only where all features have the same unit.
-
-    Examples
-    --------
-    >>> default_scaling(Tensor((30,))), default_scaling(Tensor((8, 8))), default_scaling(Modalities({"hog": 9}))
-    ('zscore', 'unit', 'zscore_sqrt_width')
-    """
+    """Return the name of the scaling that fits a layout: "unit" only where all features have the same unit."""
     if isinstance(layout, Modalities):
         return "zscore_sqrt_width"
     if isinstance(layout, Tasks):
@@ -103,31 +56,7 @@ def default_scaling(layout: Layout) -> str:
 
 
 def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
-    """Make an unfitted scaler by name.
-
-    Parameters
-    ----------
-    name : {"unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"}
-        "unit": one range for all features. "zscore": zero mean and unit variance for each feature. "none": no
-        scaling. The others are the methods of `ModalityScaler`.
-    layout : Layout, default=None
-        Layout of the data, which gives the columns of the tasks or modalities. None: one task, one modality.
-
-    Returns
-    -------
-    UnitScaler, StandardScaler, FunctionTransformer, ModalityScaler or TaskScaler
-        The unfitted scaler.
-
-    Raises
-    ------
-    ConfigError
-        If the name is unknown, or the scaling does not support several tasks.
-
-    Examples
-    --------
-    >>> make_scaler("zscore")
-    StandardScaler()
-    """
+    """Make an unfitted scaler by name."""
     match name:
         case "unit" | "zscore" | "none" if isinstance(layout, Tasks):
             return TaskScaler(dict(layout.tasks), method=name)

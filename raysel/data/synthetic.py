@@ -30,40 +30,6 @@ def make_matrix_classification(
     informative rows and columns (drawn at random, not necessarily adjacent) and zero elsewhere. Over the classes, t
     has mean 0 and standard deviation 1 in each informative row, and ``0.5 <= v <= 1.5``. The class means in an
     informative cell therefore have a standard deviation of at least 0.5.
-
-    Parameters
-    ----------
-    n_samples : int, default=200
-        Number of samples, divided evenly among the classes.
-    shape : (int, int), default=(8, 8)
-        Height and width of a sample.
-    n_classes : int, default=3
-        Number of classes.
-    n_informative : int, default=16
-        Number of informative cells, a product of a number of rows and a number of columns that fit into ``shape``;
-        the factors closest to a square are used.
-    noise : float, default=1.0
-        Standard deviation of the noise in every cell.
-    random_state : int, default=None
-        Seed of the random numbers. None: a different data set at every call.
-
-    Returns
-    -------
-    dataset : Dataset
-        The samples, of layout ``Matrix(height, width)``.
-    mask : ndarray of bool, shape (height * width,)
-        Mask of the informative cells.
-
-    Raises
-    ------
-    ConfigError
-        If ``n_classes`` is below 2 or above ``n_samples``, or no block within ``shape`` has ``n_informative`` cells.
-
-    Examples
-    --------
-    >>> dataset, mask = make_matrix_classification(60, (6, 5), n_informative=6, random_state=0)
-    >>> dataset.X.shape, int(mask.sum())
-    ((60, 30), 6)
     """
     height, width = shape
     if not 2 <= n_classes <= n_samples:
@@ -101,46 +67,6 @@ def make_multimodal_classification(
     standard deviation 1 over the classes, and is zero in all other features; h is the indicator of the sample's
     class, or of its labels. e has unit variance; the share ``shared`` of it is a combination of five factors, with
     random weights for each feature, that all features of a modality have in common.
-
-    Parameters
-    ----------
-    modalities : dict of str to int
-        Number of features of each modality, in column order.
-    informative : dict of str to int
-        Number of informative features of each modality; 0 for modalities that are not named.
-    n_samples : int, default=200
-        Number of samples, divided evenly among the classes.
-    n_classes : int, default=3
-        Number of classes, or of labels if ``multilabel``.
-    noise : float, default=1.0
-        Standard deviation of the noise in every feature.
-    shared : float in [0, 1], default=0.0
-        Share of the noise's variance that the features of a modality have in common.
-    multilabel : bool, default=False
-        Whether a sample has each label independently with probability 1/3, instead of exactly one class.
-    random_state : int, default=None
-        Seed of the random numbers. None: a different data set at every call.
-
-    Returns
-    -------
-    dataset : Dataset
-        The samples, of layout `Modalities`.
-    mask : ndarray of bool, shape (n_features,)
-        Mask of the informative features.
-
-    Raises
-    ------
-    ConfigError
-        If ``n_classes`` is below 2 or above ``n_samples``, ``informative`` exceeds ``modalities``, or ``shared`` is
-        outside [0, 1].
-    DataError
-        If a modality has no features, or all samples or none were drawn for a label.
-
-    Examples
-    --------
-    >>> dataset, mask = make_multimodal_classification({"image": 30, "sound": 20}, {"sound": 4}, random_state=0)
-    >>> dataset.layout.slices()["sound"], int(mask[30:].sum()), int(mask.sum())
-    (slice(30, 50, None), 4, 4)
     """
     layout = Modalities(modalities)
     if not 2 <= n_classes <= n_samples:

@@ -19,32 +19,11 @@ class TaskBlocks:
     """Samples of several tasks, each with the features of its own task only.
 
     It has the length, ``shape`` and row indexing of the NaN-padded array that `dense` makes.
-
-    Parameters
-    ----------
-    blocks : sequence of ndarray of shape (n_i, D_i)
-        Samples of each task, in their order among all samples. Stored as read-only, C-contiguous float64; a writable
-        array is copied.
-    tasks : ndarray of int, shape (n_samples,)
-        Task of each sample, as a position in ``blocks``.
-
-    Raises
-    ------
-    DataError
-        If the blocks are not 2-D arrays of numbers, or the number of samples of a task differs between ``tasks`` and
-        ``blocks``.
-
-    Examples
-    --------
-    >>> X = TaskBlocks((np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])), np.array([1, 0, 1]))
-    >>> X.shape
-    (3, 3)
-    >>> X[1:].dense()
-    array([[ 1.,  2., nan],
-           [nan, nan,  4.]])
     """
 
+    #: Samples of each task, in their order among all samples; each (n_i, D_i).
     blocks: tuple[FloatArray, ...]
+    #: Task of each sample, as a position in ``blocks``; shape (n_samples,).
     tasks: IntArray
 
     def __post_init__(self) -> None:
@@ -76,25 +55,7 @@ class TaskBlocks:
 
     @classmethod
     def from_dense(cls, X: FloatArray, layout: Tasks) -> TaskBlocks:
-        """Make blocks from a NaN-padded array.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Samples, NaN in all columns outside a sample's own task and only there.
-        layout : Tasks
-            Columns of each task.
-
-        Returns
-        -------
-        TaskBlocks
-            The samples without the padding.
-
-        Raises
-        ------
-        DataError
-            If a sample has values in the columns of several tasks or of none, or NaN in those of its own task.
-        """
+        """Make blocks from a NaN-padded array."""
         missing = np.isnan(X)
         names, columns = list(layout.tasks), list(layout.slices().values())
         filled = np.stack([~missing[:, own].all(axis=1) for own in columns], axis=1)
@@ -139,17 +100,7 @@ class TaskBlocks:
         return sum(block.nbytes for block in self.blocks) + self.tasks.nbytes
 
     def parts(self) -> Iterator[tuple[IntArray, slice, FloatArray]]:
-        """Iterate over the tasks.
-
-        Yields
-        ------
-        rows : ndarray of int64, shape (n_i,)
-            Positions of the task's samples among all samples.
-        columns : slice
-            Columns of the task among all columns.
-        block : ndarray of shape (n_i, D_i)
-            Samples of the task.
-        """
+        """Iterate over the tasks."""
         stop = 0
         for task, block in enumerate(self.blocks):
             start, stop = stop, stop + block.shape[1]
@@ -168,13 +119,7 @@ class TaskBlocks:
         return TaskBlocks(blocks, _owned(tasks))
 
     def dense(self) -> FloatArray:
-        """Make an array with the columns of all tasks.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            The samples, NaN outside the columns of a sample's own task.
-        """
+        """Make an array with the columns of all tasks."""
         X = np.full(self.shape, np.nan)
         for rows, columns, block in self.parts():
             X[rows, columns] = block
@@ -186,41 +131,12 @@ Samples: TypeAlias = FloatArray | TaskBlocks
 
 
 def as_samples(X: ArrayLike | TaskBlocks) -> Any:
-    """Convert samples to a C-contiguous array, unless they are TaskBlocks.
-
-    Parameters
-    ----------
-    X : array-like or TaskBlocks
-        Samples.
-
-    Returns
-    -------
-    ndarray or TaskBlocks
-        The array, or X itself if it is TaskBlocks.
-    """
+    """Convert samples to a C-contiguous array, unless they are TaskBlocks."""
     return X if isinstance(X, TaskBlocks) else np.ascontiguousarray(X)
 
 
 def as_task_blocks(X: Samples, layout: Tasks) -> TaskBlocks:
-    """Convert samples to TaskBlocks, and check that they match a layout.
-
-    Parameters
-    ----------
-    X : TaskBlocks, or ndarray of shape (n_samples, n_features)
-        Samples; an array has NaN outside the columns of a sample's own task.
-    layout : Tasks
-        Columns of each task.
-
-    Returns
-    -------
-    TaskBlocks
-        X itself if it is TaskBlocks.
-
-    Raises
-    ------
-    DataError
-        If the tasks of X do not have the numbers of features of the layout.
-    """
+    """Convert samples to TaskBlocks, and check that they match a layout."""
     if not isinstance(X, TaskBlocks):
         return TaskBlocks.from_dense(X, layout)
     if X.widths != (expected := list(layout.widths().values())):
@@ -232,23 +148,7 @@ def as_task_blocks(X: Samples, layout: Tasks) -> TaskBlocks:
 
 
 def constant_features(X: Samples) -> BoolArray:
-    """Mask of the features with one value only over all samples of their task.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), or TaskBlocks
-        Samples, at least one; NaN outside the columns of a sample's own task.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_features,)
-        True for constant features; also for those of a task without samples.
-
-    Examples
-    --------
-    >>> constant_features(np.array([[0.0, 1.0], [0.0, 2.0]])).tolist()
-    [True, False]
-    """
+    """Mask of the features with one value only over all samples of their task."""
     blocks = X.blocks if isinstance(X, TaskBlocks) else (X,)
     return np.concatenate(
         [
@@ -261,20 +161,7 @@ def constant_features(X: Samples) -> BoolArray:
 
 
 def read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Make an array read-only; copy it first if other code could still write into its memory.
-
-    Parameters
-    ----------
-    array : ndarray
-        Array to protect.
-    given : ndarray
-        The caller's array from which ``array`` was made, possibly sharing its memory.
-
-    Returns
-    -------
-    ndarray
-        The read-only array.
-    """
+    """Make an array read-only; copy it first if other code could still write into its memory."""
     if np.may_share_memory(array, given) and given.flags.writeable:
         array = array.copy()
     array.flags.writeable = False

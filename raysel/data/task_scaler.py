@@ -23,34 +23,6 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale samples of several tasks, by one range for all tasks or each feature within its task.
 
     The input and the output are both `TaskBlocks`, or both arrays with NaN outside the columns of a sample's own task.
-
-    Parameters
-    ----------
-    tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: X is an array of one task,
-        without NaN.
-    method : {"unit", "zscore", "none"}, default="unit"
-        "unit": the range of all tasks of the training set to [0, 1], as in `UnitScaler`. "zscore": zero mean and unit
-        variance for each feature, over the samples of its own task. "none": no scaling.
-
-    Attributes
-    ----------
-    offset_ : ndarray of shape (n_features,)
-        Value that is subtracted from each feature.
-    scale_ : ndarray of shape (n_features,)
-        Value that each feature is divided by afterwards.
-    n_features_in_ : int
-        Number of features of the training set.
-    feature_names_in_ : ndarray of str
-        Names of the features; only if X had names.
-
-    Examples
-    --------
-    >>> X = [[0.0, np.nan], [4.0, np.nan], [np.nan, 8.0]]
-    >>> TaskScaler({"a": 1, "b": 1}).fit_transform(X)
-    array([[0. , nan],
-           [0.5, nan],
-           [nan, 1. ]])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -74,27 +46,7 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | TaskBlocks, y: Any = None) -> Self:
-        """Compute offsets and scales from a training set.
-
-        Parameters
-        ----------
-        X : TaskBlocks or array-like of shape (n_samples, n_features)
-            Training samples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-            The fitted scaler.
-
-        Raises
-        ------
-        ConfigError
-            If the numbers of columns of the tasks do not sum to n_features.
-        DataError
-            If a task has no samples, or a sample belongs to no task or to several.
-        """
+        """Compute offsets and scales from a training set."""
         samples = self._validated(X, reset=True)
         blocks = samples.blocks if isinstance(samples, TaskBlocks) else (samples,)
         if empty := [i for i, block in enumerate(blocks) if not len(block)]:
@@ -111,23 +63,7 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike | TaskBlocks) -> Samples:
-        """Scale samples by the offsets and scales of the training set.
-
-        Parameters
-        ----------
-        X : TaskBlocks or array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        TaskBlocks or ndarray of shape (n_samples, n_features)
-            Scaled samples, in the form of X.
-
-        Raises
-        ------
-        DataError
-            If a sample belongs to no task or to several.
-        """
+        """Scale samples by the offsets and scales of the training set."""
         check_is_fitted(self)
         samples = self._validated(X, reset=False)
         if not isinstance(samples, TaskBlocks):

@@ -17,19 +17,7 @@ _AROUND = 1.25  # inches: an axis with its labels, and a line above
 
 
 class Bars:
-    """Score bars of the best features beside their ranks over the outer folds.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking to draw.
-    least : int, default=1
-        Smallest number of bars; otherwise there is one for each selected feature.
-    most : int, default=40
-        Largest number of bars.
-    meaning : str, default=""
-        What the score is.
-    """
+    """Score bars of the best features beside their ranks over the outer folds."""
 
     def __init__(self, ranking: FeatureRanking, least: int = 1, most: int = 40, meaning: str = "") -> None:
         self._meaning = meaning
@@ -41,13 +29,7 @@ class Bars:
         return max(0.26 * len(self._shown), 1.5) + _AROUND
 
     def draw(self, area: Figure | SubFigure) -> None:
-        """Draw the plot.
-
-        Parameters
-        ----------
-        area : Figure or SubFigure
-            Area of height `height`, in a figure with the layout engine ``constrained``.
-        """
+        """Draw the plot."""
         ranking, shown = self._ranking, self._shown
         if not len(shown):
             axes = area.subplots()

@@ -33,23 +33,13 @@ _LONGEST = 24  # letters of a label
 
 @dataclass(frozen=True, eq=False)
 class ShownMember:
-    """A member of a comparison as the figure shows it.
-
-    Parameters
-    ----------
-    label : str
-        Name of the member.
-    scores : ndarray of shape (n_runs,)
-        Test score of each run.
-    by_n : mapping of int to ndarray of shape (n_runs,)
-        Test scores for each number of features; empty if the member is not scored by numbers of features.
-    difference : (float, float, float) or None
-        Mean difference to the reference and its interval, NaN if there is no test; None for the reference itself, or
-        if it has no result.
-    """
+    """A member of a comparison as the figure shows it."""
 
     label: str
+    #: Test score of each run; shape (n_runs,).
     scores: FloatArray
+    #: Test scores for each number of features; empty if the member is not scored by numbers of features;
+    #: each (n_runs,).
     by_n: Mapping[int, FloatArray]
     difference: tuple[float, float, float] | None
 
@@ -70,30 +60,6 @@ def comparison_figure(
     If members are scored at two or more numbers of features, a panel shows their mean test scores as curves with the
     standard deviation over the runs, and all other members as horizontal lines. Below, a row for each member, the best
     first, shows its score in every run, their mean and standard deviation, and the difference to the reference.
-
-    Parameters
-    ----------
-    members : sequence of ShownMember
-        Members that have a result.
-    name : str
-        Name of the comparison, for the title.
-    metric : str
-        Name of the score.
-    runs : str
-        What the scores are of, e.g. ``"20 outer folds"``.
-    reference : str
-        Label of the reference.
-    interval : str
-        What the interval of the difference is, e.g. ``"95 % interval"``.
-    at : str, default=""
-        What the scores of the runs are of where there are curves, e.g. ``"mean over the curve"``.
-    remarks : sequence of str, default=()
-        Limitations, e.g. members that are not shown, written below.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
     """
     score = metric.replace("_", " ")
     has_curves = any(len(member.by_n) > 1 for member in members)

@@ -26,21 +26,7 @@ _SCORES_ALPHA, COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the mean image:
 
 
 class Maps:
-    """Score map and selection map of the same size, side by side, or stacked if they are wide.
-
-    Parameters
-    ----------
-    plane : Plane
-        Arrangement of the cells.
-    largest : (float, float), default=(4.1, 6.4)
-        Largest width and height of a map in inches; stacked maps may be twice as wide.
-    background : ndarray of shape (n_cells,), optional
-        Image that is drawn below the maps in grey, the value of each cell of a sample's array; none by default.
-    below : str, default="mean of all samples"
-        What the background is, in words.
-    meaning : str, default=""
-        What the score is.
-    """
+    """Score map and selection map of the same size, side by side, or stacked if they are wide."""
 
     def __init__(
         self,
@@ -64,17 +50,7 @@ class Maps:
         return (width, 2 * height) if self._stacked else (2 * width, height)
 
     def draw(self, area: Figure | SubFigure, size: tuple[float, float], ranking: FeatureRanking) -> None:
-        """Draw the maps at the bottom of an area.
-
-        Parameters
-        ----------
-        area : Figure or SubFigure
-            Area to draw into.
-        size : (float, float)
-            Width and height of the area in inches.
-        ranking : FeatureRanking
-            Ranking to draw.
-        """
+        """Draw the maps at the bottom of an area."""
         plane = self._plane
         first = (0.0, self.size[1] / 2) if self._stacked else (0.0, 0.0)
         second = (0.0, 0.0) if self._stacked else (size[0] / 2, 0.0)
@@ -96,17 +72,7 @@ class Maps:
 
 
 def label_plane(axes: Axes, plane: Plane, most_ticks: int) -> None:
-    """Label the axes of a map, and the slices of a volume.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes of the map.
-    plane : Plane
-        Arrangement of the cells.
-    most_ticks : int
-        Largest number of ticks of an axis of an image.
-    """
+    """Label the axes of a map, and the slices of a volume."""
     axes.set_ylabel(plane.axes[0])
     axes.set_xlabel(plane.axes[1])
     if plane.ticks is None:
@@ -122,17 +88,7 @@ def label_plane(axes: Axes, plane: Plane, most_ticks: int) -> None:
 
 
 def draw_background(background: Any, plane: Plane, axes: Axes) -> None:
-    """Draw an image in greys, light enough that the colours above it can be read, or a light grey without one.
-
-    Parameters
-    ----------
-    background : masked array of shape (height, width) or None
-        Image; None to draw the places of the features in a light grey.
-    plane : Plane
-        Arrangement of the cells.
-    axes : Axes
-        Axes to draw on.
-    """
+    """Draw an image in greys, light enough that the colours above it can be read, or a light grey without one."""
     if background is None and plane.inside.all():
         axes.set_facecolor(EMPTY)
     elif background is None:
@@ -161,18 +117,7 @@ def _score_map(ranking: FeatureRanking, plane: Plane, axes: Axes, bar: Axes, bac
 
 
 def score_colours(*, clear: bool) -> Colormap:
-    """Return the colours of scores.
-
-    Parameters
-    ----------
-    clear : bool
-        Whether an image is below them: the better the cell, the less of the image is seen.
-
-    Returns
-    -------
-    Colormap
-        Masked cells show what is below them.
-    """
+    """Return the colours of scores."""
     shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
     if clear:
         shades[:, 3] = np.linspace(*_SCORES_ALPHA, len(shades))

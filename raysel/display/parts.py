@@ -26,25 +26,7 @@ _LEAST_BARS, _MOST_BARS = 8, 16
 
 
 def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
-    """Divide a number of features among tasks in proportion to their numbers of features, by largest remainders.
-
-    Parameters
-    ----------
-    n_selected : int
-        Number of features.
-    widths : mapping of str to int
-        Number of features of each task.
-
-    Returns
-    -------
-    dict of str to int
-        Shares whose sum is ``n_selected``, but at least 1 each.
-
-    Examples
-    --------
-    >>> shares(237, {"a": 1024, "b": 644, "c": 700})
-    {'a': 103, 'b': 64, 'c': 70}
-    """
+    """Divide a number of features among tasks in proportion to their numbers of features, by largest remainders."""
     exact = {name: n_selected * width / sum(widths.values()) for name, width in widths.items()}
     found = {name: int(share) for name, share in exact.items()}
     by_remainder = sorted(exact, key=lambda name: found[name] - exact[name])
@@ -54,24 +36,7 @@ def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
 
 
 class TaskRow:
-    """Plot of one task's features, ranked among themselves: maps for matrix-shaped samples, else bars.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking of the features of all tasks. The number of features that count as selected is divided among the tasks
-        in proportion to their numbers of features.
-    layout : Tasks
-        Layout of the features.
-    name : str
-        Name of the task.
-    fact : str, default=""
-        Text for the line below the title, e.g. the task's accuracy.
-    background : ndarray of shape (n_features,), optional
-        Mean sample of all tasks, drawn below maps in grey; none by default.
-    meaning : str, default=""
-        What the score is.
-    """
+    """Plot of one task's features, ranked among themselves: maps for matrix-shaped samples, else bars."""
 
     def __init__(
         self,
@@ -100,15 +65,7 @@ class TaskRow:
         return _TITLE + (self._maps.size[1] if self._maps else self._bars.height)
 
     def draw(self, area: Figure | SubFigure, width: float) -> None:
-        """Draw the row.
-
-        Parameters
-        ----------
-        area : Figure or SubFigure
-            Area of height `height` to draw into.
-        width : float
-            Width of the area in inches.
-        """
+        """Draw the row."""
         ranking, height = self._ranking, self.height
         halves: Any = area.subfigures(2, 1, height_ratios=[_TITLE, height - _TITLE])
         heading, body = halves
@@ -124,13 +81,7 @@ class TaskRow:
 
 
 class ModalityBars:
-    """Bar plots of each modality's summed score and number of selected features.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking of features that belong to modalities.
-    """
+    """Bar plots of each modality's summed score and number of selected features."""
 
     def __init__(self, ranking: FeatureRanking) -> None:
         self._ranking = ranking
@@ -141,13 +92,7 @@ class ModalityBars:
         return 0.32 * len(self._ranking.parts) + 1.1
 
     def draw(self, area: Figure | SubFigure) -> None:
-        """Draw the plot.
-
-        Parameters
-        ----------
-        area : Figure or SubFigure
-            Area of height `height`, in a figure with the layout engine ``constrained``.
-        """
+        """Draw the plot."""
         parts = self._ranking.parts
         sums_axes, counts_axes = area.subplots(1, 2, sharey=True)
         sums_axes.set_ylim(len(parts) - 0.4, -0.6)

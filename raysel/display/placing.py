@@ -14,20 +14,7 @@ _DIGIT = 0.018
 
 
 def some_ticks(numbers: Sequence[int], ax: Axes) -> list[int]:
-    """Choose numbers whose tick labels do not overlap on the x axis of the axes; the first and the last are kept.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        Numbers of the ticks, increasing and positive.
-    ax : Axes
-        Axes whose scale, linear or logarithmic, is set.
-
-    Returns
-    -------
-    list of int
-        Numbers to label, increasing.
-    """
+    """Choose numbers whose tick labels do not overlap on the x axis of the axes; the first and the last are kept."""
     if len(numbers) < 2:
         return list(numbers)
     places = np.log(numbers) if ax.get_xscale() == "log" else np.array(numbers, dtype=float)
@@ -45,22 +32,7 @@ def some_ticks(numbers: Sequence[int], ax: Axes) -> list[int]:
 
 
 def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
-    """Move places as little as needed so that no two are nearer than ``least``, in the same order.
-
-    Parameters
-    ----------
-    wanted : ndarray of shape (n,)
-        Places between 0 and ``height``.
-    least : float
-        Smallest distance.
-    height : float
-        Largest place.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Places between 0 and ``height``, as far as they have room.
-    """
+    """Move places as little as needed so that no two are nearer than ``least``, in the same order."""
     order = np.argsort(wanted, kind="stable")
     # Places less the room that those below need must not fall: this is isotonic regression by pooling neighbours.
     room = least * np.arange(len(wanted))

@@ -20,25 +20,11 @@ _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width be
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Arrangement of the cells of a sample in a plane.
+    """Arrangement of the cells of a sample in a plane."""
 
-    Parameters
-    ----------
-    cells : ndarray of int, shape (height, width)
-        Cell of the sample's array, counted in C order, at each place; -1 between slices.
-    features : ndarray of int, shape (height, width)
-        Feature at each place; -1 between slices and outside a mask.
-    axes : (str, str)
-        Names of the sample's axes that run down and to the right.
-    titles : tuple of (float, float, str), default=()
-        Place (x, y), in cells, and text of the title of each slice.
-    ticks : pair of (sequence of float, sequence of str), default=None
-        Places and labels of the ticks of the vertical and of the horizontal axis; None: at the plane's own indices.
-    about : str, default=""
-        Which slices are shown, in words.
-    """
-
+    #: Cell of the sample's array, counted in C order, at each place; -1 between slices; shape (height, width).
     cells: IntArray
+    #: Feature at each place; -1 between slices and outside a mask; shape (height, width).
     features: IntArray
     axes: tuple[str, str]
     titles: tuple[tuple[float, float, str], ...] = ()
@@ -57,33 +43,11 @@ class Plane:
         return self.features >= 0
 
     def of_features(self, values: ArrayLike) -> Any:
-        """Return values of the features in the plane.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_features,)
-            Values.
-
-        Returns
-        -------
-        masked array of shape (height, width)
-            Masked where there is no feature.
-        """
+        """Return values of the features in the plane."""
         return np.ma.array(np.asarray(values)[self.features], mask=~self.inside)
 
     def of_cells(self, values: ArrayLike) -> Any:
-        """Return values of the cells of a sample's array in the plane.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_cells,)
-            Values in C order; NaN for cells without one.
-
-        Returns
-        -------
-        masked array of shape (height, width)
-            Masked between slices and where the value is NaN.
-        """
+        """Return values of the cells of a sample's array in the plane."""
         found = np.asarray(values)[self.cells]
         return np.ma.array(found, mask=(self.cells < 0) | np.isnan(found))
 
@@ -91,31 +55,7 @@ class Plane:
 def make_plane(
     layout: Layout, weights: FloatArray | None = None, largest: tuple[float, float] = (4.1, 6.4)
 ) -> Plane | None:
-    """Arrange the cells of a layout in a plane.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the features.
-    weights : ndarray of shape (n_features,), optional
-        The slices with the largest of these are shown, 12 at most. By default slices at equal distances.
-    largest : (float, float), default=(4.1, 6.4)
-        Width and height in inches that the plane will be drawn in, for the number of slices side by side.
-
-    Returns
-    -------
-    Plane or None
-        None if the samples are neither matrices nor volumes.
-
-    Examples
-    --------
-    >>> make_plane(Tensor((2, 3))).features.tolist()
-    [[0, 1, 2], [3, 4, 5]]
-    >>> make_plane(Tensor((64,))) is None
-    True
-    >>> [text for _, _, text in make_plane(Tensor((8, 8, 3))).titles]
-    ['axis2 = 0', 'axis2 = 1', 'axis2 = 2']
-    """
+    """Arrange the cells of a layout in a plane."""
     if isinstance(layout, MaskedVolume):
         features = layout.arranged(np.arange(layout.n_features), outside=-1)
         return _slices(features, layout.axes(), _upward(layout), weights, largest, flipped=True)
@@ -147,11 +87,9 @@ def _slices(
     *,
     flipped: bool,
 ) -> Plane:
-    """Slices of a volume along an axis, side by side.
-
-    With ``flipped`` the first other axis runs to the right and the second upwards, as in pictures of space; without,
-    the first runs down and the second to the right, as in a matrix.
-    """
+    """Slices of a volume along an axis, side by side."""
+    # With ``flipped`` the first other axis runs to the right and the second upwards, as in pictures of space; without,
+    # the first runs down and the second to the right, as in a matrix.
     others = [axis for axis in range(3) if axis != along]
     down, right = others[::-1] if flipped else others
     volume = features.transpose(along, down, right)

@@ -27,22 +27,7 @@ def new_axes() -> Axes:
 
 
 def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None) -> Axes:
-    """Draw the final model's scores: a map for matrices, slices of volumes, else bars of the best features.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking to draw.
-    layout : Layout
-        Layout of the features.
-    ax : matplotlib Axes, optional
-        Axes to draw on; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw the final model's scores: a map for matrices, slices of volumes, else bars of the best features."""
     ax = ax or new_axes()
     usable = ranking.usable_scores
     if plane := make_plane(layout, usable):
@@ -68,22 +53,7 @@ def plot_ranking(ranking: FeatureRanking, layout: Layout, ax: Axes | None = None
 
 
 def plot_convergence(records: Sequence[TrialRecord], model: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw each configuration's mean objective over the inner fits of the outer folds by iteration.
-
-    Parameters
-    ----------
-    records : sequence of TrialRecord
-        Records of the trials.
-    model : str, optional
-        Id of the final model's trial, which is drawn in colour; no trial by default.
-    ax : matplotlib Axes, optional
-        Axes to draw on; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw each configuration's mean objective over the inner fits of the outer folds by iteration."""
     ax = ax or new_axes()
     ordered = sorted(records, key=lambda record: record.id == model)
     curves = [(record, record.objective_curve()) for record in ordered]

@@ -17,11 +17,6 @@ class ProgressLine:
     """Listener that shows the progress of a study as one line, which is updated on a terminal.
 
     Elsewhere, e.g. in a log file, it prints a line for each phase, and every 15 seconds one for the trials.
-
-    Parameters
-    ----------
-    console : Console
-        Console to print to.
     """
 
     def __init__(self, console: Console) -> None:
@@ -40,13 +35,7 @@ class ProgressLine:
             self._live.stop()
 
     def show(self, progress: Progress) -> None:
-        """Show the progress.
-
-        Parameters
-        ----------
-        progress : Progress
-            Counts of the trials.
-        """
+        """Show the progress."""
         self._progress, now = progress, time.monotonic()
         if self._live:
             if progress.phase != self._phase:  # otherwise rich refreshes the line four times a second
@@ -60,13 +49,7 @@ class ProgressLine:
             self._phase = phase
 
     def message(self, text: str) -> None:
-        """Print a message above the line.
-
-        Parameters
-        ----------
-        text : str
-            One sentence.
-        """
+        """Print a message above the line."""
         self._console.print(text, highlight=False, markup=False)
 
     def _text(self) -> Text:
@@ -75,23 +58,7 @@ class ProgressLine:
 
 
 def progress_line(progress: Progress) -> str:
-    """Return the progress of a study as one line.
-
-    Parameters
-    ----------
-    progress : Progress
-        Counts of the trials.
-
-    Returns
-    -------
-    str
-        The phase, or while trials run, the counts, the best score and the time left.
-
-    Examples
-    --------
-    >>> progress_line(Progress(total=8, metric="accuracy", running=2))
-    '0/8 trials · 2 running · 0 failed'
-    """
+    """Return the progress of a study as one line."""
     if progress.phase:
         return progress.phase
     parts = [f"{progress.n_ended}/{progress.total} trials", f"{progress.running} running", f"{progress.failed} failed"]
@@ -103,46 +70,12 @@ def progress_line(progress: Progress) -> str:
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number with what is counted, in the plural unless it is 1.
-
-    Parameters
-    ----------
-    n : int
-        Number.
-    what : str
-        Word in the singular whose plural ends in s.
-
-    Returns
-    -------
-    str
-        Text such as ``"2 trials"``.
-
-    Examples
-    --------
-    >>> counted(1, "trial"), counted(0, "trial")
-    ('1 trial', '0 trials')
-    """
+    """Return a number with what is counted, in the plural unless it is 1."""
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as text in a suitable unit.
-
-    Parameters
-    ----------
-    seconds : float
-        Duration in seconds.
-
-    Returns
-    -------
-    str
-        Duration in s, min or h.
-
-    Examples
-    --------
-    >>> duration(500)
-    '8 min'
-    """
+    """Return a duration as text in a suitable unit."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:

@@ -33,24 +33,6 @@ def rank_figure(
 
     The axis shows mean ranks, the best on the left. Methods that a bar joins do not differ by Nemenyi's test; the bar
     above the axis is as long as the critical difference.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Names of the methods.
-    mean_ranks : ndarray of shape (n_methods,)
-        Mean rank of each method.
-    critical_difference : float
-        Nemenyi's critical difference.
-    groups : sequence of sequence of int
-        Sets of methods that do not differ, as `RankComparison.groups` has them.
-    title, subtitle : str
-        Text above the diagram.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
     """
     k = len(labels)
     order = np.argsort(mean_ranks, kind="stable").tolist()

@@ -45,38 +45,7 @@ def ranking_figure(
 
     The maps show the score of each cell and the number of outer folds that select it; the cells that the final model
     selects are outlined. The bars show the scores of the best features and their ranks over the folds, and below them
-    the summed score and the number of selected features of each modality. If there are several tasks, each has a row
-    of maps or bars that ranks its features among themselves.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking to draw.
-    layout : Layout
-        Layout of the features.
-    name : str
-        Name of the study, for the title.
-    test_scores : sequence of float
-        Test score of each outer fold.
-    metric : str, default="accuracy"
-        Name of the metric of the test scores.
-    task_scores : mapping of str to sequence of float, optional
-        Test scores of each task on each outer fold; none by default.
-    answer : sequence of str, default=()
-        Sentences on the score, written in the header; the mean of ``test_scores`` by default.
-    remarks : sequence of str, default=()
-        Limitations of the result, e.g. winners that did not converge, written in the header.
-    background : ndarray of shape (n_cells,), optional
-        Image that is drawn below maps in grey, the value of each cell of a sample's array; none by default.
-    below : str, default="mean of all samples"
-        What the background is, in words.
-    meaning : str, default=""
-        What the score of the method is, for captions.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
+    the summed score and the number of selected features of each modality.
     """
     plane = make_plane(layout, ranking.usable_scores)
     maps = Maps(plane, background=background, below=below, meaning=meaning) if plane else None

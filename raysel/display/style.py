@@ -29,14 +29,8 @@ _TITLE_LETTERS, _LETTERS = 8.4, 13.2  # letters per inch of a title of 13 points
 
 
 def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
-    """Remove the frame's upper and right side, set the size of the tick labels, and draw a light grid below the data.
-
-    Parameters
-    ----------
-    ax : Axes
-        Axes to style.
-    grid : {"x", "y"}, optional
-        Axis whose grid lines are drawn; none by default.
+    """Remove the frame's upper and right side, set the size of the tick labels, and draw a light grid below the
+    data.
     """
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=SMALL)
@@ -60,24 +54,7 @@ def plain_legend(ax: Axes, **settings: Any) -> None:
 
 
 def headed_figure(width: float, height: float, title: str, facts: Sequence[str], remarks: Sequence[str] = ()) -> Figure:
-    """Create a figure with a title, lines of facts and remarks above an empty area.
-
-    Parameters
-    ----------
-    width, height : float
-        Size in inches of the area below the header.
-    title : str
-        Title; smaller or shortened where it is longer than the width.
-    facts : sequence of str
-        What the figure shows: of what, over what. Each begins a line and is wrapped.
-    remarks : sequence of str, default=()
-        Limitations, in the colour of warnings.
-
-    Returns
-    -------
-    Figure
-        Figure with the layout engine ``constrained``, restricted to the area.
-    """
+    """Create a figure with a title, lines of facts and remarks above an empty area."""
     letters = int(width * _LETTERS)
     lines = [(line, "0.25") for fact in facts for line in textwrap.wrap(fact, letters)]
     lines += [(line, WARNING) for remark in remarks for line in textwrap.wrap(remark, letters)]

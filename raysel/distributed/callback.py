@@ -23,24 +23,7 @@ from raysel.execution.trial_plan import TrialPlan
 
 
 class RecorderCallback(tune.Callback):
-    """Callback that reports the start and the end of each trial to the recorder.
-
-    Parameters
-    ----------
-    plan : TrialPlan
-        Plan of the trials.
-    recorder : Recorder
-        Receives the events.
-    cluster : Cluster
-        View of the nodes; it is told which trials run where.
-    lost : LostTrials
-        Decides whether a trial that ended without a record runs again.
-
-    Attributes
-    ----------
-    error : StudyError or None
-        Error that ended the study; Tune itself raises another error with the same text.
-    """
+    """Callback that reports the start and the end of each trial to the recorder."""
 
     def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, lost: LostTrials) -> None:
         self._plan, self._recorder, self._cluster, self._lost = plan, recorder, cluster, lost

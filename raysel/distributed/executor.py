@@ -51,17 +51,7 @@ _CANCELLATIONS = 10
 
 
 class RayExecutor(Executor):
-    """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the end.
-
-    Parameters
-    ----------
-    study : Study
-        Study to compute.
-    address : str or None
-        Address of a Ray cluster; None starts Ray on this machine.
-    allow_mixed_versions : bool, default=False
-        Whether nodes may compute whose versions can change numbers.
-    """
+    """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the end."""
 
     def __init__(self, study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> None:
         self._study, self._address, self._allow_mixed_versions = study, address, allow_mixed_versions
@@ -141,28 +131,7 @@ class RayExecutor(Executor):
         return f"{n} trial{' had ended and is' if n == 1 else 's had ended and are'} kept{place}"
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
-        """Run the remaining trials of a plan as trials of Ray Tune.
-
-        Parameters
-        ----------
-        plan : TrialPlan
-            Proposes the trials and receives their records.
-        log : StudyLog
-            Receives the events of the trials.
-
-        Returns
-        -------
-        bool
-            Whether ``search.time_budget`` ended the search before all trials were made.
-
-        Raises
-        ------
-        ConfigError
-            If no node of the cluster has what a trial needs.
-        StudyError
-            If Ray fails, its head node is lost, more than ``search.max_failures`` trials fail, or
-            the disk fails.
-        """
+        """Run the remaining trials of a plan as trials of Ray Tune."""
         if not ray.is_initialized():  # the members of a comparison share a session
             log.enter_phase("joining the cluster" if self._address else "starting Ray")
         self._plan, self._log = plan, log

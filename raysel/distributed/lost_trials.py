@@ -15,17 +15,8 @@ class LostTrials:
     """Trials that ended without a record, and the decision whether each runs again.
 
     The loss of a node is not caused by a configuration, so each trial that ran there gets one more run. A worker
-    process that ends by itself, e.g. because native code crashed or the memory was used up, may be the
-    configuration's fault: the trial runs again `MAX_RETRIES` times. Each end is judged anew with what is known of the
-    nodes, because the connection to a worker may break before Ray notices that its node is lost.
-
-    Examples
-    --------
-    >>> lost = LostTrials()
-    >>> [lost.runs_again({"name": "c1"}, node, {"n2"}) for node in ["n1", "n2", "n1", "n1"]]
-    [True, True, True, False]
-    >>> lost.next()
-    {'name': 'c1'}
+    process that ends by itself, e.g. because native code crashed or the memory was used up, may be the configuration's
+    fault: the trial runs again `MAX_RETRIES` times.
     """
 
     def __init__(self) -> None:
@@ -33,22 +24,7 @@ class LostTrials:
         self._waiting: deque[Mapping[str, Any]] = deque()
 
     def runs_again(self, config: Mapping[str, Any], node: str, lost_nodes: Collection[str]) -> bool:
-        """Count that a trial's worker ended; the trial is kept for `next` if it runs again.
-
-        Parameters
-        ----------
-        config : mapping of str to object
-            Trial as `TrialPlan.propose` returned it.
-        node : str
-            Id of the node that the trial ran on; empty if it is not known.
-        lost_nodes : collection of str
-            Ids of the nodes that are lost.
-
-        Returns
-        -------
-        bool
-            Whether it runs again.
-        """
+        """Count that a trial's worker ended; the trial is kept for `next` if it runs again."""
         self._ends.setdefault(config["name"], Counter())[node] += 1
         if self.n_own_ends(config, lost_nodes) > MAX_RETRIES:
             return False
@@ -60,20 +36,7 @@ class LostTrials:
         self._waiting.append(config)
 
     def n_own_ends(self, config: Mapping[str, Any], lost_nodes: Collection[str]) -> int:
-        """Return how often a trial's worker has ended, less one for each lost node that it ran on.
-
-        Parameters
-        ----------
-        config : mapping of str to object
-            Trial as `TrialPlan.propose` returned it.
-        lost_nodes : collection of str
-            Ids of the nodes that are lost.
-
-        Returns
-        -------
-        int
-            The number.
-        """
+        """Return how often a trial's worker has ended, less one for each lost node that it ran on."""
         return sum(n - (node in lost_nodes) for node, n in self._ends.get(config["name"], Counter()).items())
 
     def next(self) -> dict[str, Any] | None:
@@ -87,22 +50,6 @@ class LostTrials:
 
 
 def node_in(error: object) -> str:
-    r"""Return the id of the lost node that the error of an actor names; empty if it names none.
-
-    Parameters
-    ----------
-    error : object
-        Error of Ray, or its text.
-
-    Returns
-    -------
-    str
-        Id of the node.
-
-    Examples
-    --------
-    >>> node_in("The actor died because its node has died. Node Id: 0a1b2c\n\tthe actor's node was terminated")
-    '0a1b2c'
-    """
+    r"""Return the id of the lost node that the error of an actor names; empty if it names none."""
     found = re.search(r"its node has died\. Node Id: ([0-9a-f]+)", str(error))
     return found[1] if found else ""

@@ -69,24 +69,6 @@ def ray_session(
     A cluster's workers get raysel's code, that of the studies' own methods and the environment of threads from this
     process, and its nodes are compared with this process. A session of Ray that is already running in this process is
     used and left running.
-
-    Parameters
-    ----------
-    address : str or None
-        Address of a Ray cluster; None starts Ray on this machine.
-    studies : sequence of Study, default=()
-        Studies that will run, whose code the workers of a cluster need.
-    allow_mixed_versions : bool, default=False
-        Whether nodes may compute whose versions can change numbers.
-
-    Raises
-    ------
-    ConfigError
-        If the cluster cannot be joined, or the token's file is not safe.
-    RayStartError
-        If Ray does not start on this machine, at the second attempt either.
-    StudyError
-        If a node has other versions than this process.
     """
     global _check  # noqa: PLW0603 - Ray's own session is global too
     modules: tuple[str, ...] = ()
@@ -164,11 +146,9 @@ def _job_joined() -> Iterator[None]:
 
 @contextmanager
 def _on_loopback_only() -> Iterator[None]:
-    """Let a Ray that is started inside the context listen on the loopback interface only.
-
-    Ray does so by itself where no other node can join it, on macOS and Windows; on Linux it listens on all interfaces,
-    also if it is given 127.0.0.1 as its address, which it replaces by that of the machine.
-    """
+    """Let a Ray that is started inside the context listen on the loopback interface only."""
+    # Ray does so by itself where no other node can join it, on macOS and Windows; on Linux it listens on all
+    # interfaces, also if it is given 127.0.0.1 as its address, which it replaces by that of the machine.
     constants = ray._private.ray_constants  # noqa: SLF001 - Ray has no public setting
     before = constants.ENABLE_RAY_CLUSTER
     constants.ENABLE_RAY_CLUSTER = False

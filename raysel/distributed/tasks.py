@@ -39,23 +39,7 @@ _ENDS = (
 
 
 def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
-    """Return the options of a Ray task with these needs.
-
-    Parameters
-    ----------
-    needs : mapping of str to float
-        Resources in Ray's names and units.
-
-    Returns
-    -------
-    dict of str to object
-        Arguments of ``options``.
-
-    Examples
-    --------
-    >>> task_options({"CPU": 2.0, "GPU": 1.0, "licence": 1.0})
-    {'num_cpus': 2.0, 'num_gpus': 1.0, 'resources': {'licence': 1.0}}
-    """
+    """Return the options of a Ray task with these needs."""
     named = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
     options: dict[str, Any] = {named[name]: number for name, number in needs.items() if name in named}
     own = {name: number for name, number in needs.items() if name not in named}
@@ -63,21 +47,7 @@ def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
 
 
 class NodeTasks:
-    """Tasks on the nodes of a cluster, of which as many run as fit; further ones wait at the nodes.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        View of the nodes.
-    needs : mapping of str to float
-        Resources of a task in Ray's names and units.
-    most : int or None
-        Largest number of tasks at once; None for as many as fit, and as many again that wait at the nodes.
-    what : str
-        What a task is, for the message on a lost node, e.g. ``"refit"``.
-    submitted : list
-        References to the tasks that run, which the caller cancels if it is interrupted.
-    """
+    """Tasks on the nodes of a cluster, of which as many run as fit; further ones wait at the nodes."""
 
     def __init__(
         self, cluster: Cluster, needs: Mapping[str, float], most: int | None, what: str, submitted: list[Any]
@@ -88,24 +58,7 @@ class NodeTasks:
         self._running: dict[Any, tuple[int, str]] = {}
 
     def run(self, submit: Callable[[int, str], Any], n: int) -> Iterator[tuple[int, Any, RayError | None]]:
-        """Run tasks and yield them as they end.
-
-        Parameters
-        ----------
-        submit : callable
-            Takes the number of a task and the id of the node to run it on, submits it and returns its reference.
-        n : int
-            Number of the tasks.
-
-        Yields
-        ------
-        number : int
-            Number of the task.
-        value : object
-            What the task returned; None if it failed.
-        error : RayError or None
-            Error of a task that raised one, or whose worker process ended three times on nodes that went on.
-        """
+        """Run tasks and yield them as they end."""
         waiting = deque(range(n))
         while waiting or self._running:
             self._cluster.refresh()

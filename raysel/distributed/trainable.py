@@ -27,16 +27,7 @@ _STEP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class SharedFolds:
-    """Objects that all trials of a study share through the object store.
-
-    Parameters
-    ----------
-    study : ray.ObjectRef of Study
-        Reference to the study.
-    prepared : dict of (str, int, str) to ray.ObjectRef
-        References to `FoldData` by outer fold, number of the inner fold and ``Study.prepare_key``; folds that did not
-        fit in the store are missing and are prepared by each trial.
-    """
+    """Objects that all trials of a study share through the object store."""
 
     study: Any
     prepared: dict[tuple[str, int, str], Any]

@@ -17,19 +17,7 @@ from raysel.execution.trials import Rung
 
 
 class PlanSearcher(Searcher):
-    """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now.
-
-    Parameters
-    ----------
-    plan : TrialPlan
-        Proposes the trials.
-    cluster : Cluster
-        View of the nodes, which may come and go.
-    lost : LostTrials
-        Trials that run again; they come first.
-    limits : SearchLimits
-        Limits of the search.
-    """
+    """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now."""
 
     def __init__(self, plan: TrialPlan, cluster: Cluster, lost: LostTrials, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
@@ -73,11 +61,6 @@ class PlanScheduler(FIFOScheduler):
 
     Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one that is starting, so
     that one actor would run all trials if they are short.
-
-    Parameters
-    ----------
-    plan : TrialPlan
-        Decides which trials continue.
     """
 
     def __init__(self, plan: TrialPlan) -> None:
@@ -100,13 +83,7 @@ class PlanScheduler(FIFOScheduler):
 
 
 class StudyStopper(Stopper):
-    """Tune stopper that stops all trials of a study at its limits.
-
-    Parameters
-    ----------
-    limits : SearchLimits
-        Time budget and number of failures of the search.
-    """
+    """Tune stopper that stops all trials of a study at its limits."""
 
     def __init__(self, limits: SearchLimits) -> None:
         self._limits = limits

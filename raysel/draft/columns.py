@@ -23,23 +23,7 @@ _LABEL_SUFFIXES = (".npy", ".csv", ".txt")
 
 
 def read_columns(path: str | Path) -> Any:
-    """Open the table in a data file, without those columns that the file itself marks as an index.
-
-    Parameters
-    ----------
-    path : str or Path
-        Data file or folder.
-
-    Returns
-    -------
-    pyarrow.Table or None
-        None if the file holds no table, or one that `save_dataset` wrote, which says what its columns are.
-
-    Raises
-    ------
-    DataError
-        If the file does not exist or cannot be read.
-    """
+    """Open the table in a data file, without those columns that the file itself marks as an index."""
     if Path(path).suffix.lower() not in TABLE_SUFFIXES:
         return None
     table, _ = open_table(find_data_file(path))
@@ -50,20 +34,7 @@ def read_columns(path: str | Path) -> Any:
 
 
 def arrays_of_origin(path: str | Path, n_samples: int) -> dict[str, LabelArray]:
-    """Read the arrays of a file that tell by their names which samples are of one origin.
-
-    Parameters
-    ----------
-    path : str or Path
-        Data file.
-    n_samples : int
-        Number of samples.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_samples,)
-        Arrays with repeated values by name; empty for files without named arrays.
-    """
+    """Read the arrays of a file that tell by their names which samples are of one origin."""
     found: dict[str, LabelArray] = {}
     if Path(path).suffix.lower() not in ARRAY_SUFFIXES:
         return found
@@ -76,18 +47,7 @@ def arrays_of_origin(path: str | Path, n_samples: int) -> dict[str, LabelArray]:
 
 
 def only_label_array(path: str | Path) -> str | None:
-    """Return the one array of a file that may be the labels by its values, if none is by its name.
-
-    Parameters
-    ----------
-    path : str or Path
-        Data file, or the name of a built-in data set.
-
-    Returns
-    -------
-    str or None
-        Name of the array; None if there is none or several, or the file holds no named arrays.
-    """
+    """Return the one array of a file that may be the labels by its values, if none is by its name."""
     if Path(path).suffix.lower() not in ARRAY_SUFFIXES:
         return None
     with open_arrays(find_data_file(path)) as file:
@@ -96,18 +56,7 @@ def only_label_array(path: str | Path) -> str | None:
 
 
 def labels_beside(path: str | Path) -> Path | None:
-    """Return the file of labels that stands beside an array of samples, by its name.
-
-    Parameters
-    ----------
-    path : str or Path
-        Data file, or the name of a built-in data set.
-
-    Returns
-    -------
-    Path or None
-        The file, e.g. ``y.npy`` or ``X_labels.npy``; None if there is none, or the data file is no .npy file.
-    """
+    """Return the file of labels that stands beside an array of samples, by its name."""
     path = Path(path)
     if path.suffix.lower() != ".npy":
         return None
@@ -125,13 +74,7 @@ def labels_beside(path: str | Path) -> Path | None:
 
 
 def mask_beside(path: str | Path) -> Path:
-    """Return the mask of a table of NIfTI files: the one NIfTI file in its folder that is called a mask.
-
-    Raises
-    ------
-    DataError
-        If there is none, or several.
-    """
+    """Return the mask of a table of NIfTI files: the one NIfTI file in its folder that is called a mask."""
     found = sorted(p for p in Path(find_data_file(path)).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p))
     if len(found) != 1:
         there = f"{len(found)} files called so are" if found else "none is"

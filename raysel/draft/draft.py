@@ -29,21 +29,7 @@ _SECTIONS = ("name", "seed", "dataset", "solver", "evaluation", "cv", "search")
 
 @dataclass(frozen=True, repr=False)
 class Draft:
-    """A study that was drafted for a data file.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study, for `raysel.run_study`.
-    text : str
-        The same as YAML, with a comment on each key.
-    findings : mapping of str to str
-        What was recognised in the file: label, features, shape, groups and others, each in words.
-    doubts : tuple of str
-        Sentences on what the reader should check, because the file does not say it.
-    path : Path or None
-        File that the text was written to; None if it was not written.
-    """
+    """A study that was drafted for a data file."""
 
     config: StudyConfig
     text: str
@@ -183,25 +169,7 @@ def _stated_path(given: str, target: Path | None) -> str:
 
 
 def check_output(output: str | Path, path: str | Path) -> Path:
-    """Return the path that a drafted study is written to, after a check that it can be.
-
-    Parameters
-    ----------
-    output : str or Path
-        File to write.
-    path : str or Path
-        Data file of the study, for the hint in a message.
-
-    Returns
-    -------
-    Path
-        The path.
-
-    Raises
-    ------
-    ConfigError
-        If it exists, has another suffix than .yaml, or its folder does not exist.
-    """
+    """Return the path that a drafted study is written to, after a check that it can be."""
     target = Path(output).expanduser()
     if target.is_dir():
         raise ConfigError(f"{target} is a folder; name a file in it, e.g. {target / default_output(path)}.")

@@ -25,17 +25,7 @@ _MANY_SAMPLES = 500
 
 @dataclass(frozen=True)
 class Folds:
-    """Numbers of folds of a nested cross-validation.
-
-    Parameters
-    ----------
-    outer : int
-        Number of outer folds.
-    inner : int
-        Number of inner folds.
-    why : str
-        What limits them; empty if nothing does.
-    """
+    """Numbers of folds of a nested cross-validation."""
 
     outer: int
     inner: int
@@ -43,28 +33,7 @@ class Folds:
 
 
 def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: Effort = Effort.SMALL) -> Folds:
-    """Choose numbers of folds such that every class can be in each training set.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Classes with at least `FEWEST` samples or groups each, or an indicator.
-    groups : ndarray of shape (n_samples,), default=None
-        Group of each sample.
-    effort : Effort, default=SMALL
-        Effort of a fit: from medium on the inner folds are few, from large on the outer ones too.
-
-    Returns
-    -------
-    Folds
-        Numbers of folds, each at least 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> fold_counts(np.repeat([0, 1], 20)), fold_counts(np.repeat([0, 1], [20, 3])).outer
-    (Folds(outer=5, inner=5, why=''), 3)
-    """
+    """Choose numbers of folds such that every class can be in each training set."""
     outer = _FEW if y.ndim == 2 or effort >= Effort.LARGE else _USUAL
     inner = _FEW if y.ndim == 2 or effort > Effort.SMALL or len(y) >= _MANY_SAMPLES else _USUAL
     if y.ndim == 2:
@@ -79,26 +48,7 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: Effort 
 
 
 def class_counts(y: LabelArray, groups: LabelArray | None = None) -> dict[str | int, int]:
-    """Count the samples of each class, or the groups that have it.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class of each sample.
-    groups : ndarray of shape (n_samples,), default=None
-        Group of each sample.
-
-    Returns
-    -------
-    dict of str or int to int
-        Count of each class, in sorted order of the classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class_counts(np.array([0, 0, 1])), class_counts(np.array([0, 0, 1]), np.array(["a", "a", "b"]))
-    ({0: 2, 1: 1}, {0: 1, 1: 1})
-    """
+    """Count the samples of each class, or the groups that have it."""
     classes, code = np.unique(y, return_inverse=True)
     if groups is not None:
         member = np.unique(groups, return_inverse=True)[1]
@@ -108,54 +58,14 @@ def class_counts(y: LabelArray, groups: LabelArray | None = None) -> dict[str | 
 
 
 def too_small_classes(y: LabelArray, groups: LabelArray | None = None) -> list[str | int]:
-    """Return the classes with too few samples, or groups, for nested folds, unless fewer than two would be left.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class of each sample.
-    groups : ndarray of shape (n_samples,), default=None
-        Group of each sample.
-
-    Returns
-    -------
-    list of str or int
-        The classes, sorted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> too_small_classes(np.repeat([0, 1, 2], [9, 8, 1]))
-    [2]
-    """
+    """Return the classes with too few samples, or groups, for nested folds, unless fewer than two would be left."""
     counts = class_counts(y, groups)
     small = [name for name, count in counts.items() if count < FEWEST]
     return small if len(counts) - len(small) > 1 else []
 
 
 def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
-    """Return the labels that too few samples have, or lack, for nested folds, unless fewer than two would be left.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples, n_labels)
-        Indicator of the labels.
-    names : collection of str
-        Name of each column.
-
-    Returns
-    -------
-    list of str
-        Names of the labels, in the order of the columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.zeros((20, 3), dtype=int)
-    >>> y[:8, 0] = y[5:15, 1] = y[:2, 2] = 1
-    >>> rare_labels(y, ["grass", "sky", "horse"])
-    ['horse']
-    """
+    """Return the labels that too few samples have, or lack, for nested folds, unless fewer than two would be left."""
     present = y.sum(axis=0)
     fewest = np.minimum(present, len(y) - present)
     rare = [name for name, count in zip(names, fewest.tolist(), strict=True) if count < _FEWEST_OF_LABEL]
@@ -163,26 +73,7 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
 
 
 def drawn_folds(dataset: Dataset, effort: Effort = Effort.SMALL) -> Folds:
-    """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training set.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of the study.
-    effort : Effort, default=SMALL
-        Effort of a fit.
-
-    Returns
-    -------
-    Folds
-        Numbers of folds; those of `fold_counts` if fewer cannot be drawn either.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> drawn_folds(load_dataset("digits")).inner
-    3
-    """
+    """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training set."""
     wanted = fold_counts(dataset.y, dataset.groups, effort)
     if dataset.groups is None:
         return wanted

@@ -22,24 +22,7 @@ class Kind(StrEnum):
 
 
 def kind_of(dataset: Dataset) -> Kind:
-    """Return the kind of a data set.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of one task.
-
-    Returns
-    -------
-    Kind
-        LABELS for an indicator, whatever the layout; else by the layout, where a side of 1 does not count.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> kind_of(load_dataset("wine")).name, kind_of(load_dataset("digits")).name
-    ('TABLE', 'MATRIX')
-    """
+    """Return the kind of a data set."""
     if dataset.is_multilabel:
         return Kind.LABELS
     if isinstance(dataset.layout, Modalities):
@@ -62,23 +45,6 @@ class Effort(IntEnum):
 
 
 def effort_of(dataset: Dataset) -> Effort:
-    """Return the effort of fits to a data set, from its size alone, so that a draft is the same on every machine.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of the study.
-
-    Returns
-    -------
-    Effort
-        By the number of samples times features times classes.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> effort_of(load_dataset("wine")).name, effort_of(load_dataset("digits")).name
-    ('SMALL', 'MEDIUM')
-    """
+    """Return the effort of fits to a data set, from its size alone, so that a draft is the same on every machine."""
     size = dataset.n_samples * dataset.n_features * len(dataset.classes)
     return Effort(sum(size > step for step in _STEPS))

@@ -32,23 +32,7 @@ _FEW_SAMPLES = 30
 
 @dataclass
 class Looked:
-    """Data set of a file, with the options that were recognised.
-
-    Parameters
-    ----------
-    path : str
-        Path as given.
-    dataset : Dataset
-        Data set with these options.
-    options : dict of str to object, default={}
-        Arguments of `load_dataset` beside the path.
-    reasons : dict of str to str, default={}
-        Reason for leaving out each column of ``options["drop"]``.
-    comments : dict of str to str, default={}
-        Explanations of options, by name.
-    doubts : list of str, default=[]
-        Sentences on what the reader should check.
-    """
+    """Data set of a file, with the options that were recognised."""
 
     path: str
     dataset: Dataset
@@ -77,34 +61,7 @@ class Looked:
 def look_at(
     path: str | Path, label: str | None = None, labels: str | Path | None = None, mask: str | Path | None = None
 ) -> Looked:
-    """Recognise what a data file holds.
-
-    Parameters
-    ----------
-    path : str or Path
-        Data file or folder, or the name of a built-in data set.
-    label : str, default=None
-        Name of the column or array that holds the labels.
-    labels : str or Path, default=None
-        File that holds the labels.
-    mask : str or Path, default=None
-        Mask of the volumes that a table of NIfTI files names.
-
-    Returns
-    -------
-    Looked
-        What was recognised.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or used.
-
-    Examples
-    --------
-    >>> look_at("digits").dataset.layout
-    Tensor(shape=(8, 8))
-    """
+    """Recognise what a data file holds."""
     options: dict[str, Any] = {} if label is None else {"label": label}
     comments, doubts, roles = {"label": "name of the labels, as given"} if label else {}, [], None
     file, path = local_data(path), shown_place(path)
@@ -201,10 +158,8 @@ def _leave_out_small(found: Looked) -> None:
 
 
 def _narrow_modalities(found: Looked, layout: Modalities) -> None:
-    """Take columns with a point in their names as columns without an order if modalities would be narrow.
-
-    R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
-    """
+    """Take columns with a point in their names as columns without an order if modalities would be narrow."""
+    # R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
     if layout.n_features >= _NARROW * len(layout.modalities):
         return
     found.choose("one table, though the names of its columns have points", shape=[layout.n_features])

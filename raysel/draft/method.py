@@ -31,26 +31,7 @@ _OF_KIND = {
 
 
 def method_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
-    """Choose the solver, its parameters and the space that is searched.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of the study.
-    kind : Kind
-        Its kind.
-
-    Returns
-    -------
-    list of Entry
-        Keys of the section ``solver``, and of ``search``.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> [entry.value for entry in method_entries(load_dataset("wine"), Kind.TABLE)][:2]
-    ['rfs', {'alpha': {'logspace': [0.003, 0.3, 4]}}]
-    """
+    """Choose the solver, its parameters and the space that is searched."""
     name, why = _OF_KIND[kind]
     effort = effort_of(dataset)
     size = min(dataset.n_samples, dataset.n_features)

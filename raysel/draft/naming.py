@@ -9,23 +9,7 @@ from raysel.storage.location import as_uri, parse_location
 
 
 def plain_name(path: str | Path) -> str:
-    """Return the name of a data file without folder and suffix, in the characters that a study's name may have.
-
-    Parameters
-    ----------
-    path : str or Path
-        Data file or folder.
-
-    Returns
-    -------
-    str
-        The name; "study" if nothing of it is left.
-
-    Examples
-    --------
-    >>> plain_name("data/My table (2).csv"), plain_name("!.csv")
-    ('My-table-2', 'study')
-    """
+    """Return the name of a data file without folder and suffix, in the characters that a study's name may have."""
     if uri := as_uri(path):
         path = parse_location(uri).name
     stem = Path(path).expanduser().absolute().stem

@@ -54,19 +54,7 @@ _MOST_OTHERS = 4
 
 @dataclass(frozen=True)
 class Roles:
-    """Roles of the columns of a table.
-
-    Parameters
-    ----------
-    label : str or None
-        Column of the labels; None for an indicator, whose columns are recognised by their names.
-    groups : str or None, default=None
-        Column that tells which samples belong together.
-    drop : mapping of str to str, default={}
-        Columns that are neither, and are no features, each with the reason.
-    doubts : tuple of str, default=()
-        Sentences on what the reader should check.
-    """
+    """Roles of the columns of a table."""
 
     label: str | None
     groups: str | None = None
@@ -75,33 +63,7 @@ class Roles:
 
 
 def table_roles(table: Any, label: str | None = None) -> Roles:
-    """Find the roles of a table's columns by their names and values.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Table with a row for each sample.
-    label : str, default=None
-        Column of the labels; None: the one of a usual name, else the most likely one.
-
-    Returns
-    -------
-    Roles
-        The roles; a column that has none is a feature.
-
-    Raises
-    ------
-    DataError
-        If the column does not exist, or no column can be the labels.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> rows = range(6)
-    >>> found = table_roles(pa.table({"": rows, "width": [.1, .2, .4, .1, .3, .2], "kind": ["a", "b"] * 3}))
-    >>> found.label, dict(found.drop)
-    ('kind', {'': 'an index, 0 to 5'})
-    """
+    """Find the roles of a table's columns by their names and values."""
     names: list[str] = table.column_names
     indicator = [name for name in names if name.startswith(INDICATOR)]
     doubts: list[str] = []
@@ -267,28 +229,7 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
 
 
 def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
-    """Choose the column of the groups, by which each class can still be split.
-
-    Parameters
-    ----------
-    related : mapping of str to ndarray of shape (n_samples,)
-        Columns that tell which samples are of one origin, by name.
-    y : ndarray of shape (n_samples,) or None
-        Class of each sample; None for an indicator.
-    doubts : list of str
-        List to which doubts about the choice are added.
-
-    Returns
-    -------
-    str or None
-        Of several columns the one with the fewest values, which keeps most together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> usable_groups({"patient": np.repeat(range(6), 2)}, np.arange(12) % 2, [])
-    'patient'
-    """
+    """Choose the column of the groups, by which each class can still be split."""
     usable = []
     for name, values in related.items():
         fewest = min(class_counts(y, values).values()) if y is not None else len(np.unique(values))

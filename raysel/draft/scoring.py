@@ -25,23 +25,7 @@ _FEWEST_CELLS = 16
 
 
 def feature_numbers(n_features: int) -> list[int]:
-    """Choose increasing numbers of features at which a ranking is scored.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of features of the data.
-
-    Returns
-    -------
-    list of int
-        Up to seven numbers from 1 on; the last one is `n_features`, or `MOST_FEATURES` if there are more.
-
-    Examples
-    --------
-    >>> feature_numbers(13), feature_numbers(1024)
-    ([1, 2, 3, 5, 8, 13], [1, 3, 8, 20, 50, 120, 300])
-    """
+    """Choose increasing numbers of features at which a ranking is scored."""
     top = min(n_features, MOST_FEATURES)
     found = [*(number for number in _NUMBERS if 1.25 * number < top), top]
     places = np.linspace(0, len(found) - 1, min(_MOST_NUMBERS, len(found))).round().astype(int)
@@ -49,26 +33,7 @@ def feature_numbers(n_features: int) -> list[int]:
 
 
 def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
-    """Choose the scaling by the ranges of the values.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of the study.
-    kind : Kind
-        Its kind.
-
-    Returns
-    -------
-    Entry
-        The key ``dataset.scaling``.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> scaling_entry(load_dataset("wine"), Kind.TABLE).value, scaling_entry(load_dataset("digits"), Kind.MATRIX).value
-    ('zscore', 'unit')
-    """
+    """Choose the scaling by the ranges of the values."""
     X = np.asarray(dataset.X)
     low, high = X.min(axis=0), X.max(axis=0)
     shown = f"the values lie in {low.min():.4g} to {high.max():.4g}"
@@ -102,26 +67,7 @@ def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
 
 
 def evaluation_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
-    """Choose the classifier, the numbers of features and the metric.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of the study.
-    kind : Kind
-        Its kind.
-
-    Returns
-    -------
-    list of Entry
-        Keys of the section ``evaluation``.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> [entry.value for entry in evaluation_entries(load_dataset("iris"), Kind.TABLE)]
-    ['linear_svm', [1, 2, 3, 4], 'accuracy']
-    """
+    """Choose the classifier, the numbers of features and the metric."""
     metric = _metric(dataset)
     if kind in (Kind.MODALITIES, Kind.LABELS):
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"

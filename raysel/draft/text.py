@@ -17,22 +17,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Entry:
-    """One key of a drafted configuration.
-
-    Parameters
-    ----------
-    key : str
-        Dotted key, e.g. ``"cv.outer"``.
-    value : object
-        Value as plain data.
-    comment : str
-        Explanation that stands beside the key in the YAML.
-
-    Examples
-    --------
-    >>> Entry("cv.outer", 5, "folds whose test sets give the scores").section
-    'cv'
-    """
+    """One key of a drafted configuration."""
 
     key: str
     value: Any
@@ -50,32 +35,7 @@ class Entry:
 
 
 def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable[Entry]) -> str:
-    """Return a configuration as YAML in which each key has its explanation.
-
-    Parameters
-    ----------
-    headline : sequence of str
-        Comments at the top.
-    doubts : sequence of str
-        Sentences on what the reader should check, which follow the headline.
-    entries : iterable of Entry
-        Keys in the order of the text; those of one section stand together.
-
-    Returns
-    -------
-    str
-        YAML text that `raysel.config.load_config` reads.
-
-    Examples
-    --------
-    >>> entries = [Entry("seed", 0, "of the folds"), Entry("cv.outer", 5, "for the scores")]
-    >>> print(study_text(["Study of wine."], [], entries))
-    # Study of wine.
-    seed: 0   # of the folds
-    cv:
-      outer: 5   # for the scores
-    <BLANKLINE>
-    """
+    """Return a configuration as YAML in which each key has its explanation."""
     lines = [line for text in headline for line in _commented(text, "", "")]
     if doubts:
         lines.append("# To check:")

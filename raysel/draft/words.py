@@ -16,20 +16,7 @@ from raysel.printing.listing import listed
 
 
 def dataset_entries(found: Looked, stated: Callable[[str], str]) -> list[Entry]:
-    """Return the keys of the section ``dataset``, without the scaling.
-
-    Parameters
-    ----------
-    found : Looked
-        What was recognised.
-    stated : callable
-        Function that turns the path of a file into that in the configuration.
-
-    Returns
-    -------
-    list of Entry
-        The keys.
-    """
+    """Return the keys of the section ``dataset``, without the scaling."""
     volumes = "mask" in found.options
     entries = [Entry("dataset.source", NIFTI, "the data file names volumes")] if volumes else []
     entries.append(
@@ -52,18 +39,7 @@ def _path_comment(path: str) -> str:
 
 
 def findings_of(found: Looked) -> dict[str, str]:
-    """Return what was recognised, in words.
-
-    Parameters
-    ----------
-    found : Looked
-        What was recognised.
-
-    Returns
-    -------
-    dict of str to str
-        One sentence or list by topic: data, label, features, shape or modalities, groups, left out, ...
-    """
+    """Return what was recognised, in words."""
     dataset = found.dataset
     counts = (
         dict(zip(dataset.label_names, dataset.y.sum(axis=0).tolist(), strict=True))

@@ -22,22 +22,7 @@ _LARGE = 2**26
 
 
 def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-    """Scale and prepare one inner fold with ``search.cpus_per_trial`` threads.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    inner : InnerFold
-        Inner fold to prepare.
-    params : mapping of str to object
-        Parameters of a configuration; all configurations with the same ``Study.prepare_key`` share the result.
-
-    Returns
-    -------
-    FoldData
-        Scaled samples and preparation.
-    """
+    """Scale and prepare one inner fold with ``search.cpus_per_trial`` threads."""
     with threadpool_limits(study.config.search.cpus_per_trial):
         return study.fold_data(inner, params)
 
@@ -54,15 +39,7 @@ def room_for_folds(study: Study, memory_share: float) -> float:
 
 
 class PreparedFolds:
-    """Source of prepared folds for trials in this process, which keeps those that fit into its share of the memory.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    memory_share : float
-        Largest share of the machine's memory for the folds that are kept; further ones are prepared again each time.
-    """
+    """Source of prepared folds for trials in this process, which keeps those that fit into its share of the memory."""
 
     def __init__(self, study: Study, memory_share: float) -> None:
         self._study, self._room = study, room_for_folds(study, memory_share)
@@ -84,24 +61,7 @@ class PreparedFolds:
 
 
 def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
-    """Refit an outer fold's winner on its training set and score it once.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    fold : OuterFold
-        Outer fold to refit.
-    winner : TrialRecord
-        Trial that was selected on this outer fold.
-
-    Returns
-    -------
-    record : RefitRecord
-        Record of the refit.
-    model : FeaturePipeline
-        Fitted scaler, selector and classifier.
-    """
+    """Refit an outer fold's winner on its training set and score it once."""
     state = fold.random_state(study.config.seed)
     with threadpool_limits(study.config.search.cpus_per_trial):
         return refit_winner(
@@ -123,43 +83,17 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
 
 @dataclass(frozen=True)
 class TaskEnd:
-    """Value or error of a task of `Executor.run_tasks`.
-
-    Parameters
-    ----------
-    argument : object
-        Argument of the task.
-    value : object, optional
-        What the function returned; None if it failed.
-    error : str, default=""
-        Type and text of the exception if it failed, else empty.
-    cpu_seconds : float, default=0.0
-        CPU time of the task in seconds.
-    """
+    """Value or error of a task of `Executor.run_tasks`."""
 
     argument: Any
     value: Any = None
     error: str = ""
+    #: CPU time of the task in seconds.
     cpu_seconds: float = 0.0
 
 
 def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
-    """Compute a task with ``search.cpus_per_trial`` threads and without its warnings.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    function : callable
-        Function of the study and the argument.
-    argument : object
-        Its argument.
-
-    Returns
-    -------
-    TaskEnd
-        Value or error of the task.
-    """
+    """Compute a task with ``search.cpus_per_trial`` threads and without its warnings."""
     started = time.process_time()
     with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
         try:

@@ -97,22 +97,7 @@ class Executor(AbstractContextManager["Executor"], ABC):
 
 
 def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyError:
-    """Return the error to raise for a refit that failed.
-
-    Parameters
-    ----------
-    fold : OuterFold
-        Outer fold of the refit.
-    winner : TrialRecord
-        Winner of the outer fold.
-    reason : object
-        Error of the refit; the last line of its text is part of the message.
-
-    Returns
-    -------
-    StudyError
-        The error.
-    """
+    """Return the error to raise for a refit that failed."""
     return StudyError(f"the winner of {fold.name}, {winner.name}, could not be refitted: {last_line(reason)}")
 
 

@@ -9,22 +9,7 @@ from raysel.execution.trial_plan import TrialPlan
 
 
 class SearchLimits:
-    """Limits of a search that starts when the object is created.
-
-    Parameters
-    ----------
-    time_budget : float or None
-        Seconds until the search ends; None for no limit.
-    max_failures : int or None
-        Largest number of trials that may fail; None for no limit.
-    plan : TrialPlan
-        Plan whose records are counted.
-
-    Attributes
-    ----------
-    out_of_time : bool
-        Whether the time budget ended the search.
-    """
+    """Limits of a search that starts when the object is created."""
 
     def __init__(self, time_budget: float | None, max_failures: int | None, plan: TrialPlan) -> None:
         self._until = None if time_budget is None else time.monotonic() + time_budget
@@ -37,13 +22,7 @@ class SearchLimits:
         return self.out_of_time or self._too_many_failures()
 
     def check_failures(self) -> None:
-        """Check the number of failed trials.
-
-        Raises
-        ------
-        StudyError
-            If more than ``max_failures`` trials have failed.
-        """
+        """Check the number of failed trials."""
         if self._too_many_failures():
             failed = [record for record in self._plan.records if record.status == "failed"]
             last = headline(failed[-1].failure)

@@ -11,20 +11,7 @@ from raysel.study.definition import Study
 
 
 def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord]:
-    """Assemble a trial record of each configuration from the paths of all inner training sets.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    paths : sequence of PathRecord
-        Records of the paths, one for each inner training set, in any order.
-
-    Returns
-    -------
-    list of TrialRecord
-        Records in the order of the configurations.
-    """
+    """Assemble a trial record of each configuration from the paths of all inner training sets."""
     found = {(path.fold, path.inner): path for path in paths}
     records = []
     for configuration in study.configurations:

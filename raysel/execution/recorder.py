@@ -19,15 +19,7 @@ _MEMORY_SHARE = 0.5
 
 
 class Recorder:
-    """Receiver of the events of an executor's trials.
-
-    Parameters
-    ----------
-    plan : TrialPlan
-        Plan of the trials; receives their records.
-    log : StudyLog
-        Log of the study; receives records and events.
-    """
+    """Receiver of the events of an executor's trials."""
 
     def __init__(self, plan: TrialPlan, log: StudyLog) -> None:
         self._plan, self._log = plan, log
@@ -42,43 +34,18 @@ class Recorder:
         self._log.refresh()
 
     def stop(self, record: TrialRecord | PathRecord) -> None:
-        """Keep the record of a trial that early stopping has ended.
-
-        Parameters
-        ----------
-        record : TrialRecord or PathRecord
-            Record of the trial; its status becomes ``stopped``.
-        """
+        """Keep the record of a trial that early stopping has ended."""
         mark_stopped(record)
         self.keep(record)
 
     def lose(self, config: Mapping[str, Any], reason: str) -> None:
-        """Record a trial that ended without a record, e.g. because its worker process died.
-
-        Parameters
-        ----------
-        config : mapping of str to object
-            Trial as `TrialPlan.propose` returned it.
-        reason : str
-            Error text of the record.
-        """
+        """Record a trial that ended without a record, e.g. because its worker process died."""
         record = self._plan.empty_record(config)
         record.status, record.started, record.ended, record.error = "failed", now(), now(), reason
         self.keep(record)
 
     def keep(self, record: TrialRecord | PathRecord) -> None:
-        """Keep the record of a trial that has ended.
-
-        Parameters
-        ----------
-        record : TrialRecord or PathRecord
-            Record of the trial.
-
-        Raises
-        ------
-        StudyError
-            If the journal cannot be written.
-        """
+        """Keep the record of a trial that has ended."""
         self._log.record(record)
         self._plan.add(record)
         self._watch_memory()

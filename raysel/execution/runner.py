@@ -64,24 +64,7 @@ ShowResult: TypeAlias = Callable[[StudyResult], None]
 
 
 def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:
-    """Raise the errors that `run` or `resume` would raise before computing; a new directory is created.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    path : Path
-        Directory of the study.
-    stored : StoredStudy or None
-        Stored study to resume; None for a new study.
-
-    Raises
-    ------
-    ConfigError
-        If MLflow does not support the scheme of the tracking URI.
-    DirectoryError
-        If the directory is in use or cannot be written, or what it holds is not of this study.
-    """
+    """Raise the errors that `run` or `resume` would raise before computing; a new directory is created."""
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
         record = resumed_record(study, stored.study, stored.directory.path)
@@ -100,35 +83,7 @@ def run(
     start_upload: StartUpload = MLflowUploader,
     show: ShowResult | None = None,
 ) -> StudyResult:
-    """Run a study in a new directory.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    path : Path
-        Directory of the study; created if it does not exist.
-    executor : Executor
-        Computes trials and refits; started and stopped here.
-    listeners : sequence of Listener, default=()
-        Objects that show the progress.
-    start_upload : callable, default=MLflowUploader
-        Starts the upload of the study's journal to MLflow once the journal is open.
-    show : callable, optional
-        Is called with the result once the winners are refitted, before pictures are drawn and the upload ends.
-
-    Returns
-    -------
-    StudyResult
-        Result of the finished study.
-
-    Raises
-    ------
-    ConfigError, DirectoryError
-        If `check_directory` raises them.
-    StudyError
-        If the executor does not start, no configuration has a score, or a refit or the disk fails.
-    """
+    """Run a study in a new directory."""
     own, uri = study.own, mlflow_uri(study.config)
     check_store(uri)
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
@@ -147,35 +102,7 @@ def resume(
     start_upload: StartUpload = MLflowUploader,
     show: ShowResult | None = None,
 ) -> StudyResult:
-    """Resume a study that was interrupted, or extend one that has more configurations now.
-
-    Parameters
-    ----------
-    study : Study
-        Study to resume, with the folds of the stored study.
-    stored : StoredStudy
-        State of the study in its directory.
-    executor : Executor
-        Computes trials and refits; started and stopped here.
-    listeners : sequence of Listener, default=()
-        Objects that show the progress.
-    start_upload : callable, default=MLflowUploader
-        Starts the upload of the study's journal to MLflow once the journal is open.
-    show : callable, optional
-        Is called with the result once the winners are refitted, before pictures are drawn and the upload ends.
-
-    Returns
-    -------
-    StudyResult
-        Result of the finished study, the same as from a run without interruption.
-
-    Raises
-    ------
-    ConfigError, DirectoryError
-        If `check_directory` raises them.
-    StudyError
-        If the executor does not start, no configuration has a score, or a refit or the disk fails.
-    """
+    """Resume a study that was interrupted, or extend one that has more configurations now."""
     directory = stored.directory
     with directory.open(_needed_bytes(study)) as lock:
         stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
@@ -194,21 +121,7 @@ def resume(
 
 
 class _Course:
-    """One run of a study in its directory.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    directory : StudyDirectory
-        Locked directory of the study.
-    executor : Executor
-        Computes trials and refits.
-    stored : StoredStudy or None
-        State of a resumed study; None for a new one.
-    record : StudyRecord
-        Record of the study at this start.
-    """
+    """One run of a study in its directory."""
 
     def __init__(
         self,

@@ -23,13 +23,7 @@ MEMORY_SHARE = 0.25
 
 
 class SerialExecutor(Executor):
-    """Executor in this process, for tests, debugging and small studies.
-
-    Parameters
-    ----------
-    study : Study
-        Study to compute.
-    """
+    """Executor in this process, for tests, debugging and small studies."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -39,20 +33,7 @@ class SerialExecutor(Executor):
         self._fold_data.clear()
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
-        """Run the remaining trials of a plan, one after the other.
-
-        Parameters
-        ----------
-        plan : TrialPlan
-            Proposes the trials and receives their records.
-        log : StudyLog
-            Receives the events of the trials.
-
-        Returns
-        -------
-        bool
-            Whether ``search.time_budget`` ended the search before all trials were made.
-        """
+        """Run the remaining trials of a plan, one after the other."""
         search = self._study.config.search
         limits, recorder = (
             SearchLimits(search.time_budget, search.max_failures, plan),

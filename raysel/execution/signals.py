@@ -54,18 +54,7 @@ def was_terminated() -> bool:
 
 
 def interrupt_status() -> int:
-    """Return the exit status of a command that KeyboardInterrupt has ended.
-
-    Returns
-    -------
-    int
-        143 after SIGTERM, 129 after SIGHUP inside `sigterm_as_interrupt`, else 130, as after Ctrl-C.
-
-    Examples
-    --------
-    >>> interrupt_status()
-    130
-    """
+    """Return the exit status of a command that KeyboardInterrupt has ended."""
     return 128 + _RECEIVED[0] if _RECEIVED else 128 + signal.SIGINT
 
 

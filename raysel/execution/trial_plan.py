@@ -20,20 +20,7 @@ from raysel.tracking.log import StudyLog
 
 
 class TrialPlan(ABC):
-    """Base class of the trial plans: the trials of a study that have ended, and those that are still to run.
-
-    Parameters
-    ----------
-    study : Study
-        Study to divide into trials.
-    done : iterable of TrialRecord and PathRecord, default=()
-        Records of an earlier run of the study, whose trials are not run again unless they were lost.
-
-    Attributes
-    ----------
-    records : list of TrialRecord or PathRecord
-        Records of the trials that have ended, in that order.
-    """
+    """Base class of the trial plans: the trials of a study that have ended, and those that are still to run."""
 
     #: Class of the trials.
     trial_class: type[Trial]
@@ -103,20 +90,7 @@ class TrialPlan(ABC):
         return True
 
     def steps(self, trial: Trial, config: Mapping[str, Any]) -> Iterator[int]:
-        """Run a trial in this process until it ends or early stopping ends it.
-
-        Parameters
-        ----------
-        trial : Trial
-            Trial of this plan, which has not started.
-        config : mapping of str to object
-            The trial as `propose` returned it.
-
-        Yields
-        ------
-        int
-            As `Trial.steps`, before the next iteration.
-        """
+        """Run a trial in this process until it ends or early stopping ends it."""
         for iteration in trial.steps():
             rung = trial.rung(iteration)
             if rung and not self.should_continue(config, rung):
@@ -224,13 +198,7 @@ class TrainingSetPlan(TrialPlan):
         return None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Assemble the paths into a trial record of each configuration, and log those that are new.
-
-        Raises
-        ------
-        StudyError
-            If the search ended before all training sets were complete.
-        """
+        """Assemble the paths into a trial record of each configuration, and log those that are new."""
         if self._left():
             raise StudyError(
                 f"only {len(self.records)} of {len(self.study.training_sets)} training sets are done, and with "
@@ -304,20 +272,7 @@ class FoldPlan(ConfigurationPlan):
 
 
 def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> TrialPlan:
-    """Return the trial plan for a study's search method.
-
-    Parameters
-    ----------
-    study : Study
-        Study to divide into trials.
-    done : iterable of TrialRecord and PathRecord, default=()
-        Records of an earlier run of the study, whose trials are not run again.
-
-    Returns
-    -------
-    TrialPlan
-        Plan by outer folds for an adaptive search, by training sets for a path, else by configurations.
-    """
+    """Return the trial plan for a study's search method."""
     search = study.config.search
     plan_class = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan
     return plan_class(study, done)

@@ -26,28 +26,14 @@ FoldSource = Callable[[OuterFold, int, Mapping[str, Any]], FoldData]
 
 
 class Rung(NamedTuple):
-    """Rung of early stopping that a trial has reached.
-
-    Parameters
-    ----------
-    level : int
-        Number of iterations done.
-    score : float
-        Validation score of the trial after them.
-    """
+    """Rung of early stopping that a trial has reached."""
 
     level: int
     score: float
 
 
 def mark_stopped(record: TrialRecord | PathRecord) -> None:
-    """Note in a trial's record that early stopping has ended the trial now.
-
-    Parameters
-    ----------
-    record : TrialRecord or PathRecord
-        Record of the trial; modified.
-    """
+    """Note in a trial's record that early stopping has ended the trial now."""
     record.status, record.ended = "stopped", now()
 
 
@@ -56,24 +42,7 @@ def _ignore(_: float) -> None:
 
 
 class Trial(ABC):
-    """Base class of the trials, each of which fills one record.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    config : mapping of str to object
-        Trial as `TrialPlan.propose` returned it.
-    fold_data : callable
-        Takes an outer fold, the number of an inner fold and a configuration's parameters, and returns the `FoldData`.
-    on_limit : callable, optional
-        Called with the seconds of every time limit as it starts; ignored by default.
-
-    Attributes
-    ----------
-    record : TrialRecord or PathRecord
-        Record that the trial fills.
-    """
+    """Base class of the trials, each of which fills one record."""
 
     record: TrialRecord | PathRecord
 
@@ -90,13 +59,7 @@ class Trial(ABC):
         self.record.started = now()
 
     def steps(self) -> Iterator[int]:
-        """Run the trial, one iteration at a time; an error is written to the record.
-
-        Yields
-        ------
-        int
-            Number of iterations done on an outer fold, or index of the configuration that was fitted along a path.
-        """
+        """Run the trial, one iteration at a time; an error is written to the record."""
         try:
             yield from self._run()
         except Exception:  # a configuration that fails must not end the study  # noqa: BLE001

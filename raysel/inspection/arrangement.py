@@ -25,32 +25,7 @@ _SAME = 0.01
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Shape and order of images found in the columns of a matrix.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Height and width.
-    order : {"C", "F"}
-        Order in which the columns run through the cells: C row by row, F column by column.
-    order_known : bool
-        Whether values and classes tell the order. If not, it is what the caller took for usual, and the images may
-        lie on their side: a matrix and its transpose have the same neighbours.
-    symmetry : float
-        How many times the upright mean image is more symmetric left to right than top to bottom, see
-        `raysel.inspection.upright.symmetry`. Below one: it is more symmetric top to bottom. The order is known only
-        from 3 on, see `raysel.inspection.upright.is_known`.
-    correlation : float
-        Mean correlation, over the samples, of neighbouring cells.
-    n_pairs : int
-        Number of pairs of neighbouring cells of which neither is constant.
-    runner_up : float
-        Mean correlation of neighbouring cells in the second best factorisation; NaN if there is none.
-    any_two : float
-        Mean correlation of any two cells.
-    n_samples : int
-        Number of samples that were looked at.
-    """
+    """Shape and order of images found in the columns of a matrix."""
 
     shape: tuple[int, int]
     order: Literal["C", "F"]
@@ -112,39 +87,8 @@ def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_maj
     these conditions.
 
     An image and its transpose have the same neighbours. Which of them is upright is told only by the mean images: that
-    of all samples must be at least 3 times as symmetric left to right as top to bottom, or the reverse, and those of
-    90 % of at least 5 classes must agree with it; both sides must have 16 cells or more. This holds for frontal faces,
-    not for digits or faces in profile. Where every class is symmetric top to bottom only, it is wrong.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Samples; rows with NaN or infinity do not count. At most 500 rows are looked at, evenly over the rows.
-    y : array of shape (n_samples,), default=None
-        Class of each sample. Without it the order is never known.
-    column_major : bool, default=False
-        Whether the source usually stores images column by column, as MATLAB does; decides the order where the values
-        do not.
-
-    Returns
-    -------
-    Arrangement or None
-        What was found; None if the columns do not look like the cells of images of at least 5 x 5, in the order of
-        their rows or columns, or X has fewer than 10 samples.
-
-    Raises
-    ------
-    DataError
-        If X is not a matrix of real numbers, or y does not have one class for each of its rows.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits, load_wine
-    >>> found = find_arrangement(load_digits().data)
-    >>> found.shape, found.order, found.order_known
-    ((8, 8), 'C', False)
-    >>> find_arrangement(load_wine().data) is None
-    True
+    of all samples must be at least 3 times as symmetric left to right as top to bottom, or the reverse, and those of 90
+    % of at least 5 classes must agree with it; both sides must have 16 cells or more.
     """
     X = np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
@@ -160,29 +104,7 @@ def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_maj
 
 
 def arrangement_remark(dataset: Dataset) -> str | None:
-    """Say which shape and order fit images better than the ones they have.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set. Only layouts of order 2 with sides of at least 5 are looked at.
-
-    Returns
-    -------
-    str or None
-        One sentence if the cells of another shape or order correlate more with their neighbours, if the images lie
-        on their side (see `find_arrangement` on how far this can be told), or if neighbouring cells do not correlate
-        although the columns do, so that they are not in the order of an image. None otherwise.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from raysel import Dataset
-    >>> from raysel.data.layouts import Matrix
-    >>> X, y = load_digits(return_X_y=True)
-    >>> arrangement_remark(Dataset(X, y, Matrix(8, 8))) is None
-    True
-    """
+    """Say which shape and order fit images better than the ones they have."""
     if not isinstance(dataset.layout, Tensor) or len(dataset.layout.shape) != 2:
         return None
     height, width = dataset.layout.shape

@@ -26,20 +26,6 @@ def copy_remarks(found: Findings, dataset: Dataset, plan: NestedPlan | None = No
     """Remark on equal samples, and on pairs of samples that are nearly equal.
 
     Equal samples of a table whose few columns have few values are no copies, and are not remarked on.
-
-    Parameters
-    ----------
-    found : Findings
-        What was found in a part of the data set.
-    dataset : Dataset
-        The data set.
-    plan : NestedPlan, optional
-        Folds, of whose test samples those with a duplicate in the training set are counted.
-
-    Yields
-    ------
-    str
-        One sentence or two for each kind.
     """
     part = found.part
     ids = part.row_ids

@@ -30,23 +30,7 @@ _BY_CHANCE = 0.01
 
 
 def equal_rows(X: FloatArray) -> IntArray:
-    """Number the distinct rows of an array.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Rows, finite; 0 and -0 are equal.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_rows,)
-        Number of each row, the same for equal rows, counted from 0 in the order of their first appearance.
-
-    Examples
-    --------
-    >>> equal_rows(np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
-    [0, 1, 0]
-    """
+    """Number the distinct rows of an array."""
     known: dict[bytes, int] = {}
     return np.array(
         [known.setdefault(hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest(), len(known)) for row in X],
@@ -56,18 +40,9 @@ def equal_rows(X: FloatArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class NearPairs:
-    """Pairs of samples that are not equal but much nearer than others.
+    """Pairs of samples that are not equal but much nearer than others."""
 
-    Parameters
-    ----------
-    pairs : ndarray of int64, shape (n_pairs, 2)
-        Positions of the samples of each pair, the smaller first; each pair once.
-    share : float
-        Largest distance of a pair, as a share of the usual distance of a sample to its nearest neighbour.
-    n_searched : int
-        Number of samples whose nearest neighbour was searched.
-    """
-
+    #: Positions of the samples of each pair, the smaller first; each pair once; shape (n_pairs, 2).
     pairs: IntArray
     share: float
     n_searched: int
@@ -77,39 +52,11 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     r"""Find samples whose nearest neighbour is far nearer than the density of the samples explains.
 
     With distances :math:`r_1 < r_2 < \dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
-    distribution whose exponent m is the intrinsic dimension of the data [1]_. A share of about
-    :math:`(k - 1) t^m` of all samples has :math:`r_1 < t r_k`. Samples are near if that holds for k = 5 and if
-    :math:`r_1` is below t times its usual value; t is so small that 0.01 samples are expected there, and at most 0.05,
-    or it is 0.4 if 15 % of the samples are there, and ten times as many as expected, as if each subject was measured
-    twice.
-    Exponent and usual value follow from the medians of :math:`r_5` and :math:`r_{15}`, with
-    :math:`E \log r_k = (\psi(k) + c) / m`: however many samples have a twin, these are distances to others.
+    distribution whose exponent m is the intrinsic dimension of the data. A share of about :math:`(k - 1) t^m` of
+    all samples has :math:`r_1 < t r_k`.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-    row_ids : ndarray of int64, shape (n_samples,)
-        Result of `equal_rows`: equal samples are one.
-    scale : bool
-        Whether each column is divided by its standard deviation before distances are measured.
-
-    Returns
-    -------
-    NearPairs or None
-        The pairs; None if there are fewer than 20 distinct samples.
-
-    References
-    ----------
-    .. [1] E. Facco, M. d'Errico, A. Rodriguez and A. Laio, "Estimating the intrinsic dimension of datasets by a
-       minimal neighborhood information", Scientific Reports 7, 2017.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(60, 10))
-    >>> X[7] = X[3] + 1e-6
-    >>> near_rows(X, equal_rows(X), scale=True).pairs.tolist()
-    [[3, 7]]
+    E. Facco, M. d'Errico, A. Rodriguez and A. Laio, "Estimating the intrinsic dimension of datasets by a minimal
+    neighborhood information", Scientific Reports 7, 2017.
     """
     first = np.unique(row_ids, return_index=True)[1]
     if len(first) < 20:

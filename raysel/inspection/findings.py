@@ -20,17 +20,7 @@ from raysel.inspection.parts import Part, parts
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """Findings of the inspection of one part of a data set.
-
-    Parameters
-    ----------
-    part : Part
-        Samples of one task, or all samples.
-    by_row : mapping of int to str
-        Columns that follow the order of the rows or number them; see `row_columns`.
-    by_label : mapping of int to LabelColumn
-        Columns that determine the label or that it determines; see `label_columns`.
-    """
+    """Findings of the inspection of one part of a data set."""
 
     part: Part
     by_row: Mapping[int, Kind]
@@ -58,24 +48,7 @@ _KNOWN: WeakKeyDictionary[Dataset, tuple[Findings, ...]] = WeakKeyDictionary()
 
 
 def inspect(dataset: Dataset) -> tuple[Findings, ...]:
-    """Inspect a data set, each task alone.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set, its samples in the order of their file.
-
-    Returns
-    -------
-    tuple of Findings
-        What was found in each task; one for a data set of one task. The same object for the same data set.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> [found.by_row for found in inspect(load_dataset("iris"))]
-    [{}]
-    """
+    """Inspect a data set, each task alone."""
     if dataset not in _KNOWN:
         _KNOWN[dataset] = tuple(Findings(part, row_columns(part), label_columns(part)) for part in parts(dataset))
     return _KNOWN[dataset]

@@ -25,20 +25,7 @@ _PEAK = 0.05
 
 
 def is_image(found: Neighbours, width: int) -> bool:
-    """Tell whether the correlations by distance are those of an image whose rows have the given length.
-
-    Parameters
-    ----------
-    found : Neighbours
-        Mean correlations by distance.
-    width : int
-        Length of a row, at most half the number of columns.
-
-    Returns
-    -------
-    bool
-        Whether all conditions hold that `raysel.inspection.arrangement.find_arrangement` lists.
-    """
+    """Tell whether the correlations by distance are those of an image whose rows have the given length."""
     below, lags = float(found.at_lag[width]), np.arange(math.ceil(width / 2), len(found.at_lag))
     beside = found.within_rows(width)[0]
     around = found.at_lag[[width - 1, width + 1]]  # cells below each other but for one column

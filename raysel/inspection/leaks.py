@@ -23,34 +23,8 @@ _PLAIN = re.compile(r"[A-Za-z][\w.-]*")
 def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     """Refuse a data set with a column that is an index or the label itself.
 
-    An index is a column without a name, one that counts the samples from 0 or 1 in their order, or one that did so
-    in a file whose samples stood class by class. The label itself is its copy, other values for the same classes, 0/1
-    columns that tell all classes apart, or few values each of which occurs in one class only; of 20 samples or fewer
-    these are not looked for. A measurement that separates the classes by thresholds is accepted, and so is one of many
-    columns of few values that tells up to 4 classes apart, from 200 samples on only if another one nearly does so too
-    or it has more values than there are classes; see `raysel.inspection.columns.coarse`.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set, its samples in the order of their file; each of several tasks is checked alone.
-    keep : collection of str, default=()
-        Names of columns that are accepted, ``task/name`` for those of a task.
-
-    Raises
-    ------
-    DataError
-        If there is such a column, or ``keep`` names an unknown one.
-
-    Examples
-    --------
-    >>> from raysel.data.layouts import Tensor
-    >>> y = np.arange(30) % 3
-    >>> X = np.stack([np.random.default_rng(0).normal(size=30), y], axis=1)
-    >>> refuse_leaks(Dataset(X, y, Tensor((2,)), feature_names=("weight", "grade"), label="class"))
-    Traceback (most recent call last):
-        ...
-    raysel.errors.DataError: data: column 'grade' equals the label 'class'. ...
+    An index is a column without a name, one that counts the samples from 0 or 1 in their order, or one that did so in a
+    file whose samples stood class by class.
     """
     known = set(dataset.feature_names)
     if unknown := [name for name in keep if name not in known]:
@@ -66,20 +40,7 @@ def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
 
 
 def leaking_columns(found: Findings, dataset: Dataset) -> dict[int, str]:
-    """Describe the columns that are an index or the label itself.
-
-    Parameters
-    ----------
-    found : Findings
-        What was found in a part of the data set.
-    dataset : Dataset
-        The data set.
-
-    Returns
-    -------
-    dict of int to str
-        What a column is, by its position, e.g. ``"equals the label"``.
-    """
+    """Describe the columns that are an index or the label itself."""
     part = found.part
     leaks = {}
     for column, kind in found.by_row.items():

@@ -20,20 +20,7 @@ _CONSTANT = 1e-9
 
 
 def chosen_samples(X: NDArray[Any]) -> tuple[FloatArray, IntArray]:
-    """Choose samples evenly over the rows, without those that hold NaN or infinity.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Samples.
-
-    Returns
-    -------
-    array of shape (n_chosen, n_features)
-        At most 500 rows of X in their order, fewer from 40 000 columns on; the same rows at every call.
-    array of int, shape (n_chosen,)
-        Their positions in X.
-    """
+    """Choose samples evenly over the rows, without those that hold NaN or infinity."""
     wanted = min(_SAMPLES, max(20, _VALUES // max(1, X.shape[1])))
     rows = np.unique(np.linspace(0, len(X) - 1, min(wanted, len(X))).astype(np.int64))
     chosen: FloatArray = X[rows].astype(np.float64)
@@ -46,23 +33,15 @@ class Neighbours:
     """Mean correlations of columns by their distance.
 
     Pairs with a constant column do not count.
-
-    Parameters
-    ----------
-    at_lag : array of shape (n_features // 2 + 2,)
-        Mean correlation of the columns j and j + k, for each lag k; NaN where there is no pair.
-    pairs_at_lag : array of shape (n_features // 2 + 2,)
-        Number of those pairs.
-    with_next : array of shape (n_features,)
-        Correlation of each column j with j + 1; NaN if one of them is constant, and for the last column.
-    any_two : float
-        Mean correlation of all pairs of columns.
-    n_samples : int
-        Number of samples over which the correlations are taken.
     """
 
+    #: Mean correlation of the columns j and j + k, for each lag k; NaN where there is no pair;
+    #: shape (n_features // 2 + 2,).
     at_lag: FloatArray
+    #: Number of those pairs; shape (n_features // 2 + 2,).
     pairs_at_lag: IntArray
+    #: Correlation of each column j with j + 1; NaN if one of them is constant, and for the last column;
+    #: shape (n_features,).
     with_next: FloatArray
     any_two: float
     n_samples: int
@@ -94,20 +73,7 @@ def _mean(values: FloatArray) -> tuple[float, int]:
 
 
 def standardised(samples: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Shift and scale each column to mean zero and length one; constant columns become zero.
-
-    Parameters
-    ----------
-    samples : array of shape (n_samples, n_features)
-        Finite samples; modified.
-
-    Returns
-    -------
-    array of shape (n_samples, n_features)
-        Standardised samples: the inner product of two columns is their correlation.
-    array of shape (n_features,)
-        Mask of the columns that are not constant.
-    """
+    """Shift and scale each column to mean zero and length one; constant columns become zero."""
     largest = np.abs(samples).max(axis=0)
     samples /= np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
     samples -= samples.mean(axis=0)
@@ -127,16 +93,6 @@ def neighbours(samples: FloatArray) -> Neighbours:
 
     where :math:`P_k` holds the j for which neither column is constant. The sums of all lags are one autocorrelation
     of each sample, added up, and follow from its power spectrum (Wiener-Khinchin) in O(n d log d).
-
-    Parameters
-    ----------
-    samples : array of shape (n_samples, n_features)
-        Finite samples with at least four columns; modified.
-
-    Returns
-    -------
-    Neighbours
-        Mean correlations.
     """
     n, d = samples.shape
     Z, varies = standardised(samples)
@@ -162,18 +118,6 @@ def partners(samples: FloatArray, n_columns: int = 200) -> float:
 
     The partner is chosen on one half of the samples and the correlation is taken on the other, so that columns
     without any relation have a mean of about zero however few samples there are.
-
-    Parameters
-    ----------
-    samples : array of shape (n_samples, n_features)
-        Finite samples, at least four.
-    n_columns : int, default=200
-        Number of columns for which a partner is sought, evenly over the columns.
-
-    Returns
-    -------
-    float
-        Mean correlation; NaN if fewer than two columns vary.
     """
     chosen, varies = standardised(samples[::2].copy())
     judged, also = standardised(samples[1::2].copy())

@@ -66,10 +66,8 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
 
 
 def _nearest(part: Part) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
-    """Samples, the nearest one of the class of each, how far apart both are in the file, and the chances of that.
-
-    Columns that follow the file would make near rows alike by themselves and do not count.
-    """
+    """Samples, the nearest one of the class of each, how far apart both are in the file, and the chances of that."""
+    # Columns that follow the file would make near rows alike by themselves and do not count.
     n = len(part.X)
     kept = np.concatenate([~follows_file(block, part.codes) for _, block in part.columns()])
     empty = np.empty(0, dtype=np.int64)

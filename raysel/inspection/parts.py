@@ -21,27 +21,14 @@ _BLOCK = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Samples of one task, or of a data set of one task.
+    """Samples of one task, or of a data set of one task."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples in the order of the file.
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels, or an indicator.
-    names : tuple of str
-        Name of each column among those of the data set.
-    rows : ndarray of int64, shape (n_samples,)
-        Position of each sample in the data set.
-    image : bool
-        Whether the columns are the cells of images or other arrays, so that all have the same unit.
-    task : str or None
-        Name of the task; None for a data set of one task.
-    """
-
+    #: Samples in the order of the file; shape (n_samples, n_features).
     X: FloatArray
+    #: Labels, or an indicator; shape (n_samples,) or (n_samples, n_labels).
     y: LabelArray
     names: tuple[str, ...]
+    #: Position of each sample in the data set; shape (n_samples,).
     rows: IntArray
     image: bool
     task: str | None
@@ -76,24 +63,7 @@ class Part:
 
 
 def parts(dataset: Dataset) -> Iterator[Part]:
-    """Yield the tasks of a data set, or the data set as the only part.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set of any layout.
-
-    Yields
-    ------
-    Part
-        Samples of one task.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> [part.X.shape for part in parts(load_dataset("iris"))]
-    [(150, 4)]
-    """
+    """Yield the tasks of a data set, or the data set as the only part."""
     X, layout, names = dataset.X, dataset.layout, dataset.feature_names
     if isinstance(X, TaskBlocks) and isinstance(layout, Tasks):
         for (task, shape), (rows, columns, block) in zip(layout.tasks.items(), X.parts(), strict=True):

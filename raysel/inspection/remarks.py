@@ -26,35 +26,7 @@ _CONSTANT = "constant, which tells nothing of the label"
 
 
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
-    """Remark on what in a data set may make scores say less than they seem to.
-
-    Said are: columns that `refuse_leaks` would refuse and ``dataset.keep`` names; columns that tell the classes or a
-    label alone, are constant in each class, number the samples, or follow the order of the file, within the classes
-    too, while the labels stand in runs; columns and pairs that nearly decide the classes, as no other does; samples
-    that resemble those near them in the file while the labels stand in runs;
-    columns of subjects without groups, and groups of one sample each; constant columns; equal and nearly equal
-    samples; matrices whose neighbouring cells correlate less than in another shape or order.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set, its samples in the order of their file.
-    plan : NestedPlan, optional
-        Folds, of whose test samples those with a duplicate in the training set are counted.
-
-    Returns
-    -------
-    list of str
-        One sentence or two for each kind of finding, without a line break; empty if there is nothing to say.
-
-    Examples
-    --------
-    >>> from raysel.data.loading import load_dataset
-    >>> data_remarks(load_dataset("wine"))
-    []
-    >>> data_remarks(load_dataset("digits"))
-    ['3 of 64 columns are constant, which tells nothing of the label: r0c0, r4c0, r4c7.']
-    """
+    """Remark on what in a data set may make scores say less than they seem to."""
     remarks = list(_group_remarks(dataset))
     for found in inspect(dataset):
         where = "" if found.part.task is None else f"Task {found.part.task}: "
@@ -159,11 +131,9 @@ def _column_remarks(found: Findings, dataset: Dataset) -> Iterator[str]:
 
 
 def _may_name_groups(found: Findings, column: int) -> bool:
-    """Return whether a column whose values have one class each may number subjects.
-
-    It has whole numbers, two or more samples a value, and is unlike most other columns: not half to twice as many
-    values.
-    """
+    """Return whether a column whose values have one class each may number subjects."""
+    # It has whole numbers, two or more samples a value, and is unlike most other columns: not half to twice as many
+    # values.
     part, n_values = found.part, found.by_label[column].n_values
     values = part.X[:, column]
     if part.image or 2 * n_values > len(values) or (values != np.floor(values)).any():

@@ -30,24 +30,6 @@ def symmetry(samples: FloatArray, shape: tuple[int, int]) -> float:
     .. math:: \frac{\lVert D - D_{\text{upside down}} \rVert^2}{\lVert D - D_{\text{mirrored}} \rVert^2}
 
     which is above one for upright images of such objects and below one if they lie on their side.
-
-    Parameters
-    ----------
-    samples : array of shape (n_samples, h * w)
-        Images, row by row.
-    shape : tuple of int
-        Height h and width w.
-
-    Returns
-    -------
-    float
-        The ratio; 1 if the mean images of two halves of the samples differ too much to tell.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> round(symmetry(load_digits().data, (8, 8)), 1)
-    1.0
     """
     even, odd = (_detail(half, shape) for half in (samples[::2], samples[1::2]))
     lengths = float(np.linalg.norm(even) * np.linalg.norm(odd))
@@ -61,24 +43,6 @@ def is_known(ratio: float, samples: FloatArray, y: LabelArray | None, shape: tup
 
     One mean image is no evidence: that of the digits 0 and 3, or of the letters B to E, is symmetric top to bottom.
     Faces are of many classes, each more symmetric left to right.
-
-    Parameters
-    ----------
-    ratio : float
-        Value of `symmetry` of all samples.
-    samples : array of shape (n_samples, h * w)
-        Images, row by row.
-    y : array of shape (n_samples,), or None
-        Classes; None if they are not known.
-    shape : tuple of int
-        Height h and width w.
-
-    Returns
-    -------
-    bool
-        Whether the ratio is at least 3, or at most one third; both sides have 16 cells or more; there are at least 5
-        classes of 4 or more samples; and of those, at most 40 of which are looked at, the mean images of 90 % have
-        ratios on the same side of one. False without y.
     """
     if y is None or abs(math.log(ratio)) < math.log(SURE) or min(shape) < _SHORTEST:
         return False

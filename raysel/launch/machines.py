@@ -22,35 +22,14 @@ Nodes: TypeAlias = Sequence[Mapping[str, float]] | None
 
 @dataclass(frozen=True)
 class Slots:
-    """Places of a cluster, or of this machine, in which the trials of a study run.
-
-    Parameters
-    ----------
-    n : int
-        Number of trials that run at once.
-    where : str
-        The machines, e.g. ``"this machine"``.
-    """
+    """Places of a cluster, or of this machine, in which the trials of a study run."""
 
     n: int
     where: str
 
 
 def slots(study: Study, nodes: Nodes = None) -> Slots:
-    """Return the places in which the trials of a study would run now.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    nodes : sequence of mapping of str to float, optional
-        Resources of the nodes of the cluster, as `joined` yields them; by default the study runs on this machine.
-
-    Returns
-    -------
-    Slots
-        Places on the nodes; a trial runs within one of them.
-    """
+    """Return the places in which the trials of a study would run now."""
     search = study.config.search
     if search.executor == "serial":
         return Slots(1, THIS_MACHINE)
@@ -63,21 +42,7 @@ def slots(study: Study, nodes: Nodes = None) -> Slots:
 
 
 def cluster_address(study: Study, address: str | None) -> str | None:
-    """Return the address of the cluster that a study runs on.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    address : str or None
-        HOST:PORT of a Ray cluster, ``"auto"``, or ``"local"`` for this machine.
-
-    Returns
-    -------
-    str or None
-        The address; without one, that of the cluster whose job this process is, as ``ray job submit`` starts it, if the
-        study runs on Ray. None for this machine.
-    """
+    """Return the address of the cluster that a study runs on."""
     if address == "local":
         return None
     if address is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and study.config.search.executor == "ray":
@@ -87,27 +52,7 @@ def cluster_address(study: Study, address: str | None) -> str | None:
 
 @contextmanager
 def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False) -> Iterator[Nodes]:
-    """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots.
-
-    Parameters
-    ----------
-    studies : sequence of Study
-        Studies to run.
-    address : str or None
-        As for `cluster_address`.
-    allow_mixed_versions : bool, default=False
-        Whether nodes may compute whose versions can change numbers.
-
-    Yields
-    ------
-    sequence of mapping of str to float, or None
-        Resources of the cluster's nodes by Ray's names; None for this machine alone.
-
-    Raises
-    ------
-    ConfigError, StudyError
-        If the cluster cannot be joined, or has nodes with other versions.
-    """
+    """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots."""
     places = {cluster_address(study, address) for study in studies if study.config.search.executor == "ray"} - {None}
     if not places:
         yield None
@@ -121,20 +66,7 @@ def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_version
 
 
 def check_resources(study: Study, address: str | None) -> None:
-    """Check that the machine or the cluster can run the study's trials.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    address : str or None
-        HOST:PORT of a Ray cluster, ``"auto"``, or ``"local"``; None for this machine, or the cluster of a Ray job.
-
-    Raises
-    ------
-    ConfigError
-        If a trial needs more CPUs than this machine has, or the cluster cannot be reached.
-    """
+    """Check that the machine or the cluster can run the study's trials."""
     place = cluster_address(study, address)
     if place is None:
         wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))

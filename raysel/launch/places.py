@@ -27,56 +27,17 @@ _FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "mo
 
 
 def output_directory(study: Study, output: str | Path | None = None) -> str | Path:
-    """Return the directory that a study is written to.
-
-    Parameters
-    ----------
-    study : Study
-        Study to write.
-    output : str or Path, optional
-        Directory or URI to use; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``.
-
-    Returns
-    -------
-    str or Path
-        Directory of the study, or its URI.
-    """
+    """Return the directory that a study is written to."""
     return results_place(output or study.config.output or StudyDirectory.default(study.config.name))
 
 
 def results_place(place: str | Path) -> str | Path:
-    """Return a URI as it is, and a path as `raysel.files.result_path` does.
-
-    Parameters
-    ----------
-    place : str or Path
-        Directory or URI to write results to.
-
-    Returns
-    -------
-    str or Path
-        The place, which outlives the process.
-    """
+    """Return a URI as it is, and a path as `raysel.files.result_path` does."""
     return place if as_uri(place) else result_path(place)
 
 
 def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new: bool) -> AbstractContextManager[Path]:
-    """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile.
-
-    Parameters
-    ----------
-    place : str or Path
-        Directory or URI of the study; see `raysel.storage.working_copy.running_at`.
-    listeners : sequence of Listener, default=()
-        Objects that show messages on the store.
-    new : bool
-        Whether the study is new, so that the URI must hold none; else its files are fetched.
-
-    Returns
-    -------
-    context manager
-        Provides the path of the folder.
-    """
+    """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile."""
 
     def say(text: str) -> None:
         for listener in listeners:
@@ -88,24 +49,7 @@ def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new
 def check_stored_places(
     config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
 ) -> None:
-    """Check that this user has used the servers and the places in MLflow before that only a study's directory names.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration in the directory.
-    overrides : mapping of str to object, or iterable of str
-        Values that the user gives; what they name is not checked.
-    directory : Path
-        The directory.
-    tracked : bool, default=True
-        Whether anything will be sent to the MLflow store.
-
-    Raises
-    ------
-    ConfigError
-        If a place must be given again; names it.
-    """
+    """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
     if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
     comparison, study = ComparisonDirectory(directory), StudyDirectory(directory)
@@ -127,20 +71,7 @@ def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bo
 
 
 def refuse_foreign_code(solver: str, path: Path) -> None:
-    """Check that the configuration in a directory does not name code to import.
-
-    Parameters
-    ----------
-    solver : str
-        ``solver.name`` of the configuration.
-    path : Path
-        The directory.
-
-    Raises
-    ------
-    ConfigError
-        If the name imports code, which a directory of unknown origin must not do.
-    """
+    """Check that the configuration in a directory does not name code to import."""
     if imports_code(solver):
         raise ConfigError(
             f"solver.name: {solver} imports code, and for security it is not imported if only the "

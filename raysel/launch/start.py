@@ -14,22 +14,7 @@ from raysel.tracking.log import Listener
 
 
 def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> Executor:
-    """Return the executor that ``search.executor`` names.
-
-    Parameters
-    ----------
-    study : Study
-        Study to run.
-    address : str or None
-        As for `cluster_address`.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of a cluster may compute whose versions can change numbers.
-
-    Returns
-    -------
-    Executor
-        Executor that has not been started.
-    """
+    """Return the executor that ``search.executor`` names."""
     study = replace(study, own=None)  # workers need the data set once
     if study.config.search.executor == "serial":
         return SerialExecutor(study)
@@ -41,23 +26,7 @@ def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bo
 
 
 def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
-    """Return the objects that show the progress of a study.
-
-    Parameters
-    ----------
-    progress : bool or Listener
-        Whether to print a progress line, or an object that shows the progress.
-
-    Returns
-    -------
-    sequence of Listener
-        The objects; empty if nothing is shown.
-
-    Raises
-    ------
-    ConfigError
-        If the object lacks a method of a listener.
-    """
+    """Return the objects that show the progress of a study."""
     if not isinstance(progress, bool):
         lacking = [name for name in ("show", "message", "__enter__", "__exit__") if not hasattr(progress, name)]
         if lacking:

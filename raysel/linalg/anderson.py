@@ -19,25 +19,7 @@ _GROWTH = 2.0
 
 
 class AndersonAccelerator:
-    """Extrapolates a fixed-point iteration on vectors.
-
-    Parameters
-    ----------
-    size : int
-        Length of the vectors that are iterated.
-    memory : int, default=10
-        Number of changes between steps that are combined, at least 2: a larger memory needs fewer iterations and
-        more time for each. With 1 nothing is extrapolated.
-
-    Examples
-    --------
-    >>> contraction = np.array([0.99, 0.9, 0.5])
-    >>> x, mixing = np.ones(3), AndersonAccelerator(3)
-    >>> for _ in range(6):
-    ...     x = mixing.next(x, contraction * x - x)
-    >>> bool(np.abs(x).max() < 1e-6)
-    True
-    """
+    """Extrapolates a fixed-point iteration on vectors."""
 
     def __init__(self, size: int, memory: int = 10) -> None:
         self._residual_changes = np.empty((memory, size))
@@ -55,17 +37,7 @@ class AndersonAccelerator:
     def next(self, point: FloatArray, residual: FloatArray) -> FloatArray:
         """Next point of the iteration: extrapolated, plain, or the plain one that replaces a failed extrapolation.
 
-        Parameters
-        ----------
-        point : ndarray of shape (size,)
-            The present point x: the start, or what the last call returned.
-        residual : ndarray of shape (size,)
-            The iteration's step f(x) at ``point``; kept without a copy, so it must not be written to afterwards.
-
-        Returns
-        -------
-        ndarray of shape (size,)
-            The point at which to evaluate the next step; ``point + residual`` where nothing is extrapolated.
+        `point` and `residual` are (size,); returns (size,).
         """
         norm = float(np.sqrt(residual @ residual))
         if self._fallback is not None and norm > _GROWTH * self._fallback[0]:

@@ -19,45 +19,22 @@ from raysel.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class BlockNorm(ABC):
-    """The penalty ``sum_b weight_b ||block_b||`` on a coefficient matrix W of shape (n_classes, n_features).
+    """The penalty ``sum_b weight_b ||block_b||`` on a coefficient matrix W of shape (n_classes, n_features)."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_weights,)
-        Positive weights of the blocks: one a feature in `FeatureNorm`, one a modality in `ModalityNorm`.
-    """
-
+    #: Positive weights of the blocks: one a feature in `FeatureNorm`, one a modality in `ModalityNorm`;
+    #: shape (n_weights,).
     weights: FloatArray
 
     @abstractmethod
     def sums(self, W: FloatArray) -> FloatArray:
         """Sum of the entries of each block.
 
-        Parameters
-        ----------
-        W : ndarray of shape (n_classes, n_features)
-            The matrix whose blocks are summed.
-
-        Returns
-        -------
-        ndarray of shape (n_features,) or (n_classes, n_modalities)
-            One sum a block, which ``weights`` broadcasts against.
+        `W` is (n_classes, n_features); returns (n_features,) or (n_classes, n_modalities).
         """
 
     @abstractmethod
     def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of the entries of each block.
-
-        Parameters
-        ----------
-        shape : (int, int)
-            Shape of the matrix, (n_classes, n_features).
-
-        Yields
-        ------
-        rows, columns : ndarray of int64, shape (block_size,)
-            Row and column of each entry of one block.
-        """
+        """Indices of the entries of each block. Yields `rows`, `columns` (block_size,)."""
 
     def norms(self, W: FloatArray) -> FloatArray:
         """Euclidean norm of each block, in the shape that `sums` gives."""
@@ -78,19 +55,7 @@ class BlockNorm(ABC):
     def shrink(self, W: FloatArray, step: float, out: FloatArray) -> FloatArray:
         """Proximal point of ``step`` times the penalty: ``argmin_Z step value(Z) + ||Z - W||^2 / 2``.
 
-        Parameters
-        ----------
-        W : ndarray of shape (n_classes, n_features)
-            The point whose blocks are shrunk.
-        step : float
-            Factor of the penalty, positive.
-        out : ndarray of shape (n_classes, n_features)
-            Where the result is written; may be W.
-
-        Returns
-        -------
-        ndarray of shape (n_classes, n_features)
-            ``out``.
+        `W` and `out` are (n_classes, n_features); returns (n_classes, n_features).
         """
         norms = self.norms(W)
         kept = np.divide(step * self.weights, norms, out=np.ones_like(norms), where=norms > 0)
@@ -104,18 +69,7 @@ class BlockNorm(ABC):
 
 @dataclass(frozen=True)
 class FeatureNorm(BlockNorm):
-    """The penalty ``sum_r weight_r ||W[:, r]||``, which keeps or drops a feature for all classes together.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_features,)
-        Positive weight of each feature.
-
-    Examples
-    --------
-    >>> FeatureNorm(np.array([1.0, 10.0])).value(np.array([[3.0, 0.0], [4.0, 1.0]]))
-    15.0
-    """
+    """The penalty ``sum_r weight_r ||W[:, r]||``, which keeps or drops a feature for all classes together."""
 
     def sums(self, W: FloatArray) -> FloatArray:
         """Sum of each column, shape (n_features,)."""
@@ -137,21 +91,9 @@ class FeatureNorm(BlockNorm):
 
 @dataclass(frozen=True)
 class ModalityNorm(BlockNorm):
-    """The penalty ``sum_jk weight_k ||W[j, modality k]||``, which keeps or drops a modality for each class.
+    """The penalty ``sum_jk weight_k ||W[j, modality k]||``, which keeps or drops a modality for each class."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_modalities,)
-        Positive weight of each modality.
-    widths : ndarray of int64, shape (n_modalities,)
-        Number of columns of each modality, in column order; each at least 1.
-
-    Examples
-    --------
-    >>> ModalityNorm(np.array([1.0, 1.0]), np.array([2, 1])).norms(np.array([[3.0, 4.0, 2.0]]))
-    array([[5., 2.]])
-    """
-
+    #: Number of columns of each modality, in column order; each at least 1; shape (n_modalities,).
     widths: IntArray
 
     @cached_property

@@ -15,22 +15,7 @@ def distance_differences(nearest: FloatArray) -> FloatArray:
     The largest score is that of the class of the nearest sample. Unlike -d_r(x), the scores of a class are comparable
     across samples: a sample that is far from all classes is no worse than one that is near to all.
 
-    Parameters
-    ----------
-    nearest : ndarray of shape (n_samples, n_classes)
-        Distances d_r(x) to the nearest sample of each class, of at least two classes. Infinite if a class has no
-        sample; then its score is minus infinity.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-        Scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> distance_differences(np.array([[1.0, 3.0, 2.0]]))
-    array([[ 1., -2., -1.]])
+    `nearest` is (n_samples, n_classes); returns (n_samples, n_classes).
     """
     rows = np.arange(len(nearest))
     own = nearest.argmin(axis=1)

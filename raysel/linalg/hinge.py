@@ -12,25 +12,7 @@ from raysel.arrays import FloatArray
 
 
 def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
-    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``.
-
-    Parameters
-    ----------
-    margins : ndarray of shape (c, n)
-        Score m of each sample in each problem.
-    signs : ndarray of shape (c, n)
-        Class y of each sample in each problem, -1 or 1.
-
-    Returns
-    -------
-    ndarray of shape (c,)
-        Loss of each problem, summed over the samples.
-
-    Examples
-    --------
-    >>> hinge_loss(np.array([[2.0, 0.5]]), np.array([[1.0, -1.0]]))
-    array([1.5])
-    """
+    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``. `margins` and `signs` are (c, n); returns (c,)."""
     losses = 1.0 - signs * margins
     return np.maximum(losses, 0.0, out=losses).sum(axis=1)
 
@@ -38,21 +20,7 @@ def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
 def hinge_step(margins: FloatArray, signs: FloatArray, step: float, out: FloatArray) -> FloatArray:
     """Proximal point of ``step`` times the loss: a violated margin moves towards 1 by at most ``step``.
 
-    Parameters
-    ----------
-    margins : ndarray of shape (c, n)
-        Score m of each sample in each problem.
-    signs : ndarray of shape (c, n)
-        Class y of each sample in each problem, -1 or 1.
-    step : float
-        Factor of the loss, positive.
-    out : ndarray of shape (c, n)
-        Where the result is written; must not be one of the inputs.
-
-    Returns
-    -------
-    ndarray of shape (c, n)
-        ``out``: ``argmin_z step sum_i (1 - y_i z_i)_+ + ||z - m||^2 / 2`` of each problem.
+    `margins`, `signs` and `out` are (c, n); returns (c, n).
     """
     np.multiply(signs, margins, out=out)
     np.subtract(1.0, out, out=out)
@@ -68,22 +36,7 @@ def best_bias(margins: FloatArray, signs: FloatArray) -> FloatArray:
     The loss is piecewise linear in b. It has one breakpoint a sample, y_i - m_i; its slope begins at minus the number
     p of positive samples and grows by 1 at each breakpoint. Every b between the p-th and the next is best.
 
-    Parameters
-    ----------
-    margins : ndarray of shape (c, n)
-        Score m of each sample in each problem, without the bias.
-    signs : ndarray of shape (c, n)
-        Class y of each sample in each problem, -1 or 1.
-
-    Returns
-    -------
-    ndarray of shape (c,)
-        Best bias of each problem: the middle of the best ones.
-
-    Examples
-    --------
-    >>> best_bias(np.array([[0.0, 1.0, 5.0]]), np.array([[-1.0, -1.0, 1.0]]))
-    array([-3.])
+    `margins` and `signs` are (c, n); returns (c,).
     """
     n = margins.shape[1]
     positives = np.count_nonzero(signs > 0, axis=1)
@@ -100,24 +53,7 @@ def balanced(alpha: FloatArray, signs: FloatArray) -> FloatArray:
     Those of the positive and those of the negative samples are scaled to a common sum, which is the mean of both sums
     where the bounds allow it.
 
-    Parameters
-    ----------
-    alpha : ndarray of shape (c, n)
-        Dual variable of each sample in each problem; values outside [0, 1] are clipped first.
-    signs : ndarray of shape (c, n)
-        Class y of each sample in each problem, -1 or 1.
-
-    Returns
-    -------
-    ndarray of shape (c, n)
-        Feasible variables; all 0 in a problem with samples, or positive variables, of one class only.
-
-    Examples
-    --------
-    >>> balanced(np.array([[1.0, 1.0, 1.0]]), np.array([[1.0, -1.0, -1.0]]))
-    array([[1. , 0.5, 0.5]])
-    >>> balanced(np.array([[0.1, 0.2, 0.1]]), np.array([[1.0, -1.0, -1.0]]))
-    array([[0.2       , 0.13333333, 0.06666667]])
+    `alpha` and `signs` are (c, n); returns (c, n).
     """
     alpha = np.clip(alpha, 0.0, 1.0)
     sides = (signs > 0, signs <= 0)

@@ -15,44 +15,23 @@ from raysel.linalg.rounding import product
 
 @dataclass(frozen=True)
 class LeastSquaresData:
-    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any coefficients P.
+    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any coefficients P."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_rows)
-        Centred features divided by ``scale``, n_rows = min(n_samples, n_features). Where there are more samples than
-        features, an orthogonal transform maps the samples to n_features rows and leaves the loss unchanged.
-    Y : ndarray of shape (n_classes, n_rows)
-        Centred one-hot targets, transformed alike.
-    XY : ndarray of shape (n_classes, n_features)
-        ``Y X'``, exactly 0 where a feature tells nothing of a class.
-    scale : float
-        The power of two that puts the largest deviation of a feature from its mean into [0.5, 1); 1 where no
-        feature varies. Division by it rounds nothing: data times a power of two give the same X. Coefficients P
-        of X are ``P / scale`` of the features as they were given.
-    residual : float
-        Squared length of the part of the targets outside the n_rows: loss that no coefficients can lower.
-    X_mean : ndarray of shape (n_features,)
-        Mean of each feature, as given.
-    Y_mean : ndarray of shape (n_classes,)
-        Share of each class among the samples.
-    constant : ndarray of bool, shape (n_features,)
-        Whether each feature has one value over the training set.
-    classes : ndarray of shape (n_classes,)
-        Sorted class labels, in the order of the rows of ``Y``.
-    alpha_max : float
-        On the features as they were given the penalty ``alpha sum_f ||P[:, f]||`` makes P zero from this alpha on:
-        ``2 scale max_f ||XY[:, f]||``.
-    """
-
+    #: Centred features divided by ``scale``, n_rows = min(n_samples, n_features); shape (n_features, n_rows).
     X: FloatArray
+    #: Centred one-hot targets, transformed alike; shape (n_classes, n_rows).
     Y: FloatArray
+    #: ``Y X'``, exactly 0 where a feature tells nothing of a class; shape (n_classes, n_features).
     XY: FloatArray
     scale: float
     residual: float
+    #: Mean of each feature, as given; shape (n_features,).
     X_mean: FloatArray
+    #: Share of each class among the samples; shape (n_classes,).
     Y_mean: FloatArray
+    #: Whether each feature has one value over the training set; shape (n_features,).
     constant: BoolArray
+    #: Sorted class labels, in the order of the rows of ``Y``; shape (n_classes,).
     classes: LabelArray
     alpha_max: float
 
@@ -64,23 +43,6 @@ class LeastSquaresData:
         ``M = max_t (2t - t^2) / t^p``, attained at ``t = 2 (1-p) / (2-p)`` of the feature's least-squares
         coefficients. The unit is the largest of these bounds: for p = 1 it is ``alpha_max / scale``, for p = 0 the
         most that one feature can lower the loss.
-
-        Parameters
-        ----------
-        p : float
-            Exponent of the penalty, 0 <= p <= 1.
-
-        Returns
-        -------
-        float
-            The unit of alpha; 0 where no feature is correlated with the targets.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> data = least_squares_data(np.array([[0.0], [1.0]]), np.array([0, 1]))  # X = [-1/2, 1/2]
-        >>> data.scale, round(data.penalty_unit(0.0), 12)  # all of ||Y||^2
-        (1.0, 1.0)
         """
         correlations = np.sqrt((self.XY**2).sum(axis=0))
         energies = np.einsum("fi,fi->f", self.X, self.X)
@@ -102,29 +64,7 @@ class LeastSquaresData:
 def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
     """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite features.
-    y : ndarray of shape (n_samples,)
-        Class label of each sample.
-
-    Returns
-    -------
-    LeastSquaresData
-        The reduced set; X is not modified.
-
-    Raises
-    ------
-    DataError
-        If there is one class only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> data = least_squares_data(np.array([[0.0, 5.0], [2.0, 5.0]]), np.array(["a", "b"]))
-    >>> round(data.alpha_max**2, 12)  # (2 sqrt(1 + 1))^2
-    8.0
+    `X` is (n_samples, n_features), `y` (n_samples,).
     """
     classes, targets = one_hot(y)
     n_samples, n_features = X.shape
@@ -146,22 +86,7 @@ def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
 def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:
     """Classes and one-hot targets of labels.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Class label of each sample.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted class labels.
-    targets : ndarray of shape (n_samples, n_classes)
-        1 in the column of each sample's class, 0 elsewhere.
-
-    Raises
-    ------
-    DataError
-        If there is one class only.
+    `y` is (n_samples,); returns `classes` (n_classes,), `targets` (n_samples, n_classes).
     """
     classes, codes = distinct_classes(y)
     targets: FloatArray = np.eye(len(classes))[codes]
@@ -171,22 +96,8 @@ def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:
 def centre_and_scale(X: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, float]:
     """Subtract the mean of each feature, and divide all by one power of two, which rounds nothing.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite features.
-
-    Returns
-    -------
-    centred : ndarray of shape (n_samples, n_features)
-        The result, exactly 0 for constant features.
-    X_mean : ndarray of shape (n_features,)
-        Mean of each feature, as given.
-    constant : ndarray of bool, shape (n_features,)
-        Whether each feature has one value.
-    scale : float
-        The power of two that puts the largest deviation of a feature from its mean into [0.5, 1); 1 where no
-        feature varies.
+    `X` is (n_samples, n_features); returns `centred` (n_samples, n_features), `X_mean` (n_features,),
+    `constant` (n_features,).
     """
     X_mean, constant = X.mean(axis=0), X.max(axis=0) == X.min(axis=0)
     centred: FloatArray = X - X_mean
@@ -199,23 +110,7 @@ def centre_and_scale(X: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, 
 def expand(values: FloatArray, used: BoolArray) -> FloatArray:
     """Values of all features from those of the features used, 0 for the others.
 
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_used)
-        Values of the features used.
-    used : ndarray of bool, shape (n_features,)
-        Whether a feature is used.
-
-    Returns
-    -------
-    ndarray of shape (..., n_features)
-        ``values`` itself where all features are used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> expand(np.array([5.0, 7.0]), np.array([True, False, True]))
-    array([5., 0., 7.])
+    `values` is (..., n_used), `used` (n_features,); returns (..., n_features).
     """
     if values.shape[-1] == len(used):
         return values
@@ -227,19 +122,7 @@ def expand(values: FloatArray, used: BoolArray) -> FloatArray:
 def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:
     """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted ridge steps.
 
-    Parameters
-    ----------
-    data : LeastSquaresData
-        The training set.
-    weights : ndarray of shape (n_features,)
-        Positive weight of each feature in the first step's ridge penalty.
-    penalties : iterable of Penalty
-        The penalty of each step, one step each. Under equal penalties the objective never rises.
-
-    Yields
-    ------
-    P : ndarray of shape (n_classes, n_features)
-        Coefficients of the features as ``data`` stores them, after each step.
+    `weights` is (n_features,); yields `P` (n_classes, n_features).
     """
     P = None
     for alpha, p, zeta in penalties:

@@ -24,17 +24,7 @@ _LEAST_NORM = 1e-150
 
 
 class Penalty(NamedTuple):
-    """Parameters of the smoothed l2,p penalty ``alpha sum_b (s_b + zeta)^(p/2)``.
-
-    Parameters
-    ----------
-    alpha : float
-        Strength, positive.
-    p : float
-        Exponent of each block's norm, 0 < p <= 2; the smaller, the sparser.
-    zeta : float
-        Smoothing, positive, in units of ``s``: squared coefficients.
-    """
+    """Parameters of the smoothed l2,p penalty ``alpha sum_b (s_b + zeta)^(p/2)``."""
 
     alpha: float
     p: float
@@ -42,54 +32,12 @@ class Penalty(NamedTuple):
 
 
 def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
-    """Smoothed penalty ``sum_b (energy_b + zeta)^(p/2)``.
-
-    Parameters
-    ----------
-    energy : ndarray
-        Sum of squares of each block's coefficients, any shape.
-    p : float
-        Exponent of each block's norm.
-    zeta : float
-        Smoothing, in units of ``energy``, not negative.
-
-    Returns
-    -------
-    float
-        The penalty, without a factor alpha.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> l2p_penalty(np.array([9.0, 16.0]), 1.0, 0.0)
-    7.0
-    """
+    """Smoothed penalty ``sum_b (energy_b + zeta)^(p/2)``."""
     return float(((energy + zeta) ** (p / 2)).sum())
 
 
 def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
-    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the l2,p penalty.
-
-    Parameters
-    ----------
-    energy : ndarray
-        Sum of squares of each block's coefficients, any shape.
-    p : float
-        Exponent of each block's norm.
-    zeta : float
-        Smoothing, in units of ``energy``; where it is positive, the weight of a zero block is finite.
-
-    Returns
-    -------
-    ndarray
-        One weight a block, in the shape of ``energy``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> l2p_weights(np.array([4.0, 16.0]), 1.0, 0.0)
-    array([0.25 , 0.125])
-    """
+    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the l2,p penalty."""
     weights: FloatArray = (p / 2) * (energy + zeta) ** (p / 2 - 1)
     return weights
 
@@ -100,32 +48,8 @@ def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: flo
     Solved in the dual, one n_samples x n_samples system for all targets, so the weights may span many
     orders of magnitude: they enter inverted, and the coefficients of a feature with a huge weight become 0.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_samples)
-        Features.
-    Y : ndarray of shape (n_targets, n_samples)
-        Targets.
-    weights : ndarray of shape (n_features,)
-        Positive weight of each feature in the penalty.
-    alpha : float
-        Strength of the penalty, positive.
-
-    Returns
-    -------
-    W : ndarray of shape (n_targets, n_features)
-        Coefficients.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the system is singular to double precision.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> weighted_ridge(np.array([[2.0]]), np.array([[6.0]]), np.array([1.0]), 2.0)
-    array([[2.]])
+    `X` is (n_features, n_samples), `Y` (n_targets, n_samples), `weights` (n_features,); returns `W`
+    (n_targets, n_features).
     """
     return weighted_ridge_with_dual(X, Y, weights, alpha)[0]
 
@@ -135,22 +59,7 @@ def weighted_ridge_with_dual(
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted ridge regression like `weighted_ridge`, with the residuals at no further cost.
 
-    Parameters
-    ----------
-    X, Y, weights, alpha
-        As in `weighted_ridge`.
-
-    Returns
-    -------
-    W : ndarray of shape (n_targets, n_features)
-        Coefficients.
-    dual : ndarray of shape (n_samples, n_targets)
-        ``(Y - W X)' / alpha``.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the system is singular to double precision.
+    Returns `W` (n_targets, n_features), `dual` (n_samples, n_targets).
     """
     scale = 1.0 / np.sqrt(weights)
     scaled = X * scale[:, None]
@@ -164,23 +73,10 @@ def weighted_ridge_with_dual(
 
 
 class BoundedStep(NamedTuple):
-    """Coefficients after an iteration, with a lower bound of the optimum.
-
-    Attributes
-    ----------
-    W : ndarray
-        Coefficients.
-    norms : ndarray of shape (n_norms,)
-        The norms in the objective that quadratic functions replace.
-    J : float
-        Objective.
-    lower : float
-        Lower bound of the optimum.
-    b : ndarray
-        Intercepts, where they are part of the problem.
-    """
+    """Coefficients after an iteration, with a lower bound of the optimum."""
 
     W: FloatArray
+    #: The norms in the objective that quadratic functions replace; shape (n_norms,).
     norms: FloatArray
     J: float
     lower: float
@@ -198,17 +94,7 @@ def reweighted_steps(minimise: Callable[[FloatArray], BoundedStep], norms: Float
     The roots of the norms are over-relaxed and extrapolated (Anderson), which reaches a gap of 1e-4 in a tenth of the
     iterations. Where J would rise the quadratic functions touch at the present norms, from which it cannot.
 
-    Parameters
-    ----------
-    minimise : callable
-        Gives the step of the quadratic functions that touch at the norms it is called with.
-    norms : ndarray of shape (n_norms,)
-        Where they touch at first, positive.
-
-    Yields
-    ------
-    BoundedStep
-        Step with the best lower bound so far; J never rises. Endless.
+    `norms` is (n_norms,).
     """
     accelerator = AndersonAccelerator(len(norms))
     step = minimise(norms)

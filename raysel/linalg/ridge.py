@@ -26,15 +26,7 @@ _BLOCK_BYTES = 1 << 21
 def orthonormal(factor: FloatArray) -> FloatArray:
     """Orthonormal bases of the columns of several matrices, completed where columns are dependent.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (c, n, k), k <= n
-        One matrix a class.
-
-    Returns
-    -------
-    ndarray of shape (c, n, k)
-        One basis a class, in its columns.
+    `factor` is (c, n, k); returns (c, n, k).
     """
     basis: FloatArray = np.linalg.qr(factor)[0]
     return basis
@@ -45,22 +37,7 @@ def inverse_cholesky(A: FloatArray) -> FloatArray:
 
     The matrices run along the last axis, so that each step is one array operation over all of them.
 
-    Parameters
-    ----------
-    A : ndarray of shape (k, k, n_matrices)
-        Positive definite; overwritten.
-
-    Returns
-    -------
-    M : ndarray of shape (k, k, n_matrices)
-        Lower triangular inverses, ``M A M' = I``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> inverse_cholesky(np.array([[4.0, 4.0], [4.0, 5.0]])[:, :, None])[:, :, 0]
-    array([[ 0.5,  0. ],
-           [-1. ,  1. ]])
+    `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
     """
     k = len(A)
     inverse = np.zeros_like(A)
@@ -82,30 +59,8 @@ def left_factors(
 ) -> FloatArray:
     """Best U of every class for given V; transposed arguments give the best V for given U.
 
-    Parameters
-    ----------
-    X : ndarray of shape (m, n, n_samples)
-        Samples X_i, contiguous along the last axis.
-    V : ndarray of shape (c, n, k)
-        Known factor of each class. Its columns are orthonormal, so that A is positive definite whatever the data.
-    D : ndarray of shape (m, n)
-        Positive weight of each cell in the penalty.
-    Y : ndarray of shape (c, n_samples)
-        Target of each class.
-    XY : ndarray of shape (c, m, n)
-        ``sum_i Y[r, i] X[:, :, i]``, found once a training set.
-    alpha : float
-        Strength of the penalty, positive.
-
-    Returns
-    -------
-    U : ndarray of shape (c, m, k)
-        Best factor of each class.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a system is singular to double precision.
+    `X` is (m, n, n_samples), `V` (c, n, k), `D` (m, n), `Y` (c, n_samples), `XY` (c, m, n); returns `U`
+    (c, m, k).
     """
     m, n, n_samples = X.shape
     c, _, k = V.shape

@@ -3,10 +3,6 @@
 With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). An orthonormal basis Q
 of range(S_t) turns them into S_t = diag(total) and S_b = H H' with one column a class. Directions outside that range
 are constant in the data: dropping them loses nothing, and no ratio becomes 0/0.
-
-Q comes from the eigenvectors of the smaller Gram matrix, X X' (n x n) or X'X (D x D), where these resolve every
-direction there can be. The Gram matrix squares the singular values of X, so that those below sqrt(eps) of the largest
-are lost in it: where it leaves directions unresolved, Q comes from the singular value decomposition of X instead.
 """
 
 from __future__ import annotations
@@ -31,32 +27,18 @@ RESOLVED = EPS**0.5
 
 @dataclass(frozen=True)
 class ScatterRange:
-    """One labelled sample set in the coordinates of the range of its total scatter.
+    """One labelled sample set in the coordinates of the range of its total scatter."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (D,)
-        Mean of each feature.
-    basis : ndarray of shape (D, r), or (n, r) if dual
-        Q itself or, if dual, A with Q = X' A for the centred X: an n x r array instead of D x r.
-    dual : bool
-        Whether ``basis`` is A.
-    total : ndarray of shape (r,)
-        Eigenvalues of S_t, descending, all positive.
-    between : ndarray of shape (r, c)
-        H with Q' S_b Q = H H'.
-    class_counts : ndarray of int64, shape (c,)
-        Number of samples of each class.
-    varying : int
-        The rank if every feature had unit variance. More than r where scales differ so much that some directions
-        vary by less than the rounding of others, and are left out.
-    """
-
+    #: Mean of each feature; shape (D,).
     mean: FloatArray
+    #: Q itself or, if dual, A with Q = X' A for the centred X: an n x r array instead of D x r; shape (D, r) or (n, r).
     basis: FloatArray
     dual: bool
+    #: Eigenvalues of S_t, descending, all positive; shape (r,).
     total: FloatArray
+    #: H with Q' S_b Q = H H'; shape (r, c).
     between: FloatArray
+    #: Number of samples of each class; shape (c,).
     class_counts: IntArray
     varying: int
 
@@ -74,17 +56,7 @@ class ScatterRange:
     def lift(self, centred: FloatArray, V: FloatArray) -> FloatArray:
         """Express directions of the range in the original features: Q V.
 
-        Parameters
-        ----------
-        centred : ndarray of shape (n, D)
-            The samples the range was made of, less ``mean``.
-        V : ndarray of shape (r, d)
-            One direction a column, in the coordinates of the range.
-
-        Returns
-        -------
-        ndarray of shape (D, d)
-            The directions, one a column.
+        `centred` is (n, D), `V` (r, d); returns (D, d).
         """
         return centred.T @ (self.basis @ V) if self.dual else self.basis @ V
 
@@ -96,31 +68,7 @@ class ScatterRange:
 
 
 def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRange:
-    """Reduce a labelled sample set to the range of its total scatter.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-        Samples, not centred.
-    codes : ndarray of int64, shape (n,)
-        Class of each sample, 0 .. n_classes - 1.
-    n_classes : int
-        Number of classes c; a class may have no sample.
-
-    Returns
-    -------
-    ScatterRange
-        The scatter matrices in their range, of rank 0 if no feature varies. Time and memory grow linearly in the
-        larger of n and D.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 0.0, 7.0], [2.0, 0.0, 7.0], [4.0, 3.0, 7.0], [6.0, 3.0, 7.0]])
-    >>> reduced = scatter_range(X, np.array([0, 0, 1, 1]), 2)
-    >>> reduced.rank, float(reduced.total.sum())
-    (2, 7.25)
-    """
+    """Reduce a labelled sample set to the range of its total scatter. `X` is (n, D), `codes` (n,)."""
     n = len(X)
     mean, centred = centre(X)
     counts = np.bincount(codes, minlength=n_classes)
@@ -155,17 +103,7 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
 def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Subtract the mean of each feature; constant features become exactly zero.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-        Samples.
-
-    Returns
-    -------
-    mean : ndarray of shape (D,)
-        Mean of each feature; of a constant feature its exact value.
-    centred : ndarray of shape (n, D)
-        The samples less the mean.
+    `X` is (n, D); returns `mean` (D,), `centred` (n, D).
     """
     mean = X.mean(axis=0)
     centred = X - mean
@@ -179,21 +117,7 @@ def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
 def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Singular vectors and values of a matrix above rounding level.
 
-    Parameters
-    ----------
-    centred : ndarray of shape (n, D)
-        The matrix to decompose.
-    offset : ndarray of shape (D,) or float, default=0.0
-        What was subtracted from each column: directions within its rounding are dropped.
-
-    Returns
-    -------
-    left : ndarray of shape (n, r)
-        Left singular vectors, one a column.
-    singular : ndarray of shape (r,)
-        Singular values, descending.
-    right : ndarray of shape (D, r)
-        Right singular vectors, one a column.
+    `centred` is (n, D), `offset` (D,); returns `left` (n, r), `singular` (r,), `right` (D, r).
     """
     wide = centred.shape[0] < centred.shape[1]  # LAPACK is the faster on tall matrices
     left, singular, right = scipy.linalg.svd(centred.T if wide else centred, full_matrices=False, check_finite=False)
@@ -210,19 +134,7 @@ def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | f
     The larger of two errors: that of the decomposition, max(n, D) eps times the largest singular value as in
     `numpy.linalg.matrix_rank`, and that of the centred values, a few eps of the offset in each of n samples.
 
-    Parameters
-    ----------
-    largest : ndarray of shape (1,)
-        The largest singular value.
-    shape : (int, int)
-        n and D, the shape of the matrix.
-    offset : ndarray or float, default=0.0
-        Norm of what was subtracted along each direction.
-
-    Returns
-    -------
-    ndarray
-        One bound for each entry of ``offset``.
+    `largest` is (1,).
     """
     return np.maximum(max(shape) * EPS * largest, FEW * shape[0] ** 0.5 * EPS * offset)
 
@@ -230,19 +142,7 @@ def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | f
 def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int) -> int:
     """Rank of the matrix with every feature scaled to unit norm, so that small features count like large ones.
 
-    Parameters
-    ----------
-    centred : ndarray of shape (n, D)
-        The matrix.
-    offset : ndarray of shape (D,) or float
-        What was subtracted from each column.
-    rank : int
-        Rank of the matrix as it is, a lower bound of the result.
-
-    Returns
-    -------
-    int
-        The rank, at least ``rank``.
+    `centred` is (n, D), `offset` (D,).
     """
     largest = np.abs(centred).max(axis=0)
     norm = largest * np.linalg.norm(centred / np.where(largest > 0, largest, 1.0), axis=0)  # squares may underflow
@@ -262,21 +162,7 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
 def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tuple[FloatArray, FloatArray]:
     """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
 
-    Parameters
-    ----------
-    reduced : ScatterRange
-        Scatter matrices within the range of the total one, of dimension r.
-    size : int
-        Number of directions.
-    shrinkage : float
-        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
-
-    Returns
-    -------
-    V : ndarray of shape (r, size)
-        Directions with V'S_wV = I, except for those without within-class scatter.
-    ratios : ndarray of shape (size,)
-        Ratio of between-class to total scatter of each direction, in descending order.
+    Returns `V` (r, size), `ratios` (size,).
     """
     diagonal = (1 - shrinkage) * reduced.total + shrinkage * reduced.within_trace / reduced.rank
     weighted = reduced.between / diagonal[:, None]

@@ -30,19 +30,11 @@ RESOLVED = EPS**0.5
 
 @dataclass(frozen=True)
 class Scatters:
-    """The two matrices of one trace ratio: B = H H' and T = diag(total) + overlap H H'.
+    """The two matrices of one trace ratio: B = H H' and T = diag(total) + overlap H H'."""
 
-    Attributes
-    ----------
-    between : ndarray of shape (r, c)
-        H, one column a class.
-    total : ndarray of shape (r,)
-        Positive diagonal of T without its multiple of B.
-    overlap : float, default=0.0
-        Multiple of B in T, at least 0.
-    """
-
+    #: H, one column a class; shape (r, c).
     between: FloatArray
+    #: Positive diagonal of T without its multiple of B; shape (r,).
     total: FloatArray
     overlap: float = 0.0
 
@@ -71,11 +63,10 @@ class Scatters:
         return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
 
     def _graded(self, ratio: float) -> FloatArray:
-        """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter.
-
-        Rounding errors of the size of the largest eigenvalues hide the small ones, but leave their common eigenspace
-        exact: the problem is solved again within it, with smaller rounding errors, until every eigenvalue is resolved.
-        """
+        """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter."""
+        # Rounding errors of the size of the largest eigenvalues hide the small ones, but leave their common eigenspace
+        # exact: the problem is solved again within it, with smaller rounding errors, until every eigenvalue is
+        # resolved.
         V, start, stop = np.eye(len(self.total)), 0, len(self.total)
         while True:
             values, turn = self._within(V[:, start:stop], ratio)
@@ -129,19 +120,7 @@ def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> 
 
     Here S_b = H H' and S_w = diag(total) - S_b.
 
-    Parameters
-    ----------
-    between : ndarray of shape (r, c)
-        H, one column a class.
-    total : ndarray of shape (r,)
-        Eigenvalues of the total scatter, positive.
-    shrinkage : float in [0, 1], default=0.0
-        Share s of the within-class scatter that is replaced by a multiple of the identity of equal trace.
-
-    Returns
-    -------
-    Scatters
-        B and T.
+    `between` is (r, c), `total` (r,).
     """
     mean = total.mean()  # S_w is at least what rounding may leave of 0
     ridge = shrinkage * float(max(EPS * mean, mean - (between**2).sum() / len(total)))
@@ -151,19 +130,7 @@ def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> 
 def shared_ratio(problems: Sequence[Scatters], bases: Sequence[FloatArray], weights: FloatArray) -> float:
     """Common ratio of several problems: ``sum_i w_i tr(V_i'B_iV_i) / sum_i w_i tr(V_i'T_iV_i)``.
 
-    Parameters
-    ----------
-    problems : sequence of Scatters
-        B_i and T_i.
-    bases : sequence of ndarray of shape (r_i, d_i)
-        V_i, one a problem.
-    weights : ndarray of shape (len(problems),)
-        w_i, not negative.
-
-    Returns
-    -------
-    float
-        The ratio, between 0 and 1.
+    Each of `bases` is (r_i, d_i), `weights` is (len(problems),).
     """
     between, total = weights @ np.array([problem.traces(V) for problem, V in zip(problems, bases, strict=True)])
     return float(between / total)
@@ -177,29 +144,7 @@ def maximize_trace_ratio(
     Where every problem has enough directions with B = T the ratio is 1, and one step attains it. The iterator has no
     end: the caller stops.
 
-    Parameters
-    ----------
-    problems : sequence of Scatters
-        B_i and T_i.
-    sizes : sequence of int
-        Dimension d_i of each subspace, at most r_i.
-    weights : ndarray of shape (len(problems),)
-        Weight w_i of each problem; not negative, not all zero.
-
-    Yields
-    ------
-    ratio : float
-        Ratio that the subspaces attain.
-    bases : list of ndarray of shape (r_i, d_i)
-        Orthonormal basis V_i of each subspace, in its columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> problem = Scatters(between=np.diag([1.0, 1.0, 0.0]), total=np.array([2.0, 4.0, 1.0]))
-    >>> steps = maximize_trace_ratio([problem], [1], np.ones(1))
-    >>> [round(next(steps)[0], 3) for _ in range(3)][-1]
-    0.5
+    `weights` is (len(problems),); yields `bases` each (r_i, d_i).
     """
     pairs = list(zip(problems, sizes, strict=True))
     separating = [problem.separating(size) for problem, size in pairs]

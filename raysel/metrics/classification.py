@@ -24,26 +24,7 @@ Metric: TypeAlias = Callable[[LabelArray, LabelArray], float]
 def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
     """Share of the samples that are predicted correctly, multi-label ones in every label.
 
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        True and predicted class labels, or multi-label indicators.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    DataError
-        If the shapes differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> accuracy(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]))
-    0.75
+    `y_true` and `y_pred` are (n_samples,) or (n_samples, n_labels).
     """
     _check_shapes(y_true, y_pred)
     right = y_true == y_pred
@@ -51,29 +32,7 @@ def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
 
 
 def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
-    """Mean recall of the classes that occur in ``y_true``.
-
-    Parameters
-    ----------
-    y_true, y_pred : ndarray of shape (n_samples,)
-        True and predicted class labels.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    DataError
-        If the shapes differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> balanced_accuracy(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]))
-    0.5
-    """
+    """Mean recall of the classes that occur in ``y_true``. `y_true` and `y_pred` are (n_samples,)."""
     _check_shapes(y_true, y_pred)
     _, codes = np.unique(y_true, return_inverse=True)
     recalls = np.bincount(codes, weights=y_true == y_pred) / np.bincount(codes)
@@ -133,56 +92,12 @@ def metric_range(name: str) -> tuple[float, float]:
 
 
 def needs_scores(name: str) -> bool:
-    """Return whether a metric is one of the scores of the classes or labels, and not of predictions.
-
-    Parameters
-    ----------
-    name : str
-        Name of the metric.
-
-    Returns
-    -------
-    bool
-        False for metrics of other packages.
-
-    Examples
-    --------
-    >>> needs_scores("mean_average_precision"), needs_scores("accuracy")
-    (True, False)
-    """
+    """Return whether a metric is one of the scores of the classes or labels, and not of predictions."""
     return name in _OF_SCORES
 
 
 def classification_metric(name: str, *, multilabel: bool = False, key: str = "evaluation.metric") -> Metric:
-    """Metric of the given name.
-
-    Parameters
-    ----------
-    name : str
-        One of ``METRICS``, or one that another package registers under the entry point ``raysel.metrics``.
-    multilabel : bool, default=False
-        Whether the metric must take multi-label indicators.
-    key : str, default="evaluation.metric"
-        Key of the configuration that names the metric, for the error.
-
-    Returns
-    -------
-    callable
-        ``metric(y_true, y_pred) -> float``, or ``metric(indicator, scores) -> float`` if `needs_scores`; larger is
-        better.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such metric (the message names a similar one), or it cannot take indicators.
-
-    Examples
-    --------
-    >>> classification_metric("acuracy")
-    Traceback (most recent call last):
-        ...
-    raysel.errors.ConfigError: evaluation.metric: unknown metric 'acuracy'; did you mean `accuracy`?
-    """
+    """Metric of the given name."""
     if name not in METRICS:
         if name in plugin_names(GROUP):
             registered: Metric = load_plugin(GROUP, name)
@@ -198,30 +113,8 @@ def classification_metric(name: str, *, multilabel: bool = False, key: str = "ev
 
 
 def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric") -> None:
-    """Check that a metric can be used for these labels; one of another package is computed once, for right predictions.
-
-    Parameters
-    ----------
-    name : str
-        Name of the metric, as for `classification_metric`.
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels, or an indicator.
-    key : str, default="evaluation.metric"
-        Key of the configuration that names the metric, for the error.
-
-    Raises
-    ------
-    ConfigError
-        If the metric is unknown, cannot take indicators, or does not give a finite number.
-
-    Examples
-    --------
-    >>> check_metric("balanced_accuracy", np.eye(3))
-    Traceback (most recent call last):
-        ...
-    raysel.errors.ConfigError: evaluation.metric: balanced_accuracy is for one label a sample, and y is an indicator; \
-take accuracy, subset_accuracy, macro_f1, micro_f1, macro_precision, micro_precision, neg_hamming_loss, \
-mean_average_precision.
+    """Check that a metric can be used for these labels; one of another package is computed once, for right
+    predictions.
     """
     metric = classification_metric(name, multilabel=y.ndim > 1, key=key)
     if name in METRICS:

@@ -16,42 +16,15 @@ def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
     r"""Rank-biased overlap of two rankings, extrapolated beyond their ends, after Webber, Moffat & Zobel.
 
     With X_d the number of features among the first d of both, s the length of the shorter ranking and l that of the
-    longer one (equation 32 of [1]_):
+    longer one (equation 32 of the source below):
 
         (1-p)/p ( sum_{d=1..l} X_d/d p^d + sum_{d=s+1..l} X_s (d-s)/(s d) p^d ) + ( (X_l - X_s)/l + X_s/s ) p^l
 
     It is the sum over all depths d of the share of features in common, weighted by (1-p) p^(d-1), where the agreement
     at the end of a ranking is taken to go on behind it.
 
-    Parameters
-    ----------
-    first, second : array-like of int
-        Indices of the ranked features, best first, without repetition; the lengths may differ. Features without a
-        score are left out: there is no order among them.
-    p : float
-        Weight of a rank as a share of that of the rank before, between 0 and 1; see `persistence`.
-
-    Returns
-    -------
-    float
-        1 for equal rankings, 0 for rankings without a common feature; NaN if a ranking is empty.
-
-    Raises
-    ------
-    ConfigError
-        If ``p`` does not lie between 0 and 1.
-    DataError
-        If a ranking names a feature twice or an index is negative.
-
-    References
-    ----------
-    .. [1] W. Webber, A. Moffat, J. Zobel, "A similarity measure for indefinite rankings", ACM Transactions on
-       Information Systems 28(4), 2010.
-
-    Examples
-    --------
-    >>> round(rank_biased_overlap([1, 2, 3, 4, 5], [2, 3, 4, 1, 5], p=0.9), 3)
-    0.828
+    W. Webber, A. Moffat, J. Zobel, "A similarity measure for indefinite rankings", ACM Transactions on Information
+    Systems 28(4), 2010.
     """
     short, long = sorted((_checked(first), _checked(second)), key=len)
     _check_share("p", p)
@@ -70,23 +43,6 @@ def top_weight(p: float, n: int) -> float:
     A rank counts in the agreement at every depth from it on (equation 21 of Webber, Moffat & Zobel 2010):
 
         1 - p^(n-1) + (1-p)/p n ( log(1/(1-p)) - sum_{i=1..n-1} p^i/i )
-
-    Parameters
-    ----------
-    p : float
-        Parameter of the overlap.
-    n : int
-        Number of first ranks.
-
-    Returns
-    -------
-    float
-        Share between 0 and 1.
-
-    Examples
-    --------
-    >>> round(top_weight(0.9, 10), 2)  # published: 86 %
-    0.86
     """
     i = np.arange(1, n)
     rest = -np.log1p(-p) - np.sum(p**i / i)
@@ -94,31 +50,7 @@ def top_weight(p: float, n: int) -> float:
 
 
 def persistence(n: int, share: float = 0.9) -> float:
-    """Return the p for which the first n ranks have a given share of the weight.
-
-    Parameters
-    ----------
-    n : int
-        Number of first ranks.
-    share : float, default=0.9
-        Their share of the weight, between 0 and 1.
-
-    Returns
-    -------
-    float
-        Parameter p of `rank_biased_overlap`.
-
-    Raises
-    ------
-    ConfigError
-        If ``n`` is below 1, ``share`` does not lie between 0 and 1, or no p gives that share.
-
-    Examples
-    --------
-    >>> p = persistence(10, 0.9)
-    >>> round(p, 3), round(top_weight(p, 10), 3)
-    (0.876, 0.9)
-    """
+    """Return the p for which the first n ranks have a given share of the weight."""
     _check_share("share", share)
     if n < 1:
         raise ConfigError(f"n={n!r} must be a whole number of at least 1.")

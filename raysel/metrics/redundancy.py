@@ -23,35 +23,9 @@ def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> Flo
 
     The correlations for the largest ``n`` contain those for the others, so all cost O(n_samples n^2) together.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, d)
-        Samples.
-    order : ndarray of int, shape (n,)
-        Indices of the features, best first.
-    n_features : sequence of int
-        Numbers of best features; where ``order`` has fewer, all of those are used.
+    Z. Zhao, L. Wang, H. Liu, J. Ye, "On Similarity Preserving Feature Selection", IEEE TKDE 25(3), 2013.
 
-    Returns
-    -------
-    ndarray of shape (len(n_features),)
-        Between 0 and 1; NaN for fewer than two features, which form no pair.
-
-    Raises
-    ------
-    ConfigError
-        If a number of features is below 1.
-
-    References
-    ----------
-    .. [1] Z. Zhao, L. Wang, H. Liu, J. Ye, "On Similarity Preserving Feature Selection", IEEE TKDE 25(3), 2013.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [2.0, -1.0, 5.0], [3.0, -2.0, 5.0]])
-    >>> redundancy(X, np.array([0, 1, 2]), [1, 2, 3]).round(3)
-    array([ nan, 1.  , 0.93])
+    `X` is (n_samples, d), `order` (n,); returns (len(n_features),).
     """
     if min(n_features) < 1:
         raise ConfigError(f"n_features={list(n_features)} must be numbers of features, 1 or more.")

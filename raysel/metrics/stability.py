@@ -13,17 +13,11 @@ from raysel.errors import DataError
 
 @dataclass(frozen=True)
 class Stability:
-    """A stability index.
+    """A stability index."""
 
-    Parameters
-    ----------
-    value : float
-        1 for identical selections, 0 in expectation for independent random ones; NaN where it is not defined.
-    reason : str, default=""
-        Why ``value`` is NaN; empty where it is not.
-    """
-
+    #: 1 for identical selections, 0 in expectation for independent random ones; NaN where it is not defined.
     value: float
+    #: Why ``value`` is NaN; empty where it is not.
     reason: str = ""
 
     def __str__(self) -> str:
@@ -34,7 +28,7 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
     r"""Stability of a feature selection over M training sets, after Nogueira, Sechidis & Brown.
 
     With Z the selections, p_f the share of the M sets that hold feature f, and k the mean size of a set (Definition 4
-    and Theorem 7 of [1]_):
+    and Theorem 7 of the source below):
 
         stability = 1 - mean_f( M/(M-1) p_f (1 - p_f) ) / v,    v = (k/d) (1 - k/d)
 
@@ -42,33 +36,9 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
     sets from independent samples, and the training sets of a cross-validation overlap (see
     ``experiments/fold-overlap``).
 
-    Parameters
-    ----------
-    selections : array-like of bool (or 0/1), shape (n_sets, n_features)
-        Whether each set holds each feature.
+    S. Nogueira, K. Sechidis, G. Brown, "On the Stability of Feature Selection Algorithms", JMLR 18(174), 2018.
 
-    Returns
-    -------
-    Stability
-        NaN, with the reason, for a single set, and where no set holds a feature or every set holds
-        all: then any two sets agree whatever the data.
-
-    Raises
-    ------
-    DataError
-        If ``selections`` is no such array.
-
-    References
-    ----------
-    .. [1] S. Nogueira, K. Sechidis, G. Brown, "On the Stability of Feature Selection Algorithms",
-       JMLR 18(174), 2018.
-
-    Examples
-    --------
-    >>> print(nogueira_stability([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]))
-    0.33
-    >>> print(nogueira_stability([[1, 0]]))
-    undefined (one selection says nothing about others)
+    `selections` is (n_sets, n_features).
     """
     Z = _checked(selections)
     n_sets = len(Z)

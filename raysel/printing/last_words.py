@@ -14,18 +14,7 @@ _WORDS: list[Callable[[], str]] = []
 
 @contextmanager
 def last_words(words: Callable[[], str]) -> Iterator[None]:
-    """Let `end_process` print a text, which says how to resume what runs inside the context.
-
-    Parameters
-    ----------
-    words : callable
-        Returns the text.
-
-    Examples
-    --------
-    >>> with last_words(lambda: "resume with: python -m raysel.tune --resume study"):
-    ...     pass
-    """
+    """Let `end_process` print a text, which says how to resume what runs inside the context."""
     _WORDS.append(words)
     try:
         yield
@@ -34,13 +23,7 @@ def last_words(words: Callable[[], str]) -> Iterator[None]:
 
 
 def end_process(error: Exception) -> NoReturn:
-    """Print an error and the text of `last_words`, and end this process with exit status 1 without any clean-up.
-
-    Parameters
-    ----------
-    error : Exception
-        Reason of the end.
-    """
+    """Print an error and the text of `last_words`, and end this process with exit status 1 without any clean-up."""
     with suppress(Exception):  # the process ends in any case
         sys.stderr.write(f"error: {error}\n")
         for words in _WORDS[-1:]:

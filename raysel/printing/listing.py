@@ -7,49 +7,13 @@ from difflib import get_close_matches
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:
-    """Return names as text, the first of many with their number.
-
-    Parameters
-    ----------
-    names : iterable of object
-        Names, e.g. of columns; those that are empty or cannot be printed are put in quotation marks.
-    most : int, default=12
-        Largest number of names that are listed.
-
-    Returns
-    -------
-    str
-        Text of one line; "nothing" if there are no names.
-
-    Examples
-    --------
-    >>> listed(["a", "", 3]), listed(range(20), most=2)
-    ("a, '', 3", '0, 1, ... (20 in all)')
-    """
+    """Return names as text, the first of many with their number."""
     every = [str(name) for name in names]
     shown = [name if name.isprintable() and name else repr(name) for name in every[:most]]
     return (", ".join(shown) or "nothing") + (f", ... ({len(every)} in all)" if len(every) > most else "")
 
 
 def suggestion(wanted: str, known: Collection[str]) -> str:
-    """Return what to give instead of an unknown name: a similar one, or else one of those there are.
-
-    Parameters
-    ----------
-    wanted : str
-        The unknown name.
-    known : collection of str
-        Names that exist.
-
-    Returns
-    -------
-    str
-        End of a sentence.
-
-    Examples
-    --------
-    >>> suggestion("kinds", ["kind", "width"]), suggestion("colour", ["kind", "width"])
-    ('did you mean kind?', 'it has kind, width.')
-    """
+    """Return what to give instead of an unknown name: a similar one, or else one of those there are."""
     close = get_close_matches(wanted, known, n=1)
     return f"did you mean {close[0]}?" if close else f"it has {listed(known)}."

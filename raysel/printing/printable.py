@@ -25,22 +25,6 @@ def printable(text: str) -> str:
     r"""Return a text with the characters that a terminal obeys or hides as escape sequences, and long words shortened.
 
     Line breaks stay. Words of more than 1000 letters keep their first and last 500.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        Text without control characters, escape sequences of terminals, controls of the text direction or characters of
-        zero width.
-
-    Examples
-    --------
-    >>> printable("pixel\x1b[2J 7"), printable("nir\u202egnp.exe")
-    ('pixel\\x1b[2J 7', 'nir\\u202egnp.exe')
     """
     text = escaped(text)
     return _LONG_WORD.sub(_shortened, text) if len(text) > _LONGEST_WORD else text
@@ -67,21 +51,6 @@ def csv_cell(value: T) -> T | str:
 
     A text that starts with =, +, -, @, a tab or a line break gets an apostrophe in front, and so does one that starts
     with an apostrophe: without one leading apostrophe each is as it was. Numbers stay as they are.
-
-    Parameters
-    ----------
-    value : object
-        Value of the cell.
-
-    Returns
-    -------
-    object
-        The value itself, or the text with an apostrophe in front.
-
-    Examples
-    --------
-    >>> csv_cell("=1+1"), csv_cell("pixel 3"), csv_cell(-0.5)
-    ("'=1+1", 'pixel 3', -0.5)
     """
     return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
 
@@ -95,20 +64,5 @@ def markdown_text(text: str) -> str:
     r"""Return a text in Markdown of which no part is a link, a picture or HTML.
 
     A picture would be loaded from a server of the author's choice when the text is shown.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        Printable text with backslashes before what would make a link, a picture or an element of HTML.
-
-    Examples
-    --------
-    >>> print(markdown_text("![x](http://evil.example) <img src=x> [0.1, 0.2] p < 0.05"))
-    !\[x]\(http://evil.example) \<img src=x> [0.1, 0.2] p < 0.05
     """
     return _OF_MARKDOWN.sub(r"\\", escaped(text))

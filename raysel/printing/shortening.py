@@ -4,25 +4,13 @@ from __future__ import annotations
 
 
 def short(name: str, longest: int) -> str:
-    """Shorten a text to one line of at most ``longest`` characters.
-
-    Examples
-    --------
-    >>> short("concentration of haemoglobin", 16)
-    'concentration o…'
-    """
+    """Shorten a text to one line of at most ``longest`` characters."""
     line = _one_line(name)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def short_middle(name: str, longest: int) -> str:
-    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end.
-
-    Examples
-    --------
-    >>> short_middle("concentration of haemoglobin", 16)
-    'concentr…oglobin'
-    """
+    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end."""
     line = _one_line(name)
     end = (longest - 1) // 2
     return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"

@@ -18,19 +18,6 @@ class Terminal(Console):
 
     Colours, the progress line and the width of lines work as in rich's console; only texts are made `printable`, on a
     terminal and in a log alike.
-
-    Parameters
-    ----------
-    **settings
-        Settings of rich's console; by default long lines are not broken, and numbers are not coloured.
-
-    Examples
-    --------
-    >>> import io
-    >>> out = Terminal(file=io.StringIO())
-    >>> out.print("pixel\x1b[2J 7")
-    >>> out.file.getvalue()
-    'pixel\\x1b[2J 7\n'
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -46,12 +33,6 @@ class Terminal(Console):
 
 
 def print_path(path: str | Path) -> None:
-    """Print a path on a line of its own: made printable on a terminal, and as it is for a program that reads it.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path or URI of a file or folder.
-    """
+    """Print a path on a line of its own: made printable on a terminal, and as it is for a program that reads it."""
     text = printable(str(path)) if sys.stdout.isatty() else str(path)
     sys.stdout.write(f"{text}\n")

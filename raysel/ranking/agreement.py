@@ -22,29 +22,13 @@ _NAMED = 3  # features that a sentence names
 
 @dataclass(frozen=True, eq=False)
 class FoldRanks:
-    """Ranks of the features in the winners of the outer folds.
+    """Ranks of the features in the winners of the outer folds."""
 
-    Parameters
-    ----------
-    ranks : ndarray of shape (n_folds, d)
-        Ranks by `selection_ranks`.
-    n_scored : ndarray of int, shape (n_folds,)
-        Number of features with a score in each winner.
-    names : tuple of str
-        Names of the folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> folds = FoldRanks(np.array([[1.0, 2, 3, 4], [2.0, 1, 3, 4]]), np.array([4, 4]), ("outer0", "outer1"))
-    >>> print(folds.stability(2))
-    1.00
-    >>> print(folds.overlap(2))
-    0.47
-    """
-
+    #: Ranks by `selection_ranks`; shape (n_folds, d).
     ranks: FloatArray
+    #: Number of features with a score in each winner; shape (n_folds,).
     n_scored: IntArray
+    #: Names of the folds.
     names: tuple[str, ...]
 
     @property
@@ -58,18 +42,7 @@ class FoldRanks:
         return self.ranks.shape[1]
 
     def stability(self, n: int) -> Stability:
-        """Return Nogueira's stability of the folds' selections; see `nogueira_stability`.
-
-        Parameters
-        ----------
-        n : int
-            Largest number of features that a fold selects.
-
-        Returns
-        -------
-        Stability
-            NaN where it is undefined.
-        """
+        """Return Nogueira's stability of the folds' selections; see `nogueira_stability`."""
         return nogueira_stability(top_selected(self.ranks, self.n_scored, n))
 
     def orders(self) -> list[IntArray]:
@@ -77,18 +50,7 @@ class FoldRanks:
         return [np.argsort(row, kind="stable")[:n] for row, n in zip(self.ranks, self.n_scored, strict=True)]
 
     def overlap(self, n: int) -> RankOverlap:
-        """Return the rank-biased overlap of all pairs of folds.
-
-        Parameters
-        ----------
-        n : int
-            Number of best features that get 90 % of the weight.
-
-        Returns
-        -------
-        RankOverlap
-            Overlap of each pair.
-        """
+        """Return the rank-biased overlap of all pairs of folds."""
         p, orders = persistence(n, TOP_SHARE), self.orders()
         values = np.diag([1.0 if len(order) else np.nan for order in orders])
         for i, j in combinations(range(self.n_folds), 2):
@@ -102,23 +64,16 @@ class RankOverlap:
 
     Features without a score are not ranked: a ranking ends with its last feature that has one, and the overlap is
     extrapolated from there. `raysel.metrics.rank_overlap` holds the equations.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of best features that have 90 % of the weight, by the choice of ``p``.
-    p : float
-        Weight of a rank as a share of that of the rank before.
-    values : ndarray of shape (n_folds, n_folds)
-        Overlap of each pair of folds: 1 for equal rankings, 0 for rankings without a common feature; NaN where a fold
-        gives no feature a score.
-    fold_names : tuple of str
-        Names of the folds.
     """
 
+    #: Number of best features that have 90 % of the weight, by the choice of ``p``.
     n_features: int
+    #: Weight of a rank as a share of that of the rank before.
     p: float
+    #: Overlap of each pair of folds: 1 for equal rankings, 0 for rankings without a common feature; NaN where a fold
+    #: gives no feature a score; shape (n_folds, n_folds).
     values: FloatArray
+    #: Names of the folds.
     fold_names: tuple[str, ...]
 
     @cached_property
@@ -160,60 +115,19 @@ class RankOverlap:
 
 
 def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:
-    """Return the numbers of features for a curve of the stability.
-
-    Parameters
-    ----------
-    wanted : sequence of int
-        Numbers that the curve must contain.
-    n_features : int
-        Number of all features.
-
-    Returns
-    -------
-    list of int
-        The wanted numbers and at most 24 others from 1 to all features at equal ratios, increasing.
-
-    Examples
-    --------
-    >>> curve_sizes([5], 8)
-    [1, 2, 3, 4, 5, 6, 7, 8]
-    """
+    """Return the numbers of features for a curve of the stability."""
     grid = np.round(np.geomspace(1, n_features, _GRID)).astype(int).tolist()
     return sorted({*(n for n in wanted if n <= n_features), *grid})
 
 
 def borda_scores(folds: FoldRanks) -> FloatArray:
-    """Return the score of each feature in the consensus of the outer folds.
-
-    Parameters
-    ----------
-    folds : FoldRanks
-        Ranks in the outer folds.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        d + 1 minus the mean rank (Borda's count, mean over the folds), so that the best mean rank has the largest
-        score; 0 for features without a score in every fold.
-    """
+    """Return the score of each feature in the consensus of the outer folds. Returns (d,)."""
     scored = (folds.ranks <= folds.n_scored[:, None]).any(axis=0)
     return np.where(scored, folds.n_features + 1 - folds.ranks.mean(axis=0), 0.0)
 
 
 def consensus_sentence(ranking: FeatureRanking) -> str:
-    """Say how the final model's best features differ from the best ones by the mean rank over the outer folds.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking of the final model with the ranks of the outer folds.
-
-    Returns
-    -------
-    str
-        One sentence: how many of the selected features are not in the consensus, and which come first.
-    """
+    """Say how the final model's best features differ from the best ones by the mean rank over the outer folds."""
     chosen, folds = ranking.top(), f"the {ranking.n_folds} outer folds" if ranking.n_folds > 1 else "one outer fold"
     consensus = set(ranking.consensus_top().tolist())
     if not len(chosen):

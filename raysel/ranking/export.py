@@ -26,31 +26,7 @@ FORMATS = ("csv", "parquet", "json", "npz")
 def write_ranking(
     ranking: FeatureRanking, folder: str | Path, formats: Sequence[str] = ("csv", "parquet")
 ) -> tuple[Path, ...]:
-    """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of digits.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking to write.
-    folder : str or Path
-        Existing folder to write to.
-    formats : sequence of {"csv", "parquet", "json", "npz"}, default=("csv", "parquet")
-        Formats. All hold the columns of `FeatureRanking.to_table`: in ``csv`` names that a spreadsheet would take for
-        a formula have an apostrophe in front, see `csv_content`; ``json`` is a list with one object a feature, best
-        first, with null for NaN; ``npz`` has one NumPy array a column and needs no pickle.
-
-    Returns
-    -------
-    tuple of Path
-        Paths of the files, in the order of ``formats``.
-
-    Raises
-    ------
-    ConfigError
-        If a format is unknown; nothing is written.
-    StudyError
-        If a file cannot be written.
-    """
+    """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of digits."""
     check_formats(formats)
     table = ranking.to_table()
     contents = {form: _WRITERS[form](table) for form in formats}
@@ -58,18 +34,7 @@ def write_ranking(
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Check that there are formats, and that all are known.
-
-    Parameters
-    ----------
-    formats : sequence of str
-        Names of formats.
-
-    Raises
-    ------
-    ConfigError
-        If there is none, or one is unknown.
-    """
+    """Check that there are formats, and that all are known."""
     unknown = [form for form in formats if form not in FORMATS]
     if unknown or not formats:
         named = f"{unknown[0]!r} is not a format of a ranking" if unknown else "no format of the ranking is given"
@@ -77,23 +42,7 @@ def check_formats(formats: Sequence[str]) -> None:
 
 
 def csv_content(table: pa.Table) -> bytes:
-    r"""Return a table as a CSV file, numbers without loss of digits, texts as `csv_cell` returns them.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-
-    Returns
-    -------
-    bytes
-        Text in UTF-8. A name that a spreadsheet would take for a formula has an apostrophe in front.
-
-    Examples
-    --------
-    >>> csv_content(pa.table({"feature": ["=1+1", "x"], "score": [-0.5, 0.25]}))
-    b"feature,score\n'=1+1,-0.5\nx,0.25\n"
-    """
+    r"""Return a table as a CSV file, numbers without loss of digits, texts as `csv_cell` returns them."""
     text = io.StringIO(newline="")
     columns = table.to_pydict()
     # A lone carriage return would end a line when it is read, and is quoted in this way only.
@@ -128,27 +77,7 @@ _WRITERS = {"csv": csv_content, "parquet": _parquet, "json": _json, "npz": _npz}
 
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:
-    """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and infinity as null.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of the file.
-    manifest : mapping
-        Mapping of strings, numbers, arrays, lists and mappings.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
-    TypeError
-        If JSON has no type for a value.
-    """
+    """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and infinity as null."""
     text = json.dumps(_plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
     return write_result(path, f"{text}\n".encode())
 

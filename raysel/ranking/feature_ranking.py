@@ -30,44 +30,14 @@ _SHOWN = 10
 
 
 def default_n_selected(scored: Sequence[int], n_features: int) -> int:
-    """Number of features that count as selected by default.
-
-    Parameters
-    ----------
-    scored : sequence of int
-        Numbers of best features that the study scores; may be empty.
-    n_features : int
-        Number of all features.
-
-    Returns
-    -------
-    int
-        The middle one of ``scored``, else a tenth of all features.
-
-    Examples
-    --------
-    >>> default_n_selected([10, 20, 50], 400), default_n_selected([], 400)
-    (20, 40)
-    """
+    """Number of features that count as selected by default."""
     return scored[len(scored) // 2] if scored else max(1, n_features // 10)
 
 
 def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> BoolArray:
     """Mask of the features that have a score and a rank of at most ``n_selected``, for each ranking.
 
-    Parameters
-    ----------
-    ranks : ndarray of shape (n_rankings, d)
-        Ranks by `selection_ranks`.
-    n_scored : ndarray of int, shape (n_rankings,)
-        Number of features with a score.
-    n_selected : int
-        Largest number of features that count as selected.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_rankings, d)
-        Selected features.
+    `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (n_rankings, d).
     """
     return ranks <= np.minimum(n_selected, n_scored)[:, None]
 

@@ -18,56 +18,12 @@ NPY, NIFTI = ".npy", ".nii.gz"
 
 
 def selection_mask(ranking: FeatureRanking, layout: Layout) -> BoolArray:
-    """Return the mask of the selected features in the shape of a sample.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking of the features.
-    layout : Layout
-        Layout of the features.
-
-    Returns
-    -------
-    ndarray of bool
-        Shape of a sample, e.g. (height, width) of an image or (a, b, c) of a masked volume; (n_features,) for tables,
-        tasks and modalities.
-
-    Examples
-    --------
-    >>> ranking = FeatureRanking.from_folds(
-    ...     [0.0, 3, 2, 1], [[1.0, 2, 3, 4]], feature_names="abcd", fold_names=["outer0"], n_selected=2
-    ... )
-    >>> selection_mask(ranking, Tensor((2, 2))).tolist()
-    [[False, True], [True, False]]
-    """
+    """Return the mask of the selected features in the shape of a sample."""
     return layout.arranged(ranking.selected) if isinstance(layout, Tensor | MaskedVolume) else ranking.selected
 
 
 def write_maps(ranking: FeatureRanking, layout: MaskedVolume, folder: str | Path) -> tuple[Path, ...]:
-    """Write the scores and the selected features of a masked volume as NIfTI files with the mask's affine.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        Ranking of the features.
-    layout : MaskedVolume
-        Layout of the features.
-    folder : str or Path
-        Existing folder to write to.
-
-    Returns
-    -------
-    tuple of Path
-        ``scores.nii.gz``, in single precision, and ``selected.nii.gz``, of 0 and 1; both are 0 outside the mask.
-
-    Raises
-    ------
-    ConfigError
-        If nibabel is not installed, or NIfTI cannot hold the shape.
-    StudyError
-        If a file cannot be written.
-    """
+    """Write the scores and the selected features of a masked volume as NIfTI files with the mask's affine."""
     scores = layout.arranged(ranking.usable_scores.astype(np.float32))
     maps = {"scores": scores, "selected": selection_mask(ranking, layout)}
     paths = [Path(folder, f"{name}{NIFTI}") for name in maps]
@@ -76,29 +32,7 @@ def write_maps(ranking: FeatureRanking, layout: MaskedVolume, folder: str | Path
 
 
 def mask_content(path: str | Path, mask: BoolArray, affine: FloatArray | None = None) -> bytes:
-    """Return the content of a mask's file, in the format that its name asks for.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of the file, which ends in ``.npy`` (NumPy, boolean) or ``.nii.gz`` (NIfTI-1 with 0 and 1 as bytes). The
-        latter needs nibabel.
-    mask : ndarray of bool
-        Mask of `selection_mask`.
-    affine : ndarray of shape (4, 4), optional
-        Affine of the NIfTI file, that of a masked volume. By default the identity: other layouts have no position in
-        space.
-
-    Returns
-    -------
-    bytes
-        The same for the same mask.
-
-    Raises
-    ------
-    ConfigError
-        If the name ends otherwise, a NIfTI file cannot hold the shape, or nibabel is not installed.
-    """
+    """Return the content of a mask's file, in the format that its name asks for. `affine` is (4, 4)."""
     name = Path(path).name
     if name.endswith(NPY):
         file = io.BytesIO()

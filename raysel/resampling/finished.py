@@ -24,23 +24,7 @@ from raysel.tracking.records import StudyRecord
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """Result of a finished study and the study itself, ready to compute with.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of the study; it has a final model.
-    study : Study
-        Data, folds and configurations of the study, the same as when it ran.
-    record : StudyRecord
-        Record of the study as it is now: configuration, hash of the data, versions of the code.
-    address : str or None
-        HOST:PORT of a Ray cluster; None for this machine.
-    allow_mixed_versions : bool
-        Whether nodes of the cluster may compute whose versions can change numbers.
-    lock : FileLock
-        Lock of the study's directory.
-    """
+    """Result of a finished study and the study itself, ready to compute with."""
 
     result: StudyResult
     study: Study
@@ -69,40 +53,7 @@ def finished_study(
     address: str | None = None,
     allow_mixed_versions: bool = False,
 ) -> Iterator[FinishedStudy]:
-    """Restore a finished study for computing and lock its directory.
-
-    Parameters
-    ----------
-    path : str or Path
-        Directory of the study, or its URI, whose changed files are copied back every few seconds.
-    config : str, Path or mapping, optional
-        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
-    overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
-        have moved.
-    executor : {"serial", "ray"}, optional
-        Where to compute; ``search.executor`` of the configuration by default.
-    address : str, optional
-        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions can change numbers; they are named in the result.
-
-    Yields
-    ------
-    FinishedStudy
-        The study; its directory is locked until the end of the context.
-
-    Raises
-    ------
-    ConfigError, DataError
-        If the configuration or the data cannot be used.
-    DirectoryError
-        If the directory holds no study or is in use, or the data, the configuration or the code have changed.
-    UnfinishedStudyError
-        If the study has not finished.
-    StudyError
-        If the study has no final model.
-    """
+    """Restore a finished study for computing and lock its directory."""
     with working_folder(path, new=False) as folder:
         yield from _restored(folder, config, overrides, executor, address, allow_mixed_versions)
 

@@ -13,20 +13,7 @@ _MOST_DRAWS = 1000
 
 
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
-    """Check that every class can be in both halves.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Class of each sample, or an indicator of its labels.
-    groups : ndarray of shape (n_samples,) or None
-        Group of each sample.
-
-    Raises
-    ------
-    DataError
-        If a class, or a label, is that of one sample or one group only.
-    """
+    """Check that every class can be in both halves."""
     members = np.arange(len(y)) if groups is None else groups
     columns = y.T if y.ndim == 2 else [y == name for name in np.unique(y)]
     for number, column in enumerate(columns):
@@ -43,37 +30,10 @@ def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> 
 
     Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one; the class of a group is
     the most frequent one of its samples. Without groups, samples of several labels are divided by the two folds of
-    `raysel.cv.splitters.split`, which leave no sample out and whose sizes can differ by more. Groups of samples of
-    several labels are divided without regard to these.
+    `raysel.cv.splitters.split`, which leave no sample out and whose sizes can differ by more.
 
     Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the seed, so that all pairs
     would be the same.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Class of each sample, or an indicator of its labels.
-    groups : ndarray of shape (n_samples,) or None
-        Group of each sample; the samples of a group are in the same half.
-    random_state : int
-        Seed of the draw.
-
-    Returns
-    -------
-    first, second : ndarray of int64
-        Sorted indices into y.
-
-    Raises
-    ------
-    DataError
-        If no half with all classes, or labels, is found.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.array([0] * 5 + [1] * 5)
-    >>> [np.bincount(y[half]).tolist() for half in draw_halves(y, None, random_state=0)]
-    [[3, 2], [2, 3]]
     """
     generator = np.random.default_rng(random_state)
     if groups is None and y.ndim == 2:

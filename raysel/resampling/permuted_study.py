@@ -27,17 +27,7 @@ _MEMORY_SHARE = 0.02
 
 @dataclass(frozen=True)
 class Chosen:
-    """Configuration and number of features of an outer fold's model.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the solver.
-    position : int or None
-        Position of the number of features among those that are scored; None if the figure is the mean of all scores.
-    C : sequence of float, default=()
-        C of ``linear_svm`` for each number of features; 1 where it is empty.
-    """
+    """Configuration and number of features of an outer fold's model."""
 
     params: Mapping[str, Any]
     position: int | None
@@ -52,31 +42,9 @@ class Chosen:
 def permuted_study(study: Study, number: int, seed: int) -> Study:
     """Return the study with its labels permuted, whose folds move with the labels.
 
-    A sample gets the label of another sample together with that one's place in the folds. So it is the samples that
-    are permuted against labels and folds: every training, validation and test set has the same labels as before, and
-    no class is ever missing from one. Under the hypothesis that the samples are exchangeable given the labels, any
-    function of samples, labels and folds has the same distribution for all such permutations, although the folds were
-    stratified by the true labels; with folds that stay at the samples it would not: they are balanced for the true
-    labels only, and the score of a classifier without information depends on that balance.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    number : int
-        Number of the permutation, which it depends on; 0 leaves the study as it is.
-    seed : int
-        Seed of the permutations.
-
-    Returns
-    -------
-    Study
-        Study with the same samples and configurations.
-
-    Raises
-    ------
-    DataError
-        If no permutation changes a label.
+    A sample gets the label of another sample together with that one's place in the folds. So it is the samples that are
+    permuted against labels and folds: every training, validation and test set has the same labels as before, and no
+    class is ever missing from one.
     """
     if number == 0:
         return study
@@ -123,28 +91,7 @@ def permuted_scores(
     chosen: Mapping[str, Chosen] | None,
     ranks: bool,
 ) -> dict[str, Any]:
-    """Compute the honest score of a study with permuted labels, and the feature scores of its final model.
-
-    Parameters
-    ----------
-    study : Study
-        The study with the true labels.
-    number : int
-        Number of the permutation; 0 for the true labels.
-    seed : int
-        Seed of the permutations.
-    chosen : mapping of str to Chosen, or None
-        Configuration and number of features of each fold, which are refitted; None to search them again with the
-        permuted labels, on the inner folds of each outer fold.
-    ranks : bool
-        Whether the final model gives feature scores; if not, it is not fitted.
-
-    Returns
-    -------
-    dict
-        ``scores``: test score of each outer fold by its name; and, if ``ranks``, ``feature_scores``: those of the final
-        model, in single precision, as text for `unpacked`.
-    """
+    """Compute the honest score of a study with permuted labels, and the feature scores of its final model."""
     study = permuted_study(study, number, seed)
     wanted = [fold for fold in study.plan.folds if fold.name != FINAL or ranks]
     if chosen is None:
@@ -203,13 +150,7 @@ def _run_trials(study: Study) -> list[TrialRecord]:
 
 
 def packed(scores: FloatArray) -> str:
-    """Return scores in single precision as text for `unpacked`.
-
-    Raises
-    ------
-    FloatingPointError
-        If one is not finite.
-    """
+    """Return scores in single precision as text for `unpacked`."""
     single = np.asarray(scores, dtype="<f4")
     if not np.isfinite(single).all():
         raise FloatingPointError("the method gave feature scores that are not finite.")

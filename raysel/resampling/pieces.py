@@ -31,25 +31,7 @@ _START_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Work:
-    """Definition of numbered pieces of work; each depends on the study, the settings and its number only.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the journal, in the study's directory; created if it does not exist.
-    function : callable
-        Function ``function(study, number)`` of the study and the number of a piece, which can be pickled, e.g. a
-        `functools.partial` of a function of a module. It returns plain data, without NaN or infinity.
-    code : tuple of callable
-        Functions that compute: the source of their modules is part of the version of the code.
-    settings : mapping
-        Plain data on which the values depend, besides the study and the number. Pieces with other settings do not
-        go into the same journal.
-    unit : str
-        Plural of what a piece is, for the progress, e.g. ``"halves"``.
-    n_limits : int, default=1
-        Number of times ``search.trial_timeout`` that a piece may take, if the study has such a limit.
-    """
+    """Definition of numbered pieces of work; each depends on the study, the settings and its number only."""
 
     folder: Path
     function: Callable[[Study, int], Any]
@@ -61,17 +43,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces that have ended.
-
-    Parameters
-    ----------
-    values : dict of int to object
-        Value of each piece that was computed, by number, ascending.
-    errors : dict of int to str
-        Error of each piece that failed, by number, ascending.
-    mixed : tuple of str, default=()
-        Sentence on each node of a cluster that computed with other versions, which was allowed.
-    """
+    """Pieces that have ended."""
 
     values: dict[int, Any]
     errors: dict[int, str]
@@ -85,29 +57,6 @@ def run_pieces(
 
     A piece that failed in an earlier run is computed again. The values do not depend on the executor, the number of
     workers, the order in which pieces end, or where earlier runs were interrupted.
-
-    Parameters
-    ----------
-    finished : FinishedStudy
-        The study, whose directory is locked.
-    work : Work
-        What the pieces compute.
-    numbers : sequence of int
-        Numbers of the pieces.
-    listeners : sequence of Listener, default=()
-        Objects that show the progress.
-
-    Returns
-    -------
-    Pieces
-        Values and errors as the journal holds them.
-
-    Raises
-    ------
-    DirectoryError
-        If the journal is of other settings, data or code, is damaged, or cannot be written.
-    StudyError
-        If the executor or the disk fails.
     """
     journal, header = work.folder / _JOURNAL, _header(finished, work)
     try:
@@ -128,25 +77,7 @@ def run_pieces(
 
 
 def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
-    """Read the pieces of these numbers that have ended from a journal; of several lines of a piece the last counts.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the journal.
-    numbers : sequence of int
-        Numbers of the pieces.
-
-    Returns
-    -------
-    Pieces
-        Their values and errors.
-
-    Raises
-    ------
-    DirectoryError
-        If there is no journal, or it is damaged.
-    """
+    """Read the pieces of these numbers that have ended from a journal; of several lines of a piece the last counts."""
     wanted, found, mixed = set(numbers), {}, []
     for line in _pieces(folder / _JOURNAL):
         if line.get("kind") == _NODE:
@@ -205,17 +136,7 @@ def _compute(
 
 
 class _Course:
-    """Progress of the pieces as one line.
-
-    Parameters
-    ----------
-    n_all, n_missing : int
-        Number of all pieces, and of those that are computed now.
-    unit : str
-        Plural of what a piece is.
-    listeners : sequence of Listener
-        Objects that show it.
-    """
+    """Progress of the pieces as one line."""
 
     def __init__(self, n_all: int, n_missing: int, unit: str, listeners: Sequence[Listener]) -> None:
         self._n_all, self._n_missing, self._unit, self._listeners = n_all, n_missing, unit, listeners
@@ -280,20 +201,7 @@ def _check_header(before: Mapping[str, Any], now: Mapping[str, Any], folder: Pat
 
 
 def all_failed(pieces: Pieces, unit: str) -> StudyError:
-    """Return the error to raise if too few pieces are left for a result.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        The pieces.
-    unit : str
-        Plural of what a piece is.
-
-    Returns
-    -------
-    StudyError
-        The error, with the reason of the first failure.
-    """
+    """Return the error to raise if too few pieces are left for a result."""
     number, reason = next(iter(pieces.errors.items()))
     return StudyError(
         f"{len(pieces.errors)} of {len(pieces.errors) + len(pieces.values)} {unit} failed, which leaves too few; "

@@ -158,30 +158,7 @@ def _work(finished: FinishedStudy, top: int) -> Work:
 
 
 def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int) -> dict[str, Any]:
-    """Fit scaler and solver to one half of the samples and return its best features.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Parameters of the solver.
-    kept : int
-        Largest number of features that are returned.
-    study : Study
-        Study whose samples, scaler and solver are used.
-    number : int
-        Number of the half: 2 b and 2 b + 1 are the pair b.
-
-    Returns
-    -------
-    dict
-        ``best``: indices of the best features with a score, best first; ``n_scored``: number of features with a score;
-        ``converged``: whether the fit reached its ``tol``, None if the method does not say.
-
-    Raises
-    ------
-    DataError
-        If a class is missing from the half, or a score is NaN or infinite.
-    """
+    """Fit scaler and solver to one half of the samples and return its best features."""
     dataset, (pair, side) = study.dataset, divmod(number, 2)
     half = draw_halves(dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair))[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
@@ -200,31 +177,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
 def count_selections(
     pieces: Pieces, top: int, subsamples: int, constant: BoolArray, identity: Mapping[str, Any]
 ) -> StabilitySelection:
-    """Count how often each feature is selected by the pairs whose two halves both succeeded.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        Values of `rank_on_half` by the number of the half, and the errors of those that failed.
-    top : int
-        Largest number of features that a half selects.
-    subsamples : int
-        Number of halves that were asked for.
-    constant : ndarray of bool, shape (d,)
-        Mask of the features that cannot be selected.
-    identity : mapping
-        Winner's parameters and hash of the data, which the result keeps.
-
-    Returns
-    -------
-    StabilitySelection
-        The counts, with the threshold 1.
-
-    Raises
-    ------
-    StudyError
-        If fewer than two pairs are left.
-    """
+    """Count how often each feature is selected by the pairs whose two halves both succeeded."""
     halves = pieces.values
     pairs = [pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves]
     if len(pairs) < 2:

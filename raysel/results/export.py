@@ -40,42 +40,7 @@ def export_result(
     formats: Sequence[str] = ("csv", "parquet"),
     replace: bool = True,
 ) -> list[Path]:
-    """Write the result of a study into a folder.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    folder : str or Path
-        Folder to write to; created if it does not exist.
-    top : int, optional
-        Number of features that count as selected; that of `StudyResult.ranking` by default.
-    by : str, default="final"
-        Whose ranking: ``"final"`` (the final model), ``"consensus"`` (mean rank over the outer folds) or the name
-        of an outer fold.
-    formats : sequence of {"csv", "parquet", "json", "npz"}, default=("csv", "parquet")
-        Formats of the ranking's table.
-    replace : bool, default=True
-        Whether files of the same names in the folder are replaced. If not, and one differs, nothing is written.
-
-    Returns
-    -------
-    list of Path
-        The written files: ranking.csv and ranking.parquet (only if the method ranks features and, by default, there is
-        a final model), scores.nii.gz and selected.nii.gz (beside them, if the features are the voxels of a mask; see
-        `write_maps`), the pictures of `draw_pictures` in the formats of the key ``pictures`` (only if there is a final
-        model; of another source than the final model, or beside files that are not replaced, only that of the ranking),
-        model.skops (only if the model of that ranking was saved) and manifest.json.
-
-    Raises
-    ------
-    ConfigError
-        If ``top`` is not between 1 and the number of features, or ``by`` or a format is unknown.
-    UnfinishedStudyError
-        If the study has not finished.
-    StudyError
-        If a file cannot be written, or would have to be replaced and ``replace`` is false.
-    """
+    """Write the result of a study into a folder."""
     folder = Path(folder)
     check_formats(formats)
     described = manifest(result, top, by)
@@ -147,18 +112,7 @@ def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:
 
 
 def markdown(result: StudyResult) -> str:
-    """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        Text of several lines.
-    """
+    """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
     parts = [
         f"{_capital(words.headline(result))}. {words.rule_sentence(result)}",
         _winners_table(result),
@@ -236,22 +190,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:
-    """Return the manifest of a study: its configuration, versions and hashes, and its results.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    top : int, optional
-        Number of features that count as selected; that of `StudyResult.ranking` by default.
-    by : str, default="final"
-        Whose ranking is written with it, as in `export_result`.
-
-    Returns
-    -------
-    dict
-        Data that `write_manifest` can write.
-    """
+    """Return the manifest of a study: its configuration, versions and hashes, and its results."""
     study, search = result.stored.study, result.stored.search
     scores: dict[str, Any] = {
         "test_mean": result.test_mean,
@@ -334,18 +273,7 @@ def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, 
 
 
 def figures(result: StudyResult) -> dict[str, Any]:
-    """Return the figures of a finished study for the last record of its journal.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    dict
-        Values of ``EndRecord.result``.
-    """
+    """Return the figures of a finished study for the last record of its journal."""
     found: dict[str, Any] = {
         "test_mean": result.test_mean,
         "test_std": result.test_sd,

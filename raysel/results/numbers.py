@@ -37,35 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyNumbers:
-    """Scores, trials, ranks and models of a study; `StudyResult` adds rankings, remarks and plots.
+    """Scores, trials, ranks and models of a study; `StudyResult` adds rankings, remarks and plots."""
 
-    Parameters
-    ----------
-    stored : StoredStudy
-        The study as restored from its journal.
-    """
-
+    #: The study as restored from its journal.
     stored: StoredStudy
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Read a study from its directory.
-
-        Parameters
-        ----------
-        path : str or Path
-            Directory of the study.
-
-        Returns
-        -------
-        StudyNumbers
-            Of the class that is called: the study as far as it has run.
-
-        Raises
-        ------
-        DirectoryError
-            If the directory holds no study, or its journal is damaged.
-        """
+        """Read a study from its directory."""
         directory = StudyDirectory(Path(path))
         stored = StoredStudy.read(directory)
         if stored.status == "killed" and directory.lock.exists() and directory.is_running():
@@ -133,13 +112,7 @@ class StudyNumbers:
 
     @cached_property
     def refits(self) -> list[RefitRecord]:
-        """Refits of the winners in the order of the outer folds, the final one last if there is one.
-
-        Raises
-        ------
-        UnfinishedStudyError
-            If the study has not finished.
-        """
+        """Refits of the winners in the order of the outer folds, the final one last if there is one."""
         study, refits = self.stored.study, self.stored.refits
         if self.status != "finished" or set(refits) != set(study.folds):
             raise UnfinishedStudyError(self.path, self.stored.n_trials, study.n_trials)
@@ -157,15 +130,7 @@ class StudyNumbers:
 
     @property
     def final(self) -> RefitRecord:
-        """Refit of the final fold's winner on all data: the model.
-
-        Raises
-        ------
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study has no final fold.
-        """
+        """Refit of the final fold's winner on all data: the model."""
         refits = self.refits
         if not self.has_final:
             raise StudyError(
@@ -231,11 +196,8 @@ class StudyNumbers:
     def score_curves(self) -> pd.DataFrame:
         """Return inner and test scores for each number of features as a table.
 
-        Returns
-        -------
-        DataFrame
-            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
-            folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
+        One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
+        folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
         """
         listed = self.config["evaluation"].get("n_features") or ()
         native = self.config["evaluation"]["classifier"] == "native"
@@ -313,37 +275,28 @@ class StudyNumbers:
     def summary(self) -> pd.DataFrame:
         """Return the winners of the outer folds as a table.
 
-        Returns
-        -------
-        DataFrame
-            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features`` (the chosen number
-            of best features), ``training_<metric>``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each
-            metric of ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features,
-            over all samples) and ``converged``.
+        One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features`` (the chosen number of
+        best features), ``training_<metric>``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each metric of
+        ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features, over all samples)
+        and ``converged``.
         """
         return tables.summary_table(self.stored, self.default_top)
 
     def trials(self) -> pd.DataFrame:
         """Return the trials that have ended as a table, the best validation score first.
 
-        Returns
-        -------
-        DataFrame
-            One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
-            ``val_<metric>`` (mean over the outer folds, for display only), ``val_<metric>/<fold>`` for each outer fold
-            and the final one, ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds``
-            (missing if the search is along a path, where configurations have no time of their own) and ``error``.
+        One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
+        ``val_<metric>`` (mean over the outer folds, for display only), ``val_<metric>/<fold>`` for each outer fold and
+        the final one, ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds`` (missing if
+        the search is along a path, where configurations have no time of their own) and ``error``.
         """
         return tables.trial_frame(self.stored)
 
     def traces(self) -> pd.DataFrame:
         """Return objective and scores of every inner fit by iteration.
 
-        Returns
-        -------
-        DataFrame
-            One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective``
-            and one ``score`` column for each number of features.
+        One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective`` and one
+        ``score`` column for each number of features.
         """
         return tables.trace_frame(self.stored)
 
@@ -396,27 +349,7 @@ class StudyNumbers:
         return {refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None}
 
     def stability(self, top: int | None = None) -> Stability:
-        """Return the stability of the features that the outer folds' winners select; it needs no final model.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; `default_top` by default.
-
-        Returns
-        -------
-        Stability
-            Nogueira's stability.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study's method does not rank features.
-        """
+        """Return the stability of the features that the outer folds' winners select; it needs no final model."""
         self.check_ranks(top)
         return self.fold_ranks.stability(top or self.default_top)
 
@@ -465,22 +398,7 @@ class StudyNumbers:
         return {n: float(np.mean(own)) if own else float("nan") for n, own in known.items()}
 
     def check_ranks(self, top: int | None = None) -> None:
-        """Check that all winners rank the features, and the number of features that count as selected.
-
-        Parameters
-        ----------
-        top : int, optional
-            The number; not checked by default.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study's method does not rank features.
-        """
+        """Check that all winners rank the features, and the number of features that count as selected."""
         if not self.ranks_features:
             raise StudyError(
                 f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
@@ -488,18 +406,7 @@ class StudyNumbers:
         self.check_top(top)
 
     def check_top(self, top: int | None) -> None:
-        """Check the number of features that count as selected.
-
-        Parameters
-        ----------
-        top : int or None
-            The number; None for the default.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        """
+        """Check the number of features that count as selected."""
         n_all = len(self.feature_names)
         if top is not None and (not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all):
             given = int(top) if isinstance(top, np.integer) else repr(top)
@@ -516,41 +423,11 @@ class StudyNumbers:
 
         The file holds training samples where the classifier needs them to predict: the selected features of all samples
         for ``knn``, all features for kernel and nearest-neighbour methods with ``native``.
-
-        Raises
-        ------
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study has no final fold.
-        DataError
-            If the file is missing or damaged, or names a class that is not trusted.
         """
         return self.fold_model(self.final.fold)
 
     def fold_model(self, fold: str) -> Any:
-        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops`` without unpickling.
-
-        Parameters
-        ----------
-        fold : str
-            Name of the fold, e.g. ``"outer0"``; ``"final"`` for `model`.
-
-        Returns
-        -------
-        FeaturePipeline
-            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test samples is the
-            recorded one.
-
-        Raises
-        ------
-        ConfigError
-            If the study has no such fold.
-        UnfinishedStudyError
-            If the study has not finished.
-        DataError
-            If the file is missing or damaged, or names a class that is not trusted.
-        """
+        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops`` without unpickling."""
         known = [refit.fold for refit in self.refits]
         if fold not in known:
             raise ConfigError(f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}.")

@@ -17,33 +17,7 @@ from raysel.files import parse_json, write_text_atomically
 
 @dataclass(frozen=True)
 class Preview:
-    """Description of the data that is shown before a study runs and in its report.
-
-    Parameters
-    ----------
-    classes : list of str
-        Names of the classes, or of the labels of a multi-label data set.
-    counts : list of int
-        Number of samples of each class, or with each label.
-    is_multilabel : bool
-        Whether a sample can have several labels.
-    n_groups : int or None
-        Number of groups of samples; None if there are no groups.
-    ranges : list of (str, float, float, float)
-        Name, smallest, mean and largest value of each modality; empty if there are none.
-    label : str or None, default=None
-        Name of the column or array of the labels; None if it has none, or in studies of earlier versions.
-    group_sizes : (int, int) or None, default=None
-        Number of samples of the smallest and of the largest group; None if there are no groups.
-    values : (float, float, float) or None, default=None
-        Smallest, mean and largest value of all features; None in studies of earlier versions.
-    n_by_task : list of int, default=()
-        Number of samples of each task; empty if there is one task.
-    n_unlabelled : int or None, default=None
-        Number of samples without any label of a multi-label data set; None if each sample has one label.
-    notes : list of str, default=()
-        Sentences on what was recognised or left out when the data were read.
-    """
+    """Description of the data that is shown before a study runs and in its report."""
 
     classes: list[str]
     counts: list[int]
@@ -59,18 +33,7 @@ class Preview:
 
     @classmethod
     def of(cls, data: Dataset) -> Preview:
-        """Return the preview of a data set.
-
-        Parameters
-        ----------
-        data : Dataset
-            The data set.
-
-        Returns
-        -------
-        Preview
-            Plain data.
-        """
+        """Return the preview of a data set."""
         counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
         blocks = data.X.blocks if isinstance(data.X, TaskBlocks) else (data.X,)
@@ -99,19 +62,7 @@ class Preview:
 
     @classmethod
     def read(cls, path: Path) -> Preview | None:
-        """Read a preview.
-
-        Parameters
-        ----------
-        path : Path
-            The file.
-
-        Returns
-        -------
-        Preview or None
-            None if the file is missing or is not a preview: the report does without. Studies of earlier versions lack
-            the fields that have a default.
-        """
+        """Read a preview."""
         try:
             raw = parse_json(path.read_text(encoding="utf-8"))
             sizes, values, unlabelled = raw.get("group_sizes"), raw.get("values"), raw.get("n_unlabelled")

@@ -35,26 +35,7 @@ _FILES = ("path", "labels", "mask", "background")
 def study_record(
     study: Study, *, id_: str, uri: str, started: float, data_remarks: Sequence[str] | None = None
 ) -> StudyRecord:
-    """Return the record of a study, which the journal gets first and again whenever the study is resumed.
-
-    Parameters
-    ----------
-    study : Study
-        The study.
-    id_ : str
-        Id of the study's runs in MLflow.
-    uri : str
-        Tracking URI of MLflow.
-    started : float
-        Time of the first start, in seconds since the epoch.
-    data_remarks : sequence of str, optional
-        Remarks on the data that were made when the study was started; they are made now by default.
-
-    Returns
-    -------
-    StudyRecord
-        Record whose fields are plain data.
-    """
+    """Return the record of a study, which the journal gets first and again whenever the study is resumed."""
     config, data = study.config, study.dataset
     # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
     solver = type(study.solver(study.examples[0].params))
@@ -101,26 +82,8 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
 
 
 def resumed_record(study: Study, before: StudyRecord, directory: Path | None = None) -> StudyRecord:
-    """Return the record of a resumed study: the id and start, and the tracking URI unless the configuration changed it.
-
-    Parameters
-    ----------
-    study : Study
-        The study as it is resumed.
-    before : StudyRecord
-        Record from when the study was last started.
-    directory : Path, optional
-        Directory of the study, if it is to be uploaded to the tracking URI; by default nothing is sent there.
-
-    Returns
-    -------
-    StudyRecord
-        Record of the resumed study.
-
-    Raises
-    ------
-    ConfigError
-        If only the directory names the tracking URI, and this user has not used it before.
+    """Return the record of a resumed study: the id and start, and the tracking URI unless the configuration
+    changed it.
     """
     same = study.config.tracking.uri == before.config.get("tracking", {}).get("uri")
     if directory is not None and same and not is_same_place(before.uri, mlflow_uri(study.config)):
@@ -139,43 +102,13 @@ def mlflow_uri(config: StudyConfig) -> str:
 
     It is ``tracking.uri``, else the environment variable ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in the working
     directory.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-
-    Returns
-    -------
-    str
-        URI with an absolute path if it is a file, and without credentials, which `keep_credentials` keeps.
-
-    Raises
-    ------
-    ConfigError
-        If MLflow does not support the scheme of the URI.
     """
     named = config.tracking.uri or keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
     return absolute_uri(named or "sqlite:///mlflow.db")
 
 
 def end_record(status: str, started: float, result: StudyResult | None = None) -> EndRecord:
-    """Return the record of the end of a run.
-
-    Parameters
-    ----------
-    status : {"finished", "failed", "interrupted"}
-        State in which the run ended.
-    started : float
-        Time of the study's first start, in seconds since the epoch.
-    result : StudyResult, optional
-        Result of a finished study.
-
-    Returns
-    -------
-    EndRecord
-        Record with the figures and the summary of the result, if there is one.
-    """
+    """Return the record of the end of a run."""
     ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
         return EndRecord(status, started, ended)

@@ -18,20 +18,7 @@ _FEW_FOLDS: Final = 5
 
 
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[str]:
-    """Remark on a search that its time budget ended, and on failed trials.
-
-    Parameters
-    ----------
-    trials : sequence of TrialRecord
-        Records of all trials.
-    search : SearchRecord or None
-        Record of the end of the search; None if the journal has none.
-
-    Yields
-    ------
-    str
-        One sentence for each limitation.
-    """
+    """Remark on a search that its time budget ended, and on failed trials."""
     if search is not None and search.cut:
         yield f"search.time_budget ended the search: {search.n_tried} of {search.n_planned} trials were made."
     failed = [record for record in trials if record.status == "failed"]
@@ -42,20 +29,7 @@ def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -
 
 
 def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[str]:
-    """Remark on a missing ranking, because a winner gives no feature scores.
-
-    Parameters
-    ----------
-    unranked_folds : sequence of str
-        Names of the folds whose winner gives no feature scores.
-    n_refits : int
-        Number of winners, including that of the final fold if there is one.
-
-    Yields
-    ------
-    str
-        One sentence if there is no ranking.
-    """
+    """Remark on a missing ranking, because a winner gives no feature scores."""
     if len(unranked_folds) == n_refits:
         yield "There is no ranking of the features: the method gives no feature scores."
     elif unranked_folds:
@@ -63,30 +37,12 @@ def ranking_remarks(unranked_folds: Sequence[str], n_refits: int) -> Iterator[st
 
 
 def final_remarks() -> Iterator[str]:
-    """Remark that there is neither a final model nor its ranking, because the study has no final fold.
-
-    Yields
-    ------
-    str
-        One sentence.
-    """
+    """Remark that there is neither a final model nor its ranking, because the study has no final fold."""
     yield "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
 
 
 def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
-    """Yield that there is no model file, or that it lacks the fitted method, and why.
-
-    Parameters
-    ----------
-    is_written : bool
-        Whether ``model.skops`` exists.
-    untrusted : sequence of str
-        Types in the fitted method that a model file must not name.
-
-    Yields
-    ------
-    str
-    """
+    """Yield that there is no model file, or that it lacks the fitted method, and why."""
     if is_written:
         if untrusted:
             yield (
@@ -103,18 +59,7 @@ def model_remarks(is_written: bool, untrusted: Sequence[str]) -> Iterator[str]:
 
 
 def storage_remedy(untrusted: Sequence[str]) -> str:
-    """Return how a model can be stored that contains some untrusted types, or that it cannot.
-
-    Parameters
-    ----------
-    untrusted : sequence of str
-        Types in the model that a model file must not name.
-
-    Returns
-    -------
-    str
-        Clause without a full stop.
-    """
+    """Return how a model can be stored that contains some untrusted types, or that it cannot."""
     # An entry point registers the method's class, not parts of scikit-learn nor what skops cannot write: "Name (why)".
     if any(name.startswith("sklearn.") or " (" in name for name in untrusted):
         return "such models cannot be stored safely"
@@ -122,21 +67,7 @@ def storage_remedy(untrusted: Sequence[str]) -> str:
 
 
 def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
-    """Remark on winners that select no feature, or fewer than ``top``.
-
-    Parameters
-    ----------
-    n_scored : mapping of str to int
-        Number of features with a score in each fold's winner, including the final fold if there is one; empty if the
-        method does not rank features.
-    top : int
-        Largest number of features that count as selected.
-
-    Yields
-    ------
-    str
-        One sentence for each limitation.
-    """
+    """Remark on winners that select no feature, or fewer than ``top``."""
     if not n_scored:
         return
     if n_scored.get(FINAL) == 0:
@@ -151,22 +82,7 @@ def selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[str]:
 
 
 def number_remarks(chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]) -> Iterator[str]:
-    """Remark on winners whose chosen number of features is the largest or the smallest that was scored.
-
-    Parameters
-    ----------
-    chosen : mapping of str to int
-        Chosen number of features by fold, including the final fold if there is one.
-    listed : sequence of int
-        Numbers of features that were scored, increasing; there is no choice among fewer than two.
-    n_scored : mapping of str to int
-        Number of features with a score in each fold's winner; a larger number changes nothing where all are used.
-
-    Yields
-    ------
-    str
-        One sentence for each end.
-    """
+    """Remark on winners whose chosen number of features is the largest or the smallest that was scored."""
     if len(listed) < 2:
         return
     largest = [fold for fold, n in chosen.items() if n == listed[-1] < n_scored.get(fold, 0)]
@@ -189,20 +105,6 @@ def edge_remarks(
 
     Lists of three numbers and more and logarithmic grids have ends. An end that cannot be passed is not remarked: 0, 1
     of whole numbers, and the value at which a method assumes no structure, of which another sentence tells.
-
-    Parameters
-    ----------
-    space : mapping of str to object
-        Section ``solver.space`` of the configuration.
-    winners : sequence of mapping of str to object
-        Parameters of the winner of each outer fold.
-    unstructured : mapping of str to float
-        Value of a parameter at which the method assumes no structure of the features.
-
-    Yields
-    ------
-    str
-        One sentence for each end.
     """
     for name, domain in space.items():
         values = sorted(_numbers(domain))
@@ -275,18 +177,7 @@ def inner_fit_remarks(trials: Sequence[TrialRecord]) -> Iterator[str]:
 
 
 def fit_remarks(refits: Sequence[RefitRecord]) -> Iterator[str]:
-    """Remark on warnings that the winners' fits issued.
-
-    Parameters
-    ----------
-    refits : sequence of RefitRecord
-        Records of the winners' refits.
-
-    Yields
-    ------
-    str
-        One sentence for each distinct warning, with the names of the folds.
-    """
+    """Remark on warnings that the winners' fits issued."""
     folds: dict[str, list[str]] = {}
     for refit in refits:
         for message in refit.warnings:

@@ -40,76 +40,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyResult(StudyNumbers):
-    """Scores, trials, ranking and model of a study.
-
-    Parameters
-    ----------
-    stored : StoredStudy
-        The study as restored from its journal.
-    """
+    """Scores, trials, ranking and model of a study."""
 
     def stability_curve(self) -> pd.DataFrame:
         """Return the stability of the best N features over the outer folds for a range of N.
 
-        Returns
-        -------
-        DataFrame
-            One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1 to all features:
-            ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects all features or none);
-            ``noise``, ``noise_lowest`` and ``noise_highest`` (mean and range for an F-test ranking of permuted labels
-            on the same folds; NaN if an earlier version of raysel ran the study); ``undefined_because``.
+        One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1 to all features:
+        ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects all features or none); ``noise``,
+        ``noise_lowest`` and ``noise_highest`` (mean and range for an F-test ranking of permuted labels on the same
+        folds; NaN if an earlier version of raysel ran the study); ``undefined_because``.
         """
         return trust.stability_curve(self)
 
     def consensus_sentence(self, top: int | None = None) -> str:
-        """Return how the final model's best features differ from those of the outer folds' consensus, the mean rank.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; `default_top` by default.
-
-        Returns
-        -------
-        str
-            One sentence; empty if there is no ranking by a final model.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        UnfinishedStudyError
-            If the study has not finished.
-        """
+        """Return how the final model's best features differ from those of the outer folds' consensus, the mean rank."""
         self.check_top(top)
         return trust.consensus_words(self, top)
 
     def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
-        """Return a ranking of the features, with the ranks of the outer folds' winners.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; by default that of the fold whose ranking it is, else
-            `default_top`.
-        by : str, default="final"
-            Whose ranking: ``"final"`` (the final model), ``"consensus"`` (mean rank over the outer folds) or the name
-            of an outer fold.
-
-        Returns
-        -------
-        FeatureRanking
-            Ranking of all features.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features, or ``by`` is none of these.
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study's method does not rank features, or ``by`` is ``"final"`` and the study has no final fold.
-        """
+        """Return a ranking of the features, with the ranks of the outer folds' winners."""
         self.check_ranks(top)
         return trust.source_ranking(self, top, by, self.added_columns)
 
@@ -132,25 +81,7 @@ class StudyResult(StudyNumbers):
         return read_permutation_test(self)
 
     def remarks(self, top: int | None = None) -> list[str]:
-        """Return remarks on the limitations of the result, and on its data.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; `default_top` by default.
-
-        Returns
-        -------
-        list of str
-            One sentence for each limitation.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        UnfinishedStudyError
-            If the study has not finished.
-        """
+        """Return remarks on the limitations of the result, and on its data."""
         self.check_top(top)
         return [
             *self.actions(),
@@ -198,134 +129,36 @@ class StudyResult(StudyNumbers):
         return {"gamma1": 0} if name == "smml" else {}
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
-        """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; `default_top` by default.
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
+        """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features."""
         from raysel.display.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
 
         return plot_ranking(self.ranking(top), self.layout, ax)
 
     def plot_convergence(self, ax: Any = None) -> Any:
-        """Draw the mean objective of each configuration by iteration, the final model's in colour.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
+        """Draw the mean objective of each configuration by iteration, the final model's in colour."""
         from raysel.display.plots import plot_convergence  # noqa: PLC0415
 
         final = self.stored.refits.get(FINAL)
         return plot_convergence(self.records, final.trial if final else None, ax)
 
     def plot_scores(self, ax: Any = None) -> Any:
-        """Draw test and inner score over the number of features, or as bars if there are not several numbers.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
+        """Draw test and inner score over the number of features, or as bars if there are not several numbers."""
         return plots.plot_scores(self, ax)
 
     def plot_stability(self, ax: Any = None) -> Any:
-        """Draw the stability of the outer folds' best features over their number.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-
-        Raises
-        ------
-        StudyError
-            If the study's method does not rank features.
-        """
+        """Draw the stability of the outer folds' best features over their number."""
         return plots.plot_stability(self, ax)
 
     def plot_search(self, ax: Any = None) -> Any:
-        """Draw the validation score over the two hyperparameters that vary it the most, the best over the others.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-        """
+        """Draw the validation score over the two hyperparameters that vary it the most, the best over the others."""
         return plots.plot_search(self, ax)
 
     def plot_confusion(self, ax: Any = None) -> Any:
-        """Draw the confusion of the classes on the outer folds' test samples, or the errors of each label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-
-        Raises
-        ------
-        StudyError
-            If the study recorded no confusion, because an earlier version of raysel ran it.
-        """
+        """Draw the confusion of the classes on the outer folds' test samples, or the errors of each label."""
         return plots.plot_confusion(self, ax)
 
     def plot_profile(self, top: int | None = None, ax: Any = None) -> Any:
-        """Draw the coefficients of the final model's best features by class.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features; `default_top` by default.
-        ax : matplotlib Axes, optional
-            Axes to draw on; new ones by default.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes with the plot.
-
-        Raises
-        ------
-        StudyError
-            If the method has no coefficient for each feature, or the study has no final fold.
-        DataError
-            If there is no model file.
-        """
+        """Draw the coefficients of the final model's best features by class."""
         return plots.plot_profile(self, top, ax)
 
     def __repr__(self) -> str:

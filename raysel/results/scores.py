@@ -23,25 +23,7 @@ GUESSES: Final = ("most frequent class", "stratified guess", "chance")
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores of a reference on the test samples of the outer folds, compared with the study's method.
-
-    Parameters
-    ----------
-    name : str
-        ``all features``, ``variance``, ``f_test`` or ``chance``.
-    scores : list of float
-        Score on each outer fold, at the number of features that its inner folds choose for the reference.
-    paired : PairedComparison
-        Differences of the method to the reference (method minus reference), with the intervals of their mean.
-    curve : list of float
-        Mean over the outer folds for each number of features (for each task where there are several), or one value if
-        the reference does not depend on it.
-    recorded : str
-        Name in the records: for ``chance`` the better guess, ``most frequent class`` or ``stratified guess``
-        (``chance`` up to raysel 0.6); else the same as ``name``.
-    of_draws : bool, default=False
-        Whether the outer folds are independent draws of the training set, whose interval is the plain one.
-    """
+    """Scores of a reference on the test samples of the outer folds, compared with the study's method."""
 
     name: str
     scores: list[float]
@@ -81,18 +63,7 @@ class Reference:
 
 
 def fold_ratio(outer: Sequence[RefitRecord]) -> float:
-    """Return the number of test samples by that of training samples, mean over the outer folds.
-
-    Parameters
-    ----------
-    outer : sequence of RefitRecord
-        Refits of the outer folds.
-
-    Returns
-    -------
-    float
-        NaN if the numbers were not recorded.
-    """
+    """Return the number of test samples by that of training samples, mean over the outer folds."""
     if not all(refit.n_train for refit in outer):
         return float("nan")
     return float(np.mean([refit.n_test / refit.n_train for refit in outer]))
@@ -104,21 +75,7 @@ def are_draws(outer: Sequence[RefitRecord]) -> bool:
 
 
 def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
-    """Return mean, SD and 95 % interval of the test score over the outer folds.
-
-    Parameters
-    ----------
-    outer : sequence of RefitRecord
-        Refits of the outer folds.
-    metric : str
-        Name of the metric, at whose range the interval ends.
-
-    Returns
-    -------
-    MeanInterval
-        Corrected, but plain over draws of the training set; its ends are None, and ``reason`` says why, if there is
-        no interval.
-    """
+    """Return mean, SD and 95 % interval of the test score over the outer folds."""
     ratio, of_draws = fold_ratio(outer), are_draws(outer)
     values = _known(refit.test_score for refit in outer)
     found = corrected_interval(
@@ -131,21 +88,7 @@ def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
 
 
 def references(outer: Sequence[RefitRecord], metric: str) -> dict[str, Reference]:
-    """Return the references that have a score on every outer fold.
-
-    Parameters
-    ----------
-    outer : sequence of RefitRecord
-        Refits of the outer folds.
-    metric : str
-        Name of the metric, at whose range the intervals end.
-
-    Returns
-    -------
-    dict of str to Reference
-        By name, in the order in which they were recorded; empty if the study has none. ``chance`` is the guess with
-        the better mean over the outer folds.
-    """
+    """Return the references that have a score on every outer fold."""
     ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
     low, high = metric_range(metric)
     found: dict[str, Reference] = {}
@@ -162,19 +105,7 @@ def references(outer: Sequence[RefitRecord], metric: str) -> dict[str, Reference
 
 
 def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
-    """Return the mean over the outer folds of the winners' scores on ever more honest samples.
-
-    Parameters
-    ----------
-    outer : sequence of RefitRecord
-        Refits of the outer folds.
-
-    Returns
-    -------
-    dict of str to float
-        ``training`` (on the samples of the fit itself; missing if it was not recorded), ``inner`` (the validation
-        score by which the winner was chosen) and ``test``, each at the number of features that the fold chooses.
-    """
+    """Return the mean over the outer folds of the winners' scores on ever more honest samples."""
     found = {}
     training = _known(refit.training_score for refit in outer)
     if outer and len(training) == len(outer):
@@ -187,21 +118,9 @@ def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
 def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int], metric: str) -> pd.DataFrame:
     """Return inner and test scores for each number of features as a table.
 
-    Parameters
-    ----------
-    outer : sequence of RefitRecord
-        Refits of the outer folds.
-    n_features : sequence of int
-        Numbers of features that were scored; empty for the classifier ``native``.
-    metric : str
-        Name of the metric.
-
-    Returns
-    -------
-    DataFrame
-        One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
-        folds) and one column a reference with its mean, by its name. The inner columns are NaN if the inner scores
-        were not recorded for each number.
+    One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer folds)
+    and one column a reference with its mean, by its name. The inner columns are NaN if the inner scores were not
+    recorded for each number.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -218,23 +137,7 @@ def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int], metric
 
 
 def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame, metric: str) -> dict[str, Any]:
-    """Return the figures that stand beside a study's test scores, for its manifest and its last record.
-
-    Parameters
-    ----------
-    outer : sequence of RefitRecord
-        Refits of the outer folds.
-    curves : DataFrame
-        Scores for each number of features, as `score_curves` returns them.
-    metric : str
-        Name of the metric.
-
-    Returns
-    -------
-    dict of str to object
-        ``interval``, ``references`` (each with the difference of the method to it), ``optimism`` and ``curve`` (by the
-        name of the column); None where a figure is undefined.
-    """
+    """Return the figures that stand beside a study's test scores, for its manifest and its last record."""
     found = score_interval(outer, metric)
     interval: dict[str, Any] = {"lower": found.lower, "upper": found.upper, "confidence": found.confidence}
     interval["kind"] = "plain, over draws of the training set" if found.of_draws else "corrected"

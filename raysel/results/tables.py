@@ -19,20 +19,10 @@ if TYPE_CHECKING:
 def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
     """Return the winners of the outer folds that have been refitted, one a row.
 
-    Parameters
-    ----------
-    stored : StoredStudy
-        State of the study.
-    top : int
-        Number of features whose redundancy is shown.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``outer_fold``, ``winner``, ``n_features`` (chosen number of best features; missing for the classifier
-        ``native``), ``training_<metric>`` (missing if it was not recorded), ``inner_<metric>``, ``test_<metric>``,
-        ``test_<name>`` for each further metric, ``features_with_score`` (missing if the method does not rank
-        features), ``redundancy`` (missing if it was not recorded) and ``converged``.
+    Columns ``outer_fold``, ``winner``, ``n_features`` (chosen number of best features; missing for the classifier
+    ``native``), ``training_<metric>`` (missing if it was not recorded), ``inner_<metric>``, ``test_<metric>``,
+    ``test_<name>`` for each further metric, ``features_with_score`` (missing if the method does not rank features),
+    ``redundancy`` (missing if it was not recorded) and ``converged``.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -65,15 +55,7 @@ def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
 def trial_frame(stored: StoredStudy) -> pd.DataFrame:
     """Return the trials that have ended, one a row, the best validation score first.
 
-    Parameters
-    ----------
-    stored : StoredStudy
-        State of the study.
-
-    Returns
-    -------
-    DataFrame
-        Columns of `StudyResult.trials`.
+    Columns of `StudyResult.trials`.
     """
     import pandas as pd  # noqa: PLC0415
 
@@ -108,14 +90,6 @@ def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
 def trace_frame(stored: StoredStudy) -> pd.DataFrame:
     """Return objective and scores of every inner fit by iteration.
 
-    Parameters
-    ----------
-    stored : StoredStudy
-        State of the study.
-
-    Returns
-    -------
-    DataFrame
-        Columns of `trace_table`.
+    Columns of `trace_table`.
     """
     return trace_table(stored.trials, stored.study.labels).to_pandas()

@@ -10,21 +10,7 @@ from raysel.cv.records import TrialRecord
 
 
 def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Table:
-    """Return the objective and scores of all inner fits, one row an iteration.
-
-    Parameters
-    ----------
-    records : iterable of TrialRecord
-        Records of the trials.
-    labels : sequence of str
-        Name of each score, e.g. ``["n10", "n20"]``; empty if there is one score.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective`` and ``score``, or one
-        ``score_<label>`` for each label; scores are null at iterations that were not scored.
-    """
+    """Return the objective and scores of all inner fits, one row an iteration."""
     names = [f"score_{label}" for label in labels] or ["score"]
     columns: dict[str, list[object]] = {
         name: [] for name in ("trial", "configuration", "fold", "inner", "iteration", "objective", *names)

@@ -27,15 +27,7 @@ GIVEN = "as given"
 
 
 class Top(NamedTuple):
-    """Number of features that count as selected.
-
-    Parameters
-    ----------
-    n : int
-        The number.
-    chosen_by : str
-        How it was chosen, in words.
-    """
+    """Number of features that count as selected."""
 
     n: int
     chosen_by: str
@@ -45,22 +37,7 @@ class Top(NamedTuple):
 
 
 def choose_top(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> Top:
-    """Return the number of features that count as selected, and who chose it.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-    top : int, optional
-        The number if it is given.
-    by : str, default="final"
-        Source of the ranking as in `source_ranking`.
-
-    Returns
-    -------
-    Top
-        The given number, else that of the fold whose ranking it is, else `StudyResult.default_top`.
-    """
+    """Return the number of features that count as selected, and who chose it."""
     if top is not None:
         return Top(top, GIVEN)
     chosen, listed = result.n_features, result.config["evaluation"].get("n_features")
@@ -80,31 +57,7 @@ def _fold_in_words(fold: str) -> str:
 def source_ranking(
     result: StudyNumbers, top: int | None = None, by: str = FINAL, added: Mapping[str, FloatArray] | None = None
 ) -> FeatureRanking:
-    """Return the ranking of the final model, of the consensus of the outer folds, or of one of them.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; that of `choose_top` by default.
-    by : str, default="final"
-        ``"final"``, ``"consensus"`` or the name of an outer fold.
-    added : mapping of str to ndarray of shape (n_features,), optional
-        Further columns of its table.
-
-    Returns
-    -------
-    FeatureRanking
-        Ranking of all features by that source. The score in the consensus is that of `borda_scores`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such source.
-    StudyError
-        If it is the final model, and the study has none.
-    """
+    """Return the ranking of the final model, of the consensus of the outer folds, or of one of them."""
     outer = [refit.fold for refit in result.outer]
     if by not in (FINAL, CONSENSUS, *outer):
         raise ConfigError(
@@ -135,15 +88,7 @@ def source_ranking(
 def stability_curve(result: StudyNumbers) -> pd.DataFrame:
     """Return the stability of the best N features over the outer folds for a range of N.
 
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study whose method ranks features.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `StudyResult.stability_curve`.
+    The columns of `StudyResult.stability_curve`.
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -176,23 +121,7 @@ def noise_level(result: StudyNumbers, n: int) -> NoiseLevel | None:
 
 
 def stability_in_words(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> str:
-    """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study whose method ranks features.
-    top : int, optional
-        Number of features that count as selected; that of `choose_top` by default.
-    by : str, default="final"
-        Whose number of features is the default, as in `source_ranking`.
-
-    Returns
-    -------
-    str
-        E.g. ``"of the top 10 over 5 overlapping outer folds: 0.81 (...); rank-biased overlap of the rankings of the
-        outer folds 0.75 (...)"``, with what noise gives and the choice of N unless it was given.
-    """
+    """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over."""
     chosen = choose_top(result, top, by)
     notes = [] if chosen.chosen_by == GIVEN or _halves(result, top) else [f"N: {chosen.chosen_by}"]
     notes += [noise] if (noise := noise_in_words(result, top, by)) else []
@@ -247,23 +176,7 @@ def _halves(result: StudyNumbers, top: int | None) -> StabilitySelection | None:
 
 
 def trust_figures(result: StudyNumbers, top: int | None = None, by: str = FINAL) -> Mapping[str, Any]:
-    """Return the entries of the manifest on the agreement of the outer folds.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-    top : int, optional
-        Number of features that count as selected; that of `choose_top` by default.
-    by : str, default="final"
-        Whose ranking is written, as in `source_ranking`.
-
-    Returns
-    -------
-    dict
-        ``ranking_of``, ``top``, ``top_chosen_by``, ``stability``, ``stability_curve``, ``rank_biased_overlap`` and
-        ``consensus``; empty if the method does not rank features.
-    """
+    """Return the entries of the manifest on the agreement of the outer folds."""
     if not result.ranks_features:
         return {}
     chosen, folds = choose_top(result, top, by), result.fold_ranks

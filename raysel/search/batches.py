@@ -9,28 +9,7 @@ from raysel.search.samplers import Sampler
 
 
 class BatchedProposals:
-    """Configurations that a sampler proposes for one outer fold, each tried once.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Proposes the configurations.
-    total : int
-        Largest number of configurations to propose.
-    searched : tuple of str
-        Names of the parameters that vary; the others are fixed.
-    known : mapping of str to float
-        Scores by configuration id from an earlier run of the study; these configurations are not tried again.
-    batch_size : int or None
-        Number of configurations in a batch. A batch is proposed once the sampler knows all scores of the batches
-        before it, which it receives in the order of the proposals. None: the sampler receives each score as soon as
-        it is known, and proposes a configuration whenever one can run.
-
-    Attributes
-    ----------
-    numbers : dict of str to int
-        Number of each configuration in the order of the proposals, by id.
-    """
+    """Configurations that a sampler proposes for one outer fold, each tried once."""
 
     def __init__(
         self,
@@ -60,11 +39,6 @@ class BatchedProposals:
         """Return the next configuration to try.
 
         If a proposed configuration has a known score already, the sampler receives that score instead.
-
-        Returns
-        -------
-        Configuration or None
-            None if the batch is not complete yet, or all configurations were proposed.
         """
         while not self.exhausted and self._may_ask():
             configuration = Configuration(self._sampler.ask(len(self._asked)), self._searched)
@@ -77,15 +51,7 @@ class BatchedProposals:
         return None
 
     def tell(self, id_: str, score: float) -> None:
-        """Report the score of a configuration that was tried.
-
-        Parameters
-        ----------
-        id_ : str
-            Id of the configuration.
-        score : float
-            Validation score; larger is better.
-        """
+        """Report the score of a configuration that was tried."""
         self._known[id_] = score
         self._tell_due()
 

@@ -19,20 +19,7 @@ from raysel.errors import ConfigError
 
 @dataclass(frozen=True)
 class Configuration:
-    """One set of solver parameters.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        All parameters that the study sets, fixed and searched.
-    searched : tuple of str
-        Names of the parameters that vary.
-
-    Examples
-    --------
-    >>> Configuration({"alpha": 0.1, "max_iter": 20}, ("alpha",)).name
-    'alpha=0.1'
-    """
+    """One set of solver parameters."""
 
     params: Mapping[str, Any]
     searched: tuple[str, ...]
@@ -58,37 +45,7 @@ def configurations(
     num_samples: int | None,
     seed: int,
 ) -> list[Configuration]:
-    """List the distinct configurations of a study, in an order that depends on the seed only.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Fixed parameters.
-    space : mapping of str to Domain
-        Domains of the searched parameters.
-    method : {"grid", "path", "random", "sobol", "tpe"}
-        Search method. ``path`` lists the grid; ``tpe`` proposes configurations during the search, so the list is empty.
-    num_samples : int or None
-        Largest number of configurations; a larger grid is sampled. Required by ``random`` and ``sobol``.
-    seed : int
-        Seed of the sample.
-
-    Returns
-    -------
-    list of Configuration
-        The configurations.
-
-    Raises
-    ------
-    ConfigError
-        If a grid has a continuous domain or too many points, or ``num_samples`` or the space is missing.
-
-    Examples
-    --------
-    >>> found = configurations({}, {"rank": Choices((1, 2))}, method="grid", num_samples=None, seed=0)
-    >>> [configuration.name for configuration in found]
-    ['rank=1', 'rank=2']
-    """
+    """List the distinct configurations of a study, in an order that depends on the seed only."""
     searched = tuple(space)
     if method == "tpe":
         if not space:
@@ -101,25 +58,7 @@ def configurations(
 
 
 def restrict_to(found: Sequence[Configuration], ids: Collection[str]) -> list[Configuration]:
-    """Select the configurations with the given ids.
-
-    Parameters
-    ----------
-    found : sequence of Configuration
-        Configurations to select from.
-    ids : collection of str
-        Ids of the configurations to select.
-
-    Returns
-    -------
-    list of Configuration
-        The selected configurations, in the order of ``found``.
-
-    Raises
-    ------
-    ConfigError
-        If ``found`` has no configuration of one of the ids.
-    """
+    """Select the configurations with the given ids."""
     missing = set(ids) - {configuration.id for configuration in found}
     if missing:
         raise ConfigError(
@@ -130,20 +69,7 @@ def restrict_to(found: Sequence[Configuration], ids: Collection[str]) -> list[Co
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:
-    """Return the configuration of the first or lowest values of all domains, and the one of the last or highest.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Fixed parameters.
-    space : mapping of str to Domain
-        Domains of the searched parameters.
-
-    Returns
-    -------
-    list of Configuration
-        Two configurations.
-    """
+    """Return the configuration of the first or lowest values of all domains, and the one of the last or highest."""
     ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
     return [Configuration({**params, **end}, tuple(space)) for end in ends]
 

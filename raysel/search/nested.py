@@ -22,21 +22,7 @@ WORST_SCORE = -1.0
 
 
 class FoldSearch:
-    """Search on one outer fold.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    fold : OuterFold
-        Outer fold that is searched.
-    configurations : sequence of Configuration
-        Configurations to try; empty if the sampler proposes them.
-    halving : SuccessiveHalving
-        Successive halving of this outer fold, without scores.
-    done : iterable of TrialRecord, default=()
-        Trials of this outer fold from an earlier run of the study, in the order in which they ended.
-    """
+    """Search on one outer fold."""
 
     def __init__(
         self,
@@ -80,22 +66,7 @@ class FoldSearch:
         return empty_record(found, self._fold.name, self._n_before + self._proposals.numbers[found.id])
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
-        """Return whether a trial continues at a rung.
-
-        Parameters
-        ----------
-        record : TrialRecord
-            Record of the trial.
-        level : int
-            Number of iterations done at this rung.
-        score : float
-            Validation score of the trial at this rung.
-
-        Returns
-        -------
-        bool
-            False if the trial is to be stopped.
-        """
+        """Return whether a trial continues at a rung."""
         numbers = self._proposals.numbers
         for done in list(self._done.values()):
             number = numbers.get(self._configuration(done).id)
@@ -104,13 +75,7 @@ class FoldSearch:
         return self._halving.should_continue(record.id, numbers[self._configuration(record).id], level, score)
 
     def tell(self, record: TrialRecord) -> None:
-        """Report a trial that has ended to the sampler and to successive halving.
-
-        Parameters
-        ----------
-        record : TrialRecord
-            Record of the trial.
-        """
+        """Report a trial that has ended to the sampler and to successive halving."""
         id_ = self._configuration(record).id
         self._note(record, self._proposals.numbers[id_])
         self._proposals.tell(id_, self._score(record))
@@ -141,40 +106,12 @@ class FoldSearch:
 
 
 def empty_record(configuration: Configuration, fold: str = "", number: int = 0) -> TrialRecord:
-    """Return a record of a configuration without any result.
-
-    Parameters
-    ----------
-    configuration : Configuration
-        Configuration of the trial.
-    fold : str, default=""
-        Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
-    number : int, default=0
-        Place of a trial on one fold among those that the search proposed there.
-
-    Returns
-    -------
-    TrialRecord
-        Record without traces.
-    """
+    """Return a record of a configuration without any result."""
     id_ = f"{fold}-{configuration.id}" if fold else configuration.id
     return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold, number=number)
 
 
 def last_score(record: TrialRecord, rule: ChooseN) -> float:
-    """Return the last validation score of a trial on one outer fold.
-
-    Parameters
-    ----------
-    record : TrialRecord
-        Record of a trial on one outer fold.
-    rule : {"one_se", "best", "mean"}
-        Rule that chooses the number of features that the configuration is scored at.
-
-    Returns
-    -------
-    float
-        Last validation score; `WORST_SCORE` if the trial has none.
-    """
+    """Return the last validation score of a trial on one outer fold."""
     scores = [trace.score(rule) for trace in record.folds.values()]
     return WORST_SCORE if not scores or scores[0] is None else scores[0]

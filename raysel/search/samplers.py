@@ -53,13 +53,7 @@ class Sampler(ABC):
 
 
 class ListSampler(Sampler):
-    """Sampler that proposes the configurations of a list in their order.
-
-    Parameters
-    ----------
-    configurations : sequence of Configuration
-        Configurations to propose.
-    """
+    """Sampler that proposes the configurations of a list in their order."""
 
     def __init__(self, configurations: Sequence[Configuration]) -> None:
         self._configurations = configurations

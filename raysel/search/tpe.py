@@ -13,23 +13,6 @@ class TPESampler(Sampler):
     """Sampler that uses Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011).
 
     A domain that is a list of values is searched by the indices of its values.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Fixed parameters, part of every configuration.
-    space : mapping of str to Domain
-        Domains of the searched parameters.
-    seed : int
-        Seed of the estimator.
-
-    Examples
-    --------
-    >>> from raysel.config.space import Uniform
-    >>> sampler = TPESampler({"rank": 2}, {"alpha": Uniform(0.0, 1.0)}, seed=0)
-    >>> sorted(sampler.ask(0))
-    ['alpha', 'rank']
-    >>> sampler.tell(0, 0.5)
     """
 
     def __init__(self, params: Mapping[str, Any], space: Mapping[str, Domain], seed: int) -> None:

@@ -16,33 +16,23 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """A mean score with its standard deviation and its corrected confidence interval.
+    """A mean score with its standard deviation and its corrected confidence interval."""
 
-    Parameters
-    ----------
-    mean, sd : float
-        Mean and sample standard deviation of the scores; ``sd`` is NaN for one score.
-    ratio : float
-        Number of test samples divided by the number of training samples of a run.
-    confidence : float
-        Coverage that the interval is computed for.
-    lower, upper : float or None
-        Ends of the interval, which is symmetric about the mean and cut at the range of the metric; None if there is no
-        interval.
-    reason : str, default=""
-        Why there is no interval; empty if there is one.
-    of_draws : bool, default=False
-        Whether the runs are independent draws of the training set from one pool of samples, for which the interval is
-        the plain one.
-    """
-
+    #: Mean and sample standard deviation of the scores; ``sd`` is NaN for one score.
     mean: float
     sd: float
+    #: Number of test samples divided by the number of training samples of a run.
     ratio: float
+    #: Coverage that the interval is computed for.
     confidence: float
+    #: Ends of the interval, which is symmetric about the mean and cut at the range of the metric; None if there is no
+    #: interval.
     lower: float | None
     upper: float | None
+    #: Why there is no interval; empty if there is one.
     reason: str = ""
+    #: Whether the runs are independent draws of the training set from one pool of samples, for which the interval is
+    #: the plain one.
     of_draws: bool = False
 
 
@@ -61,46 +51,13 @@ def corrected_interval(
         mean(s) -+ t sqrt((1/J + r) var(s)),
 
     where var has the divisor J - 1 and r = n_test / n_train. The term r corrects for the training sets that the runs
-    share, after Nadeau and Bengio [1]_, who derive it for random splits; for (repeated) cross-validation it is an
-    approximation in use [2]_. ``experiments/corrected-interval`` measures its coverage.
+    share, after Nadeau and Bengio, who derive it for random splits; for (repeated) cross-validation it is an
+    approximation in use. ``experiments/corrected-interval`` measures its coverage.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_runs,)
-        Score of each run.
-    ratio : float
-        Number of test samples divided by the number of training samples of a run.
-    confidence : float, default=0.95
-        Coverage, between 0 and 1.
-    limits : (float, float), optional
-        Smallest and largest possible score, at which the interval ends; by default it is not limited.
-    of_draws : bool, default=False
-        Whether the runs are independent draws of the training set from one pool of samples: r is 0 then, and the
-        interval is of the mean over all such draws from this pool.
+    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
+    "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.
 
-    Returns
-    -------
-    MeanInterval
-        Without ends, and with the reason, if there are fewer than two runs or all scores are equal.
-
-    Raises
-    ------
-    DataError
-        If the scores are not a list of finite numbers, or ``ratio`` is negative.
-    ConfigError
-        If ``confidence`` is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003.
-    .. [2] R. Bouckaert, E. Frank, "Evaluating the Replicability of Significance Tests for Comparing Learning
-       Algorithms", PAKDD 2004.
-
-    Examples
-    --------
-    >>> found = corrected_interval([0.95, 0.97, 0.96, 0.98, 0.96], ratio=0.25)
-    >>> f"{found.mean:.3f}: {found.lower:.3f} to {found.upper:.3f}"
-    '0.964: 0.943 to 0.985'
+    `scores` is (n_runs,).
     """
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")

@@ -14,42 +14,9 @@ from raysel.errors import DataError
 class LabelPermutations:
     """Permutations of labels among samples, within groups, among groups, or among blocks of consecutive samples.
 
-    Labels of several tasks are permuted within each task. Without groups the samples exchange their labels. With
-    groups, those of a task are exchanged within each group if at least half of the samples are in groups of several
-    labels; where every group has one label, the groups exchange theirs; else groups of equal size exchange their
-    labels in the order in which they stand, as blocks of equal length do. The row of an indicator is moved as a whole.
+    Labels of several tasks are permuted within each task. Without groups the samples exchange their labels.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels.
-    groups : ndarray of shape (n_samples,), optional
-        Group of each sample.
-    tasks : ndarray of int, shape (n_samples,), optional
-        Task of each sample.
-    blocks : ndarray of int, shape (n_samples,), optional
-        Block of each sample; in place of groups and tasks.
-
-    Attributes
-    ----------
-    kind : str
-        What is exchanged: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
-        ``"blocks"``, or several of these, e.g. ``"samples within groups, groups"``, if tasks differ in it.
-    n_movable : int
-        Number of samples that can get another label.
-    log10_arrangements : float
-        Decimal logarithm of the number of different arrangements of the labels.
-
-    Raises
-    ------
-    DataError
-        If no permutation changes a label.
-
-    Examples
-    --------
-    >>> found = LabelPermutations(np.array([0, 0, 1, 1]), groups=np.array(["a", "a", "b", "b"]))
-    >>> found.kind, round(10**found.log10_arrangements)
-    ('groups', 2)
+    `y` is (n_samples,) or (n_samples, n_labels), `groups`, `tasks` and `blocks` (n_samples,).
     """
 
     def __init__(
@@ -108,19 +75,7 @@ class LabelPermutations:
             self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
 
     def draw(self, rng: np.random.Generator) -> IntArray:
-        """Draw a permutation.
-
-        Parameters
-        ----------
-        rng : Generator
-            Random numbers.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_samples,)
-            For each sample the one whose label, and place in the folds, it gets; for all samples of a group the same
-            one where groups of one label are exchanged, for those of a block the ones of another block in their order.
-        """
+        """Draw a permutation. Returns (n_samples,)."""
         source: IntArray = np.arange(self._n, dtype=np.int64)
         for units, ordered in self._exchanges:
             for unit, other in zip(units, rng.permutation(len(units)), strict=True):

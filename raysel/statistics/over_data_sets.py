@@ -19,35 +19,24 @@ _DECIMALS = 12
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests.
+    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests."""
 
-    Parameters
-    ----------
-    ranks : ndarray of shape (n_data_sets, n_methods)
-        Rank of each method on each data set, 1 for the highest score; ties share their mean rank.
-    mean_ranks : ndarray of shape (n_methods,)
-        Mean of the ranks over the data sets.
-    chi2 : float
-        Friedman's statistic, corrected for ties; NaN if there is no test.
-    p_value : float
-        p value of Friedman's test; NaN if there is no test.
-    q : float
-        Quantile of the studentized range divided by sqrt(2); NaN if there is no test.
-    critical_difference : float
-        Nemenyi's critical difference of two mean ranks; NaN if there is no test.
-    alpha : float
-        Level of Nemenyi's test.
-    reason : str, default=""
-        Why there is no test; empty if there is one.
-    """
-
+    #: Rank of each method on each data set, 1 for the highest score; ties share their mean rank;
+    #: shape (n_data_sets, n_methods).
     ranks: FloatArray
+    #: Mean of the ranks over the data sets; shape (n_methods,).
     mean_ranks: FloatArray
+    #: Friedman's statistic, corrected for ties; NaN if there is no test.
     chi2: float
+    #: p value of Friedman's test; NaN if there is no test.
     p_value: float
+    #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test.
     q: float
+    #: Nemenyi's critical difference of two mean ranks; NaN if there is no test.
     critical_difference: float
+    #: Level of Nemenyi's test.
     alpha: float
+    #: Why there is no test; empty if there is one.
     reason: str = ""
 
     @property
@@ -72,36 +61,9 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     The tests take data sets as independent observations. The folds of one data set are not independent and must not
     stand in for data sets.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_data_sets, n_methods)
-        Score of each method on each data set; larger is better.
-    alpha : float, default=0.05
-        Level of Nemenyi's test.
+    J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006.
 
-    Returns
-    -------
-    RankComparison
-        Mean ranks; without tests, and with the reason, below 5 data sets or if all methods tie on all data sets.
-
-    Raises
-    ------
-    DataError
-        If ``scores`` is not a table of finite numbers with two or more columns.
-    ConfigError
-        If ``alpha`` is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006.
-
-    Examples
-    --------
-    >>> found = compare_over_data_sets([[0.9, 0.8, 0.7], [0.8, 0.8, 0.6], [0.7, 0.6, 0.5]])
-    >>> found.ranks[1].tolist()
-    [1.5, 1.5, 3.0]
-    >>> found.reason
-    'there are 3 data sets, and the tests need at least 5'
+    `scores` is (n_data_sets, n_methods).
     """
     from scipy.stats import rankdata  # noqa: PLC0415 - takes half a second to import
 
@@ -139,27 +101,7 @@ def friedman(mean_ranks: ArrayLike, n_data_sets: int, ranks: FloatArray | None =
     divided by 1 - sum(t^3 - t) / (N (k^3 - k)) over the sizes t of the groups of ties, if the ranks are given; this
     is the statistic of `scipy.stats.friedmanchisquare`, which needs three or more methods.
 
-    Parameters
-    ----------
-    mean_ranks : array-like of shape (n_methods,)
-        Mean rank of each method.
-    n_data_sets : int
-        Number of data sets, N.
-    ranks : ndarray of shape (n_data_sets, n_methods), optional
-        Ranks on each data set, from which ties are counted; no ties by default.
-
-    Returns
-    -------
-    chi2, p_value : float
-        Statistic and p value.
-
-    Examples
-    --------
-    Demsar (2006), table 6:
-
-    >>> chi2, p = friedman([3.143, 2.000, 2.893, 1.964], 14)
-    >>> f"{chi2:.2f} {p:.3f}"
-    '9.28 0.026'
+    `mean_ranks` is (n_methods,), `ranks` (n_data_sets, n_methods).
     """
     means = np.asarray(mean_ranks, dtype=np.float64)
     k, n = len(means), n_data_sets
@@ -176,33 +118,6 @@ def critical_difference(n_methods: int, n_data_sets: int, alpha: float = 0.05) -
     The mean ranks of two of k methods over N data sets differ at level alpha if they lie further apart than
     CD = q sqrt(k (k + 1) / (6 N)), where q is the quantile 1 - alpha of the studentized range of k groups with infinite
     degrees of freedom, divided by sqrt(2).
-
-    Parameters
-    ----------
-    n_methods : int
-        Number of methods, k; two or more.
-    n_data_sets : int
-        Number of data sets, N.
-    alpha : float, default=0.05
-        Level of the test.
-
-    Returns
-    -------
-    q, difference : float
-        Quantile and critical difference.
-
-    Raises
-    ------
-    ConfigError
-        If ``alpha`` is not between 0 and 1.
-
-    Examples
-    --------
-    Demsar (2006), section 3.2.2:
-
-    >>> q, difference = critical_difference(4, 14)
-    >>> f"{q:.3f} {difference:.2f}"
-    '2.569 1.25'
     """
     from scipy.stats import studentized_range  # noqa: PLC0415
 

@@ -17,53 +17,36 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class TTest:
-    """Two-sided t-test of a mean difference, and the interval that belongs to it.
+    """Two-sided t-test of a mean difference, and the interval that belongs to it."""
 
-    Parameters
-    ----------
-    statistic : float
-        Value of t.
-    p_value : float
-        Two-sided p value.
-    lower, upper : float
-        Confidence interval of the mean difference.
-    """
-
+    #: Value of t.
     statistic: float
+    #: Two-sided p value.
     p_value: float
+    #: Confidence interval of the mean difference.
     lower: float
     upper: float
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Differences of two methods' scores over the same runs, with a plain and a corrected t-test.
+    """Differences of two methods' scores over the same runs, with a plain and a corrected t-test."""
 
-    Parameters
-    ----------
-    differences : ndarray of shape (n_runs,)
-        Score of the method minus that of the reference, in each run.
-    mean, sd : float
-        Mean and sample standard deviation of the differences.
-    won, tied, lost : int
-        Number of runs in which the method's score is higher, equal or lower.
-    ratio : float
-        Number of test samples divided by the number of training samples.
-    plain, corrected : TTest or None
-        Paired t-test that takes the runs as independent, and corrected resampled t-test; None if there is no test.
-    reason : str, default=""
-        Why there is no test; empty if there is one.
-    """
-
+    #: Score of the method minus that of the reference, in each run; shape (n_runs,).
     differences: FloatArray
+    #: Mean and sample standard deviation of the differences.
     mean: float
     sd: float
+    #: Number of runs in which the method's score is higher, equal or lower.
     won: int
     tied: int
     lost: int
+    #: Number of test samples divided by the number of training samples.
     ratio: float
+    #: Paired t-test that takes the runs as independent, and corrected resampled t-test; None if there is no test.
     plain: TTest | None
     corrected: TTest | None
+    #: Why there is no test; empty if there is one.
     reason: str = ""
 
 
@@ -77,45 +60,13 @@ def paired_comparison(
         t = mean(d) / sqrt((1/J + r) var(d)),    J - 1 degrees of freedom,
 
     where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as independent. The corrected
-    resampled t-test of Nadeau and Bengio [1]_ has r = n_test / n_train, because the training sets of the runs overlap;
-    it is used in the same form for repeated cross-validation [2]_.
+    resampled t-test of Nadeau and Bengio has r = n_test / n_train, because the training sets of the runs overlap;
+    it is used in the same form for repeated cross-validation.
 
-    Parameters
-    ----------
-    scores, reference : array-like of shape (n_runs,)
-        Scores of the method and of the reference, run by run in the same order.
-    ratio : float
-        Number of test samples divided by the number of training samples of a run.
-    confidence : float, default=0.95
-        Coverage of the intervals, between 0 and 1.
-    largest : float, optional
-        Largest possible difference of two scores, at which the intervals end; by default they are not limited.
+    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
+    "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.
 
-    Returns
-    -------
-    PairedComparison
-        Without tests, and with the reason, if there are fewer than two runs or all differences are equal.
-
-    Raises
-    ------
-    DataError
-        If the scores are not two equally long lists of finite numbers, or ``ratio`` is negative.
-    ConfigError
-        If ``confidence`` is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003.
-    .. [2] R. Bouckaert, E. Frank, "Evaluating the Replicability of Significance Tests for Comparing Learning
-       Algorithms", PAKDD 2004.
-
-    Examples
-    --------
-    >>> found = paired_comparison([0.9, 0.8, 0.9, 0.7], [0.8, 0.8, 0.7, 0.6], ratio=0.25)
-    >>> found.won, found.tied, found.lost
-    (3, 1, 0)
-    >>> f"{found.plain.p_value:.3f} {found.corrected.p_value:.3f}"
-    '0.092 0.182'
+    `scores` and `reference` are (n_runs,).
     """
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
@@ -164,29 +115,9 @@ def holm(p_values: ArrayLike) -> FloatArray:
     With the p values sorted upwards, the i-th of m is multiplied by m - i + 1, made as large as those before it, and
     cut at 1. Rejecting where the result is below alpha holds the chance of any false rejection below alpha.
 
-    Parameters
-    ----------
-    p_values : array-like of shape (n_tests,)
-        p values; NaN for a test that was not made, which is not counted.
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statistics 6, 1979.
 
-    Returns
-    -------
-    ndarray of shape (n_tests,)
-        Adjusted p values in the given order; NaN stays NaN.
-
-    Raises
-    ------
-    DataError
-        If a p value is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statistics 6, 1979.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
-    [0.03, 0.06, nan, 0.06]
+    `p_values` is (n_tests,); returns (n_tests,).
     """
     p = np.asarray(p_values, dtype=np.float64)
     made = np.flatnonzero(~np.isnan(p))

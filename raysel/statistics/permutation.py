@@ -20,29 +20,19 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class PermutationPValue:
-    """P value of a permutation test and its Monte-Carlo error.
+    """P value of a permutation test and its Monte-Carlo error."""
 
-    Parameters
-    ----------
-    p_value : float
-        P value.
-    n_permutations : int
-        Number of permutations.
-    n_reached : int
-        Number of permutations whose statistic is at least the observed one, those that failed among them.
-    n_failed : int
-        Number of permutations without a statistic.
-    smallest : float
-        Smallest p value that this number of permutations can give.
-    lower, upper : float
-        Confidence interval of the p value that all permutations would give.
-    """
-
+    #: P value.
     p_value: float
+    #: Number of permutations.
     n_permutations: int
+    #: Number of permutations whose statistic is at least the observed one, those that failed among them.
     n_reached: int
+    #: Number of permutations without a statistic.
     n_failed: int
+    #: Smallest p value that this number of permutations can give.
     smallest: float
+    #: Confidence interval of the p value that all permutations would give.
     lower: float
     upper: float
 
@@ -54,41 +44,13 @@ def permutation_p_value(observed: float, permuted: ArrayLike, confidence: float 
 
         p = (1 + #{b : T_b >= T}) / (1 + B),
 
-    which is at most alpha with a probability of at most alpha under the null hypothesis, whatever B [1]_. A permutation
+    which is at most alpha with a probability of at most alpha under the null hypothesis, whatever B. A permutation
     without a statistic counts as one that reaches the observed value, which can only enlarge p.
 
-    Parameters
-    ----------
-    observed : float
-        Statistic of the true labels, T.
-    permuted : array-like of shape (n_permutations,)
-        Statistic of each permutation, T_b; NaN for one that failed.
-    confidence : float, default=0.95
-        Coverage of the interval of the Monte-Carlo error, between 0 and 1: the interval of Clopper and Pearson for the
-        probability that a random permutation reaches the observed statistic.
+    B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics and
+    Molecular Biology 9, 2010.
 
-    Returns
-    -------
-    PermutationPValue
-        P value and its Monte-Carlo error.
-
-    Raises
-    ------
-    DataError
-        If there is no permutation, or ``observed`` is not finite.
-    ConfigError
-        If ``confidence`` is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics
-       and Molecular Biology 9, 2010.
-
-    Examples
-    --------
-    >>> found = permutation_p_value(0.9, [0.5, 0.6, 0.95, 0.4])
-    >>> found.p_value, found.n_reached, found.smallest
-    (0.4, 1, 0.2)
+    `permuted` is (n_permutations,).
     """
     if not 0 < confidence < 1:
         raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
@@ -104,27 +66,7 @@ def permutation_p_value(observed: float, permuted: ArrayLike, confidence: float 
 
 
 def binomial_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson for the probability of a success.
-
-    Parameters
-    ----------
-    n_successes : int
-        Number of successes.
-    n : int
-        Number of independent trials.
-    confidence : float, default=0.95
-        Coverage, between 0 and 1.
-
-    Returns
-    -------
-    lower, upper : float
-        Ends of the interval.
-
-    Examples
-    --------
-    >>> [round(end, 4) for end in binomial_interval(0, 10)]
-    [0.0, 0.3085]
-    """
+    """Return the interval of Clopper and Pearson for the probability of a success."""
     tail = (1 - confidence) / 2
     lower = float(betaincinv(n_successes, n - n_successes + 1, tail)) if n_successes else 0.0
     upper = float(betaincinv(n_successes + 1, n - n_successes, 1 - tail)) if n_successes < n else 1.0
@@ -134,17 +76,7 @@ def binomial_interval(n_successes: int, n: int, confidence: float = 0.95) -> tup
 def reaches(observed: FloatArray, permuted: FloatArray) -> BoolArray:
     """Return where permuted statistics are at least the observed ones, up to rounding errors.
 
-    Parameters
-    ----------
-    observed : ndarray of shape (d,)
-        Observed statistics.
-    permuted : ndarray of shape (d,) or (n_permutations, d)
-        Permuted statistics.
-
-    Returns
-    -------
-    ndarray of bool, in the shape of ``permuted``
-        Whether each reaches the observed statistic; False for NaN.
+    `observed` is (d,), `permuted` (d,) or (n_permutations, d).
     """
     found: BoolArray = permuted >= observed - _ROUNDING * np.abs(observed)
     return found
@@ -152,23 +84,16 @@ def reaches(observed: FloatArray, permuted: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class FeaturePValues:
-    """P values of many features by permutations, unadjusted and adjusted by the maximum statistic.
+    """P values of many features by permutations, unadjusted and adjusted by the maximum statistic."""
 
-    Parameters
-    ----------
-    p_value : ndarray of shape (d,)
-        Unadjusted p values.
-    single_step : ndarray of shape (d,)
-        Adjusted by the maximum over all features.
-    step_down : ndarray of shape (d,)
-        Adjusted by the maximum over the features with no larger observed statistic; never above ``single_step``.
-    smallest : float
-        Smallest p value that this number of permutations can give.
-    """
-
+    #: Unadjusted p values; shape (d,).
     p_value: FloatArray
+    #: Adjusted by the maximum over all features; shape (d,).
     single_step: FloatArray
+    #: Adjusted by the maximum over the features with no larger observed statistic; never above ``single_step``;
+    #: shape (d,).
     step_down: FloatArray
+    #: Smallest p value that this number of permutations can give.
     smallest: float
 
 
@@ -176,7 +101,7 @@ class MaxStatistic:
     r"""Counts of the permutations that reach the observed statistic of each feature, and their p values.
 
     With T_j the observed statistic of feature j, T_jb that of permutation b, and the features in descending order of
-    T_j, the p values from B permutations are [1]_
+    T_j, the p values from B permutations are
 
         unadjusted    p_j = (1 + #{b : T_jb >= T_j}) / (1 + B)
         single-step   p_j = (1 + #{b : max_k T_kb >= T_j}) / (1 + B)
@@ -184,30 +109,11 @@ class MaxStatistic:
 
     The single-step values at or below alpha contain a false one with a probability of at most alpha if no feature has
     to do with the labels, and also if some have, as long as the joint distribution of the other features' statistics
-    does not depend on them (subset pivotality); so do the step-down ones, which are smaller or equal. A permutation
-    without statistics counts as one that reaches all of them.
+    does not depend on them (subset pivotality); so do the step-down ones, which are smaller or equal.
 
-    Parameters
-    ----------
-    observed : array-like of shape (d,)
-        Observed statistics; features with equal ones are treated alike.
+    P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", 1993, chapter 2.
 
-    Raises
-    ------
-    DataError
-        If ``observed`` is not a list of finite numbers.
-
-    References
-    ----------
-    .. [1] P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", 1993, chapter 2.
-
-    Examples
-    --------
-    >>> counts = MaxStatistic([3.0, 1.0, 0.5])
-    >>> for permuted in ([0.1, 1.2, 0.2], [0.6, 0.3, 0.9], [0.2, 0.1, 0.3]):
-    ...     counts.add(permuted)
-    >>> counts.p_values().single_step.tolist()
-    [0.25, 0.5, 0.75]
+    `observed` is (d,).
     """
 
     def __init__(self, observed: ArrayLike) -> None:
@@ -220,18 +126,7 @@ class MaxStatistic:
         self._single, self._step = self._own.copy(), self._own.copy()
 
     def add(self, permuted: ArrayLike) -> None:
-        """Count one permutation.
-
-        Parameters
-        ----------
-        permuted : array-like of shape (d,)
-            Its statistics, finite.
-
-        Raises
-        ------
-        DataError
-            If ``permuted`` does not hold one finite number for each feature.
-        """
+        """Count one permutation. `permuted` is (d,)."""
         values = np.asarray(permuted, dtype=np.float64)
         if values.shape != self._observed.shape or not np.isfinite(values).all():
             raise DataError(f"permuted must hold {len(self._observed)} finite numbers, one for each feature.")
@@ -254,13 +149,7 @@ class MaxStatistic:
         self._step += 1
 
     def p_values(self) -> FeaturePValues:
-        """Return the p values from the permutations that have been counted.
-
-        Raises
-        ------
-        DataError
-            If none has been counted.
-        """
+        """Return the p values from the permutations that have been counted."""
         if not self._n:
             raise DataError("no permutation has been counted; add at least one.")
         own, single, step = ((1 + count) / (1 + self._n) for count in (self._own, self._single, self._step))
@@ -282,25 +171,7 @@ def feature_p_values(observed: FloatArray, permuted: Sequence[FloatArray | None]
     c and e the means of max_j s_jb and max_j t_jb over all b from 0 to B. As c and e do not depend on which of the
     arrangements of labels is the true one, `MaxStatistic` is valid for T as it is for s.
 
-    Parameters
-    ----------
-    observed : ndarray of shape (d,)
-        Scores with the true labels, not negative.
-    permuted : sequence of (ndarray of shape (d,) or None)
-        Scores of each permutation; None for one that failed.
-    by_share : bool
-        Whether to use T; else the scores themselves, for methods whose scores have the same scale for all labels.
-
-    Returns
-    -------
-    FeaturePValues
-        P values.
-
-    Examples
-    --------
-    >>> found = feature_p_values(np.array([3.0, 1.0]), [np.array([1.0, 2.0]), np.array([2.0, 2.0])], by_share=True)
-    >>> found.single_step.round(3).tolist()
-    [0.333, 1.0]
+    `observed` is (d,), each of `permuted` (d,).
     """
     if by_share:
         known = [scores for scores in (observed, *permuted) if scores is not None]

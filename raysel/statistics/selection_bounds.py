@@ -30,29 +30,8 @@ _ROUNDING = 1e-6
 
 
 def threshold_on_grid(threshold: float, n_pairs: int) -> float:
-    """Round a threshold up to the next value that a share of the 2B halves can have, which selects the same features.
-
-    Parameters
-    ----------
-    threshold : float
-        Threshold above 0.5, at most 1.
-    n_pairs : int
-        Number of pairs, B.
-
-    Returns
-    -------
-    float
-        The smallest multiple of 1 / (2B) that is not below it.
-
-    Raises
-    ------
-    ConfigError
-        If the threshold is not above 0.5, or above 1.
-
-    Examples
-    --------
-    >>> threshold_on_grid(0.555, 50)
-    0.56
+    """Round a threshold up to the next value that a share of the 2B halves can have, which selects the same
+    features.
     """
     if not 0.5 < threshold <= 1:
         raise ConfigError(
@@ -62,27 +41,7 @@ def threshold_on_grid(threshold: float, n_pairs: int) -> float:
 
 
 def simple_bound(q: float, p: int, threshold: float) -> float:
-    """Bound on the expected number of false selections by Theorem 1.
-
-    Parameters
-    ----------
-    q : float
-        Number of features that a half selects.
-    p : int
-        Number of features that can be selected.
-    threshold : float
-        Threshold of the selection probability, above 0.5.
-
-    Returns
-    -------
-    float
-        ``q ** 2 / ((2 * threshold - 1) * p)``.
-
-    Examples
-    --------
-    >>> simple_bound(10, 1000, 0.75)
-    0.2
-    """
+    """Bound on the expected number of false selections by Theorem 1."""
     return q**2 / ((2 * threshold - 1) * p)
 
 
@@ -91,28 +50,6 @@ def unimodal_bound(q: float, p: int, threshold: float, n_pairs: int) -> float | 
 
     .. math:: C(\tau, B) = \frac{1}{2 (2 \tau - 1 - 1 / (2 B))} \text{ if } \tau \le 3/4, \quad
               \frac{4 (1 - \tau + 1 / (2 B))}{1 + 1 / B} \text{ if } \tau > 3/4
-
-    Parameters
-    ----------
-    q : float
-        Number of features that a half selects.
-    p : int
-        Number of features that can be selected.
-    threshold : float
-        Threshold of the selection probability, as `threshold_on_grid` returns it.
-    n_pairs : int
-        Number of pairs, B.
-
-    Returns
-    -------
-    float or None
-        The bound; None where the theorem has none: theta = q / p above 1 / sqrt(3), or a threshold of at most
-        min(1/2 + theta^2, 1/2 + 1 / (2B) + 3/4 theta^2) or below 1/2 + 1/B.
-
-    Examples
-    --------
-    >>> round(unimodal_bound(10, 1000, 0.75, 50), 3), unimodal_bound(40, 64, 0.9, 50)
-    (0.102, None)
     """
     theta, step = q / p, 1 / (2 * n_pairs)
     lowest = min(0.5 + theta**2, 0.5 + step + 0.75 * theta**2)
@@ -127,29 +64,7 @@ def unimodal_bound(q: float, p: int, threshold: float, n_pairs: int) -> float | 
 
 
 def smallest_threshold(q: float, p: int, n_pairs: int, most: float = 1.0) -> float:
-    """Return the smallest threshold whose bound is at most ``most``; 1 if there is none.
-
-    Parameters
-    ----------
-    q : float
-        Number of features that a half selects.
-    p : int
-        Number of features that can be selected.
-    n_pairs : int
-        Number of pairs, B.
-    most : float, default=1.0
-        Largest expected number of false selections, by the unimodal bound, or the simple one where there is none.
-
-    Returns
-    -------
-    float
-        Threshold on the grid of the shares.
-
-    Examples
-    --------
-    >>> smallest_threshold(10, 100, 50), smallest_threshold(40, 64, 50)
-    (0.76, 1.0)
-    """
+    """Return the smallest threshold whose bound is at most ``most``; 1 if there is none."""
     for count in range(n_pairs + 1, 2 * n_pairs):
         threshold = count / (2 * n_pairs)
         bound = unimodal_bound(q, p, threshold, n_pairs)

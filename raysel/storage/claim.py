@@ -27,22 +27,7 @@ RENEWAL, PATIENCE = 10.0, 60.0
 
 
 class Claim:
-    """Marker of this driver at a URI.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    folder : Location
-        Folder that is written to.
-
-    Raises
-    ------
-    DirectoryError
-        If another driver that is alive has a marker there.
-    OSError
-        If the store cannot be written.
-    """
+    """Marker of this driver at a URI."""
 
     def __init__(self, store: FileSystem, folder: Location) -> None:
         self._store, self._folder = store, folder
@@ -56,13 +41,7 @@ class Claim:
             raise
 
     def renew(self) -> bool:
-        """Renew the marker if it is time to.
-
-        Returns
-        -------
-        bool
-            False if the marker is gone, because another driver took this one for dead.
-        """
+        """Renew the marker if it is time to."""
         if time.monotonic() - self._renewed < RENEWAL:
             return True
         if kind_of(self._store, self._folder.child(f"{MARKERS}/{self._name}")) != "file":

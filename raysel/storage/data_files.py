@@ -20,11 +20,8 @@ _LARGE = 2**26
 
 
 def cache_folder() -> Path:
-    """Return the folder of fetched data: ``$RAYSEL_CACHE``, else ``$XDG_CACHE_HOME/raysel``, else ``~/.cache/raysel``.
-
-    Returns
-    -------
-    Path
+    """Return the folder of fetched data: ``$RAYSEL_CACHE``, else ``$XDG_CACHE_HOME/raysel``, else
+    ``~/.cache/raysel``.
     """
     if own := os.environ.get("RAYSEL_CACHE"):
         return Path(own).expanduser().absolute()
@@ -36,23 +33,6 @@ def fetch_data(uri: str, *, folder: bool = False) -> Path:
 
     The copy lies below `cache_folder`, readable for its owner only. Its name has the object's size, time and ETag in
     it; one that is no longer current is removed when the new one is whole.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the file.
-    folder : bool, default=False
-        Whether a folder is accepted, too, which is fetched with all files in it.
-
-    Returns
-    -------
-    Path
-        The copy, with the name that the file has in the store.
-
-    Raises
-    ------
-    DataError
-        If the URI or the store cannot be used, there is no such file, or the disk has no room for it.
     """
     try:
         location = parse_location(uri)

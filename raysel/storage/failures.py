@@ -23,25 +23,7 @@ _OTHER_REGION = re.compile("PERMANENT_REDIRECT|HTTP response code: 301|Authoriza
 
 
 def reason(error: Exception, location: Location) -> str:
-    """Return why a file or folder could not be read or written, and what to do, without credentials.
-
-    Parameters
-    ----------
-    error : Exception
-        Exception of PyArrow or of the operating system.
-    location : Location
-        File or folder.
-
-    Returns
-    -------
-    str
-        Part of a sentence.
-
-    Examples
-    --------
-    >>> reason(OSError("AWS Error ACCESS_DENIED during HeadObject operation"), Location("s3", "faces/orl.npz"))[:18]
-    'access is denied; '
-    """
+    """Return why a file or folder could not be read or written, and what to do, without credentials."""
     text = str(error)
     if _NO_CREDENTIALS.search(text):
         return f"no credentials were found; {_CREDENTIALS[location.scheme]}"

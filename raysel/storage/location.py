@@ -36,22 +36,7 @@ _ANONYMOUS = ("anonymous", "")
 
 @dataclass(frozen=True)
 class Location:
-    """Location of a file or folder, without credentials.
-
-    Parameters
-    ----------
-    scheme : {"s3", "gs", "file"}
-        Kind of the store.
-    path : str
-        ``bucket/key``, or an absolute path for ``file``.
-    options : tuple of (str, str), default=()
-        Options in the query of the URI, e.g. ``("region", "eu-central-1")``.
-
-    Examples
-    --------
-    >>> str(Location("s3", "bucket/a b.csv", (("region", "eu-central-1"),)))
-    's3://bucket/a%20b.csv?region=eu-central-1'
-    """
+    """Location of a file or folder, without credentials."""
 
     scheme: str
     path: str
@@ -77,27 +62,11 @@ class Location:
         return tuple(text for text in _CREDENTIALS.get((self.scheme, self.bucket), ()) if text not in ("", "anonymous"))
 
     def child(self, name: str) -> Location:
-        """Return the location of a file below a folder.
-
-        Parameters
-        ----------
-        name : str
-            Path relative to the folder.
-
-        Returns
-        -------
-        Location
-        """
+        """Return the location of a file below a folder."""
         return Location(self.scheme, f"{self.path}/{name}", self.options)
 
     def open(self) -> FileSystem:
-        """Connect to the store; attempts at a request end within 35 seconds.
-
-        Returns
-        -------
-        pyarrow.fs.FileSystem
-            File system in which the location has its `path`.
-        """
+        """Connect to the store; attempts at a request end within 35 seconds."""
         from pyarrow import fs  # noqa: PLC0415 - loads the clients of all stores
 
         options = dict(self.options)
@@ -145,22 +114,7 @@ def _with_own_server(options: dict[str, str]) -> dict[str, str]:
 
 
 def as_uri(place: str | Path | None) -> str | None:
-    """Return the text of a URI; None for a path of this machine.
-
-    Parameters
-    ----------
-    place : str, Path or None
-        Path or URI; of a URI that was made a Path the missing slashes are restored.
-
-    Returns
-    -------
-    str or None
-
-    Examples
-    --------
-    >>> as_uri("s3://bucket/key"), as_uri(Path("gs://bucket/key")), as_uri("data/key.csv")
-    ('s3://bucket/key', 'gs://bucket/key', None)
-    """
+    """Return the text of a URI; None for a path of this machine."""
     if place is None:
         return None
     text = str(place)
@@ -175,25 +129,6 @@ def parse_location(uri: str) -> Location:
     Credentials (``s3://KEY:SECRET@bucket/key``) are remembered by this process for the bucket and are no part of the
     location. Without any, the store's own environment variables and files are used: ``AWS_ACCESS_KEY_ID``,
     ``AWS_PROFILE``, ``AWS_ENDPOINT_URL``, ...; ``GOOGLE_APPLICATION_CREDENTIALS``.
-
-    Parameters
-    ----------
-    uri : str
-        URI of a file or folder, percent-encoded where it has special characters.
-
-    Returns
-    -------
-    Location
-
-    Raises
-    ------
-    ConfigError
-        If the scheme or an option is unknown, or the bucket or path is missing.
-
-    Examples
-    --------
-    >>> parse_location("s3://bucket/studies/orl/?region=eu-central-1")
-    Location(scheme='s3', path='bucket/studies/orl', options=(('region', 'eu-central-1'),))
     """
     scheme = uri.partition("://")[0].lower()
     if scheme not in _OPTIONS:
@@ -236,26 +171,6 @@ def parse_location(uri: str) -> Location:
 
 
 def set_credentials_aside(place: str) -> str:
-    """Return a path as it is, and a URI without credentials, which this process remembers.
-
-    Parameters
-    ----------
-    place : str
-        Path or URI.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ConfigError
-        If it is a URI that cannot be read.
-
-    Examples
-    --------
-    >>> set_credentials_aside("s3://NAME:SECRET@bucket-of-an-example/key"), set_credentials_aside("faces.npz")
-    ('s3://bucket-of-an-example/key', 'faces.npz')
-    """
+    """Return a path as it is, and a URI without credentials, which this process remembers."""
     uri = as_uri(place)
     return place if uri is None else str(parse_location(uri))

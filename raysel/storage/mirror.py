@@ -25,15 +25,6 @@ def states(folder: Path) -> dict[str, _State]:
     """Return size and time of all files of a folder, by path relative to it.
 
     Files and folders whose name starts with a dot are left out, and so are symbolic links.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder to list.
-
-    Returns
-    -------
-    dict of str to (int, int)
     """
     found = {}
     for path in folder.rglob("*"):
@@ -54,21 +45,6 @@ class Mirror:
 
     Journals, the files that end in ``.jsonl``, are read first, up to their last whole line, and written last, so that
     what they name is in the store.
-
-    Parameters
-    ----------
-    local : Path
-        Folder of this machine.
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    folder : Location
-        Folder to write to.
-    known : dict of str to (int, int)
-        Result of `states` for the files that the store has already.
-    claim : Claim or None
-        Marker to renew; None if there is none.
-    say : callable
-        Shows a message.
     """
 
     def __init__(
@@ -89,13 +65,7 @@ class Mirror:
         self._thread.start()
 
     def finish(self) -> str | None:
-        """Copy what is left and end; Ctrl-C ends the wait.
-
-        Returns
-        -------
-        str or None
-            Why not everything was copied; None if it was.
-        """
+        """Copy what is left and end; Ctrl-C ends the wait."""
         self._ending.set()
         try:
             while self._thread.is_alive():

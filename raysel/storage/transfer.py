@@ -18,20 +18,12 @@ _CHUNK, _HELD = 2**22, 2**26
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of a folder in a store.
-
-    Parameters
-    ----------
-    name : str
-        Path relative to the folder.
-    size : int
-        Number of bytes.
-    changed : float
-        Time of the last change by the clock of the store, in seconds since the epoch.
-    """
+    """A file of a folder in a store."""
 
     name: str
+    #: Number of bytes.
     size: int
+    #: Time of the last change by the clock of the store, in seconds since the epoch.
     changed: float
 
 
@@ -40,19 +32,7 @@ class UnsafeNameError(OSError):
 
 
 def kind_of(store: FileSystem, location: Location) -> str:
-    """Return whether a location is a "file", a "folder", or "nothing".
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    location : Location
-        Location to look at.
-
-    Returns
-    -------
-    str
-    """
+    """Return whether a location is a "file", a "folder", or "nothing"."""
     from pyarrow import fs  # noqa: PLC0415
 
     kind = store.get_file_info(location.path).type
@@ -60,43 +40,12 @@ def kind_of(store: FileSystem, location: Location) -> str:
 
 
 def entry_of(store: FileSystem, location: Location) -> Entry:
-    """Return name, size and time of a file.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    location : Location
-        Location of the file.
-
-    Returns
-    -------
-    Entry
-        With the name of the file without its folder.
-    """
+    """Return name, size and time of a file."""
     return _entry(store.get_file_info(location.path), location.name)
 
 
 def entries(store: FileSystem, folder: Location) -> list[Entry]:
-    """List the files of a folder and its subfolders, sorted by name.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    folder : Location
-        Folder to list; need not exist.
-
-    Returns
-    -------
-    list of Entry
-        Without files whose name, or that of a subfolder, starts with a dot.
-
-    Raises
-    ------
-    UnsafeNameError
-        If a name would lead out of the folder, or a symbolic link is among the files.
-    """
+    """List the files of a folder and its subfolders, sorted by name."""
     found = [entry for entry in _listed(store, folder) if not is_hidden(entry.name)]
     for entry in found:
         _refuse_outside(folder, entry.name)
@@ -104,19 +53,7 @@ def entries(store: FileSystem, folder: Location) -> list[Entry]:
 
 
 def hidden_entries(store: FileSystem, folder: Location) -> list[Entry]:
-    """List the files directly in a hidden folder, e.g. one of markers.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    folder : Location
-        Folder to list; need not exist.
-
-    Returns
-    -------
-    list of Entry
-    """
+    """List the files directly in a hidden folder, e.g. one of markers."""
     return [entry for entry in _listed(store, folder) if "/" not in entry.name]
 
 
@@ -126,22 +63,7 @@ def is_hidden(name: str) -> bool:
 
 
 def version_of(store: FileSystem, location: Location, found: Iterable[Entry]) -> str:
-    """Return a text that changes whenever a file or folder changes.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    location : Location
-        File or folder.
-    found : iterable of Entry
-        Its files.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits, of names, sizes, times and, for a single object, of its ETag or generation.
-    """
+    """Return a text that changes whenever a file or folder changes."""
     digest = hashlib.sha256()
     files = list(found)
     for entry in files:
@@ -154,24 +76,7 @@ def version_of(store: FileSystem, location: Location, found: Iterable[Entry]) ->
 
 
 def download(store: FileSystem, source: Location, target: Path, size: int) -> None:
-    """Copy a file from a store, whole or not at all.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    source : Location
-        File to copy.
-    target : Path
-        File to write; its folder is created.
-    size : int
-        Number of bytes that the store has announced.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read or written, or has another size.
-    """
+    """Copy a file from a store, whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
     n_bytes = 0
     with (
@@ -190,24 +95,7 @@ def download(store: FileSystem, source: Location, target: Path, size: int) -> No
 
 
 def upload(store: FileSystem, content: bytes | Path, folder: Location, name: str) -> None:
-    """Write a file of a folder in a store; readers see the old or the new one.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    content : bytes or Path
-        Content of the file, or the file of this machine to copy.
-    folder : Location
-        Folder to write to.
-    name : str
-        Path relative to the folder.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read or written.
-    """
+    """Write a file of a folder in a store; readers see the old or the new one."""
     _refuse_outside(folder, name)
     target = folder.child(name)
     if isinstance(content, Path) and content.stat().st_size <= _HELD:
@@ -222,15 +110,7 @@ def upload(store: FileSystem, content: bytes | Path, folder: Location, name: str
 
 
 def remove(store: FileSystem, location: Location) -> None:
-    """Remove a file; nothing is done if there is none.
-
-    Parameters
-    ----------
-    store : pyarrow.fs.FileSystem
-        Connection to the store.
-    location : Location
-        File to remove.
-    """
+    """Remove a file; nothing is done if there is none."""
     if kind_of(store, location) == "file":
         store.delete_file(location.path)
 

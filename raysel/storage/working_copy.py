@@ -23,23 +23,7 @@ _PLACES: dict[Path, Location] = {}
 
 
 def shown_place(path: str | Path) -> str:
-    """Return the URI of a file or folder that is, or is in, a working copy; else the path itself.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of this machine, or a URI.
-
-    Returns
-    -------
-    str
-        Text for messages, without credentials.
-
-    Examples
-    --------
-    >>> shown_place(Path("raysel-studies/orl"))
-    'raysel-studies/orl'
-    """
+    """Return the URI of a file or folder that is, or is in, a working copy; else the path itself."""
     if uri := as_uri(path):
         return str(parse_location(uri))
     for local, location in _PLACES.items():
@@ -51,26 +35,7 @@ def shown_place(path: str | Path) -> str:
 
 @contextmanager
 def opened_at(place: str | Path, *, write: bool = False) -> Iterator[Path]:
-    """Provide a finished or interrupted study as a local folder.
-
-    Parameters
-    ----------
-    place : str or Path
-        Folder of this machine, which is provided itself, or URI, whose files are copied to a temporary folder that is
-        removed at the end.
-    write : bool, default=False
-        Whether files that were changed or added are copied back to the URI at the end, if no error occurs.
-
-    Yields
-    ------
-    Path
-        The folder.
-
-    Raises
-    ------
-    DirectoryError
-        If the URI or the store cannot be used, or there is nothing.
-    """
+    """Provide a finished or interrupted study as a local folder."""
     uri = as_uri(place)
     if uri is None:
         yield Path(place)
@@ -94,23 +59,7 @@ def opened_at(place: str | Path, *, write: bool = False) -> Iterator[Path]:
 
 
 def fetched(place: str | Path) -> Path:
-    """Return a study as a local folder that is there until this process ends.
-
-    Parameters
-    ----------
-    place : str or Path
-        Folder of this machine, which is returned itself, or URI, whose files are copied to a temporary folder.
-
-    Returns
-    -------
-    Path
-        The folder. What is written to a temporary one does not reach the URI.
-
-    Raises
-    ------
-    DirectoryError
-        If the URI or the store cannot be used, or there is nothing.
-    """
+    """Return a study as a local folder that is there until this process ends."""
     uri = as_uri(place)
     if uri is None:
         return Path(place)
@@ -128,34 +77,7 @@ def running_at(
     refused: Collection[str] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Path]:
-    """Provide a folder for a study that runs, and copy it to a URI meanwhile.
-
-    Parameters
-    ----------
-    place : str or Path
-        Folder of this machine, which is provided itself, or URI: the study then runs in a temporary folder, whose
-        changed files are copied every few seconds (`raysel.storage.mirror.INTERVAL`), and all of them at the end. The
-        temporary folder is removed when this process ends; it stays if not everything could be copied, or the study
-        was interrupted.
-    refused : collection of str, optional
-        Names of files that must not be at the URI, for a new study. By default the study is resumed: its files are
-        fetched first, and must be there.
-    say : callable, optional
-        Shows a message, e.g. that the store cannot be written; called from another thread. By default nothing is shown.
-
-    Yields
-    ------
-    Path
-        The folder.
-
-    Raises
-    ------
-    DirectoryError
-        If the URI or the store cannot be used, another driver runs a study there, or the files of a new study exist
-        or those of a resumed one do not.
-    StudyError
-        If the study has ended and not everything could be copied; names the command that copies it.
-    """
+    """Provide a folder for a study that runs, and copy it to a URI meanwhile."""
     uri = as_uri(place)
     if uri is None:
         yield Path(place)
@@ -196,25 +118,7 @@ def running_at(
 
 
 def copy_folder(local: Path, uri: str) -> list[str]:
-    """Copy all files of a folder to a URI.
-
-    Parameters
-    ----------
-    local : Path
-        Folder of this machine, e.g. of a study.
-    uri : str
-        Folder to write to; files of the same names are replaced.
-
-    Returns
-    -------
-    list of str
-        Names of the files, relative to the folder.
-
-    Raises
-    ------
-    DirectoryError
-        If there is no such folder, or the URI cannot be used or written.
-    """
+    """Copy all files of a folder to a URI."""
     if not local.is_dir():
         raise DirectoryError(f"there is no folder {local}; give the directory of a study.")
     if as_uri(uri) is None:

@@ -22,28 +22,7 @@ _KINDS = "The background is a .npy array, a .png image, or a NIfTI volume (.nii,
 
 
 def read_background(path: str | Path, layout: Layout) -> FloatArray:
-    """Read the image that pictures show below a map.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of the file, relative to the working directory or else to ``$RAYSEL_DATA``: ``.npy`` with an array of a
-        sample's shape; ``.png`` of the height and width of a sample, converted to grey; for masked volumes ``.nii`` or
-        ``.nii.gz`` with the mask's shape and affine. An image of two axes is repeated along the third axis of samples
-        of three axes, e.g. the channels of colour images.
-    layout : Layout
-        Layout of the features.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
-        Values of the cells of a sample's array in C order; NaN and infinity are replaced by the smallest value.
-
-    Raises
-    ------
-    ConfigError
-        If samples are neither matrices nor volumes, or the file is missing, damaged, or of another shape.
-    """
+    """Read the image that pictures show below a map."""
     if not isinstance(layout, Tensor | MaskedVolume) or not has_images(layout):
         raise ConfigError(
             f"dataset.background: {path} would be shown below a map, and the samples are neither matrices nor volumes; "

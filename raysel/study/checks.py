@@ -24,21 +24,7 @@ _LARGEST = 1e100
 
 
 class Problems:
-    """Problems of settings that do not depend on each other, collected to be reported together.
-
-    Examples
-    --------
-    >>> problems = Problems()
-    >>> for key in ("cv.outer", "cv.inner"):
-    ...     with problems.collect():
-    ...         raise ConfigError(f"{key}: too large.")
-    >>> problems.report("wine")
-    Traceback (most recent call last):
-        ...
-    raysel.errors.ConfigError: 2 settings do not fit wine:
-      cv.outer: too large.
-      cv.inner: too large.
-    """
+    """Problems of settings that do not depend on each other, collected to be reported together."""
 
     def __init__(self) -> None:
         self._found: list[ConfigError | DataError] = []
@@ -52,18 +38,7 @@ class Problems:
             self._found.append(error)
 
     def report(self, name: str) -> None:
-        """Raise what was collected, if anything.
-
-        Parameters
-        ----------
-        name : str
-            Name of the data set, for the message.
-
-        Raises
-        ------
-        ConfigError, DataError
-            The problem itself if there is one; several are listed in one ConfigError.
-        """
+        """Raise what was collected, if anything."""
         if len(self._found) == 1:
             raise self._found[0]
         if self._found:
@@ -71,18 +46,7 @@ class Problems:
 
 
 def check_method(config: StudyConfig) -> None:
-    """Check the search and the evaluation against the capabilities of the method, without the data.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-
-    Raises
-    ------
-    ConfigError
-        If the method cannot serve them, or a metric is unknown; names methods or settings that would do.
-    """
+    """Check the search and the evaluation against the capabilities of the method, without the data."""
     name, search, classifier = config.solver.name, config.search, config.evaluation.classifier
     can = solver_capabilities(name)
     warn_of_name_clash(name)
@@ -106,39 +70,13 @@ def check_method(config: StudyConfig) -> None:
 
 
 def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:
-    """Return the keys and the names of the metric and of those that are reported.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-
-    Returns
-    -------
-    list of (str, str)
-        The metric first.
-    """
+    """Return the keys and the names of the metric and of those that are reported."""
     report = [("evaluation.report", name) for name in config.evaluation.report]
     return [("evaluation.metric", config.evaluation.metric), *report]
 
 
 def check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -> None:
-    """Check that a method does what a classifier needs: rank the features, or predict by itself.
-
-    Parameters
-    ----------
-    classifier : str
-        Value of ``evaluation.classifier``.
-    name : str
-        Name of the method, for messages.
-    ranks, predicts : bool
-        Whether the method ranks features, and whether it predicts.
-
-    Raises
-    ------
-    ConfigError
-        If it does not; names a classifier that would do.
-    """
+    """Check that a method does what a classifier needs: rank the features, or predict by itself."""
     if not ranks and not predicts:
         raise ConfigError(
             f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and, once fitted, no coef_, "
@@ -151,22 +89,7 @@ def check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) ->
 
 
 def check_data(config: StudyConfig, dataset: Dataset) -> None:
-    """Check the values of the data, and the method, the metric and the scaling against the data.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    dataset : Dataset
-        Data set of the study.
-
-    Raises
-    ------
-    ConfigError
-        If they cannot be used with such data; names methods that take them.
-    DataError
-        If all features are constant, or a value is too large to compute with.
-    """
+    """Check the values of the data, and the method, the metric and the scaling against the data."""
     _check_values(dataset)
     name = config.solver.name
     can = solver_capabilities(name)
@@ -222,20 +145,7 @@ def _check_values(dataset: Dataset) -> None:
 
 
 def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
-    """Check the numbers of features and the classifier against the data.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    dataset : Dataset
-        Data set of the study.
-
-    Raises
-    ------
-    ConfigError
-        If they do not fit the number or the layout of the features.
-    """
+    """Check the numbers of features and the classifier against the data."""
     settings = config.evaluation
     if settings.classifier == "native":
         return
@@ -253,22 +163,7 @@ def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
 
 
 def check_parameters(config: StudyConfig, dataset: Dataset, solvers: Iterable[tuple[str, Estimator]]) -> None:
-    """Check the parameters of a method against the number and the arrangement of the features.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    dataset : Dataset
-        Data set of the study.
-    solvers : iterable of (str, Estimator)
-        Names and unfitted solvers of representative configurations.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter does not fit; names the configuration, the parameter and its value.
-    """
+    """Check the parameters of a method against the number and the arrangement of the features."""
     for name, solver in solvers:
         try:
             solver.check(dataset.n_features)

@@ -39,41 +39,24 @@ _PEAK_TOLERANCE = 2**20
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """Estimated time and memory of a study.
+    """Estimated time and memory of a study."""
 
-    Parameters
-    ----------
-    seconds : float or None
-        Seconds of all fits of the study if one trial runs at a time and nothing else uses the processors: from the
-        processor time of pilot fits, or from their elapsed time where several threads take less. None where a pilot
-        fit had not ended and nothing tells how many iterations it needs.
-    fixed_seconds : float
-        Elapsed seconds of what does not depend on the fits: starting Ray, writing the results and finishing the upload.
-    fit_seconds : float or None
-        Mean seconds to fit and score a configuration on the largest inner training set; None as for ``seconds``.
-    at_most : bool
-        Whether the estimate is an upper bound, because fits may be stopped early or be skipped.
-    unknown : str
-        What is known of the pilot fit that makes ``seconds`` None; empty if none does.
-    failures : dict of str to str
-        Error of each configuration whose pilot fit failed, by its name.
-    prepared_bytes : int
-        Bytes of all prepared folds.
-    n_fits : int
-        Number of fits of the study, including the refits.
-    fit_bytes : int or None
-        Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold; each trial that runs
-        at once needs them. None where the system does not tell.
-    """
-
+    #: Seconds of all fits of the study if one trial runs at a time and nothing else uses the processors: from the
+    #: processor time of pilot fits, or from their elapsed time where several threads take less.
     seconds: float | None
+    #: Elapsed seconds of what does not depend on the fits: starting Ray, writing the results and finishing the upload.
     fixed_seconds: float
+    #: Mean seconds to fit and score a configuration on the largest inner training set; None as for ``seconds``.
     fit_seconds: float | None
     at_most: bool
+    #: What is known of the pilot fit that makes ``seconds`` None; empty if none does.
     unknown: str
     failures: dict[str, str]
+    #: Bytes of all prepared folds.
     prepared_bytes: int
     n_fits: int
+    #: Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold; each trial that runs
+    #: at once needs them.
     fit_bytes: int | None
 
 
@@ -83,23 +66,6 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     The pilot fits use the largest inner training set and take a few seconds at most. The cost of a fit is assumed to
     be proportional to the number of training samples. A pilot fit that has not ended by then needs as many iterations
     as the decrease of its duality gap tells, else as many as the other pilot fit.
-
-    Parameters
-    ----------
-    study : Study
-        Study to estimate.
-    n_done : int, default=0
-        Number of trials that an earlier run has finished.
-
-    Returns
-    -------
-    CostEstimate
-        Estimate for the remaining trials and all refits.
-
-    Raises
-    ------
-    ConfigError
-        If the fits of all configurations fail.
     """
     fold, number = study.largest
     examples = list({example.id: example for example in (study.examples[0], study.examples[-1])}.values())

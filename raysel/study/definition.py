@@ -37,25 +37,7 @@ from raysel.study.trial_fits import Findings, check_configurations
 
 @dataclass(frozen=True)
 class Study:
-    """Data, folds and configurations of one study.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    dataset : Dataset
-        Data set of the study.
-    plan : NestedPlan
-        Outer and inner folds.
-    configurations : tuple of Configuration
-        Configurations to try; empty if the search proposes them.
-    findings : Findings
-        Properties of the method: whether it ranks features, and whether its model can be saved.
-    own : Dataset, optional
-        Data set given in memory, with all modalities, which is still to be written to ``dataset.path``.
-    background : ndarray of shape (n_cells,), optional
-        Image that pictures show below maps, the value of each cell of a sample's array; None: the mean sample.
-    """
+    """Data, folds and configurations of one study."""
 
     config: StudyConfig
     dataset: Dataset
@@ -63,6 +45,8 @@ class Study:
     configurations: tuple[Configuration, ...]
     findings: Findings = field(default_factory=Findings)
     own: Dataset | None = None
+    #: Image that pictures show below maps, the value of each cell of a sample's array; None: the mean sample;
+    #: shape (n_cells,).
     background: FloatArray | None = None
 
     @classmethod
@@ -73,35 +57,7 @@ class Study:
         like: Study | None = None,
         own: Dataset | None = None,
     ) -> Study:
-        """Load the data, draw the folds, list the configurations, and check them against each other.
-
-        Parameters
-        ----------
-        config : StudyConfig
-            Configuration of the study.
-        plan : Path, optional
-            The ``plan.json`` of a resumed study, whose folds are used. By default the folds are drawn, or read from
-            ``cv.plan``.
-        like : Study, optional
-            Study on the same samples, whose folds are used, and whose data too if both read them alike.
-        own : Dataset, optional
-            Data set given in memory, with all modalities. By default the data are loaded.
-
-        Returns
-        -------
-        Study
-            The checked study.
-
-        Raises
-        ------
-        ConfigError
-            If a value of the configuration is invalid; names the value and how to fix it.
-        DataError
-            If the data cannot be read or used, hold an index or the label among the features, or have other labels
-            than those of ``like``; names the defect and how to fix it.
-        DirectoryError
-            If the folds of a resumed study cannot be used.
-        """
+        """Load the data, draw the folds, list the configurations, and check them against each other."""
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
         config = _with_scaling(config, dataset)
         shown = config.dataset.background
@@ -130,18 +86,7 @@ class Study:
         return replace(study, findings=findings)
 
     def with_data_at(self, path: Path) -> Study:
-        """Return the study whose own data, if it has any, are read from a file.
-
-        Parameters
-        ----------
-        path : Path
-            File that the data set is written to.
-
-        Returns
-        -------
-        Study
-            The same study, with ``dataset.path`` set and without ``own``.
-        """
+        """Return the study whose own data, if it has any, are read from a file."""
         if self.own is None:
             return self
         section = self.config.dataset.model_copy(update={"path": str(path.absolute())})

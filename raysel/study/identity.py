@@ -51,22 +51,7 @@ _INFORMATIVE = ("ray", "mlflow", "pyarrow")
 
 
 def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[str, str]:
-    """Return the versions of all code that a study runs.
-
-    Parameters
-    ----------
-    code : sequence of type or function
-        Class of the solver, then other classes or functions that fit it.
-    uses_optuna : bool
-        Whether Optuna proposes the configurations.
-
-    Returns
-    -------
-    dict of str to str
-        Versions by name: ``raysel``, ``numbers`` (see `numbers_hash`), ``python``, then libraries, and ``blas``,
-        ``simd`` and ``libc`` as `machine_versions` returns them. A study can be resumed only if `changed_versions`
-        finds no difference.
-    """
+    """Return the versions of all code that a study runs."""
     names = [*_NUMERICAL, *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
     own = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
     machine = machine_versions()
@@ -74,23 +59,7 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
 
 
 def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """List the versions that differ and can change a study's numbers.
-
-    Parameters
-    ----------
-    before, now : mapping of str to str
-        Results of `versions` when the study was started and now.
-
-    Yields
-    ------
-    str
-        Name with the old and the new version, one line for each.
-
-    Examples
-    --------
-    >>> list(changed_versions({"numpy": "2.4.5", "ray": "2.59"}, {"numpy": "2.4.6", "ray": "2.60"}))
-    ['numpy: 2.4.5 -> 2.4.6']
-    """
+    """List the versions that differ and can change a study's numbers."""
     for name in ("python", *_NUMERICAL, "optuna"):
         if name in now and before.get(name) != now[name]:
             yield f"{name}: {before.get(name)} -> {now[name]}"
@@ -109,16 +78,6 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
 
     Comments, docstrings, formatting and the path of the installation do not change the hash. For a solver of another
     distribution the name and version of that distribution are hashed; if it has none, the source of its module.
-
-    Parameters
-    ----------
-    code : sequence of type or function
-        Class of the solver, then other classes or functions that fit it.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
     """
     names = {base.__module__ for item in code for base in getattr(item, "__mro__", (item,))}
     own = {name for name in names if name in _own_modules()}
@@ -131,23 +90,7 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
 
 
 def source_modules(roots: Sequence[str]) -> set[str]:
-    """Return modules of raysel and the modules that they import from packages that can change a number.
-
-    Parameters
-    ----------
-    roots : sequence of str
-        Full names of modules of raysel.
-
-    Returns
-    -------
-    set of str
-        Full names of the roots and of all modules that they import directly or indirectly.
-
-    Examples
-    --------
-    >>> sorted(source_modules(["raysel.linalg.ridge"]))
-    ['raysel.linalg.ridge']
-    """
+    """Return modules of raysel and the modules that they import from packages that can change a number."""
     found: set[str] = set()
     waiting = list(roots)
     while waiting:

@@ -23,24 +23,7 @@ from raysel.study.own_data import raw_data
 
 
 def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
-    """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    own : Dataset, optional
-        Data set given in memory. By default the data are loaded.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    DataError
-        If the data cannot be read or used; names the defect and how to fix it.
-    """
+    """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory."""
     source, groups = config.dataset, config.cv.groups
     if groups == EQUAL_SAMPLES and own is None and source.tasks is None:
         ungrouped = config.model_copy(update={"cv": config.cv.model_copy(update={"groups": None})})
@@ -62,18 +45,7 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
 
 
 def kept_columns(config: StudyConfig) -> list[str]:
-    """Return the names of the columns that are accepted as features whatever they look like.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-
-    Returns
-    -------
-    list of str
-        Values of ``dataset.keep``, and ``task/name`` for those of tasks.
-    """
+    """Return the names of the columns that are accepted as features whatever they look like."""
     tasks, only = config.dataset.tasks or (), config.dataset.only
     # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
     own = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
@@ -105,30 +77,7 @@ def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
 
 
 def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:
-    """Draw a study's folds, or read those of a resumed study or of ``cv.plan``.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    dataset : Dataset
-        Data set of the study.
-    plan : Path or None
-        The ``plan.json`` of a resumed study.
-
-    Returns
-    -------
-    NestedPlan
-
-    Raises
-    ------
-    ConfigError
-        If ``cv.plan`` cannot be read or does not fit the data.
-    DataError
-        If the data do not admit so many folds.
-    DirectoryError
-        If the folds of a resumed study do not fit the data.
-    """
+    """Draw a study's folds, or read those of a resumed study or of ``cv.plan``."""
     blocks = blocks_of(config, dataset)
     whole = dataset.groups if blocks is None else blocks.numbers(dataset.n_samples)
     if plan is not None:
@@ -155,23 +104,7 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
 
 
 def list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
-    """List the configurations that a study tries.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-
-    Returns
-    -------
-    tuple of Configuration
-        Empty if the search proposes them.
-
-    Raises
-    ------
-    ConfigError
-        If a grid has a continuous domain or too many points, or ``search.configurations`` names an unknown one.
-    """
+    """List the configurations that a study tries."""
     solver, search = config.solver, config.search
     found = configurations(
         solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed

@@ -20,21 +20,7 @@ _REMEDIES = {
 
 
 def machine_versions() -> dict[str, str]:
-    """Return what of this process can change the last bits of a number, besides raysel's own code.
-
-    Returns
-    -------
-    dict of str to str
-        Versions of ``python``, ``numpy``, ``scipy`` and ``scikit-learn``; ``blas``: name, version, kernel and threading
-        layer of each library that numpy and scipy load; ``simd``: the processor's architecture and the sets of
-        instructions that numpy chooses its loops by, whose results differ in the last bits; ``libc``: the C library,
-        which computes other functions.
-
-    Examples
-    --------
-    >>> sorted(machine_versions())
-    ['blas', 'libc', 'numpy', 'python', 'scikit-learn', 'scipy', 'simd']
-    """
+    """Return what of this process can change the last bits of a number, besides raysel's own code."""
     modules = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn"}
     found = {name: str(importlib.import_module(module).__version__) for name, module in modules.items()}
     return {
@@ -47,41 +33,14 @@ def machine_versions() -> dict[str, str]:
 
 
 def differing(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """List what differs between two processes and can change a number.
-
-    Parameters
-    ----------
-    here, there : mapping of str to str
-        Versions by name.
-
-    Yields
-    ------
-    (str, str, str)
-        Name and both versions; ``"none"`` for one that is missing.
-
-    Examples
-    --------
-    >>> list(differing({"numpy": "2.4.6", "scipy": "1.17.1"}, {"numpy": "2.3.1", "scipy": "1.17.1"}))
-    [('numpy', '2.4.6', '2.3.1')]
-    """
+    """List what differs between two processes and can change a number."""
     for name in dict.fromkeys((*here, *there)):
         if here.get(name) != there.get(name):
             yield name, here.get(name) or "none", there.get(name) or "none"
 
 
 def remedies(names: Iterable[str]) -> str:
-    """Return how to make versions equal that differ.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of the versions that differ, as `differing` yields them.
-
-    Returns
-    -------
-    str
-        Clauses that are joined by semicolons.
-    """
+    """Return how to make versions equal that differ."""
     known = [_REMEDIES[name] for name in names if name in _REMEDIES]
     return "; ".join(["use the same image or environment on all nodes", *known])
 

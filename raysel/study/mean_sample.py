@@ -16,23 +16,7 @@ from raysel.tracking.validity.arrays import read_floats
 
 
 def has_images(layout: Layout) -> bool:
-    """Return whether samples, or those of a task, are matrices or volumes, which pictures show as images or slices.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the features.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from raysel.data.layouts import Tasks, Tensor
-    >>> has_images(Tensor((8, 8))), has_images(Tensor((64,))), has_images(Tasks({"a": (2, 2), "b": 3}))
-    (True, False, True)
-    """
+    """Return whether samples, or those of a task, are matrices or volumes, which pictures show as images or slices."""
     if isinstance(layout, MaskedVolume):
         return True
     shapes = layout.tasks.values() if isinstance(layout, Tasks) else [getattr(layout, "shape", ())]
@@ -42,20 +26,7 @@ def has_images(layout: Layout) -> bool:
 
 
 def in_cells(layout: Layout, values: FloatArray) -> FloatArray:
-    """Return the value of each cell of a sample's array from that of each feature.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the features.
-    values : ndarray of shape (n_features,)
-        Values of the features.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,)
-        In C order; NaN outside a mask, and without a mask the values themselves.
-    """
+    """Return the value of each cell of a sample's array from that of each feature."""
     return layout.arranged(values, outside=np.nan).ravel() if isinstance(layout, MaskedVolume) else values
 
 
@@ -63,18 +34,6 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
     """Write the mean of each feature over all samples, or those of its task, if samples are images.
 
     It is drawn below maps and used for nothing else.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data of the study.
-    path : str or Path
-        Path of the file, in NumPy's format.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
     """
     if has_images(dataset.layout):
         blocks = dataset.X.blocks if isinstance(dataset.X, TaskBlocks) else (dataset.X,)
@@ -82,40 +41,14 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
 
 
 def write_image(values: FloatArray, path: str | Path) -> None:
-    """Write the values of an image in NumPy's format.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Values.
-    path : str or Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
-    """
+    """Write the values of an image in NumPy's format."""
     content = io.BytesIO()
     np.save(content, values)
     write_result(path, content.getvalue())
 
 
 def read_image(path: str | Path, n_features: int) -> FloatArray | None:
-    """Read the mean of each feature, or another image of a study's directory.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of the file.
-    n_features : int
-        Number of features of the study, or of cells of the image.
-
-    Returns
-    -------
-    ndarray of shape (n_features,) or None
-        None if there is no file, as in studies of earlier versions, or it is not such an array.
-    """
+    """Read the mean of each feature, or another image of a study's directory."""
     try:
         found = read_floats(Path(path), (n_features,))
     except (OSError, ValueError, EOFError):

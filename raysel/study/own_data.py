@@ -35,30 +35,15 @@ _APPLIED: Mapping[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class OwnData:
-    """Samples, labels and groups as a caller gives them.
+    """Samples, labels and groups as a caller gives them."""
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, ...), or data frame, default=None
-        Samples; the columns of a frame of pandas or polars are named, and one may hold the labels, one the groups.
-    y : array-like of shape (n_samples,) or (n_samples, n_labels), default=None
-        Labels, or an indicator; None if a column of the frame holds them.
-    label : str, default=None
-        Column of the frame that holds the labels; None: that of the usual names which the frame has.
-    groups : str or array-like of shape (n_samples,), default=None
-        Column of the frame that holds the group of each sample, or the groups.
-    data : Dataset, default=None
-        Data set in place of all of these.
-
-    Raises
-    ------
-    ConfigError
-        If they exclude each other, or the labels are missing.
-    """
-
+    #: Samples; the columns of a frame of pandas or polars are named, and one may hold the labels, one the groups;
+    #: shape (n_samples, ...).
     X: Any = None
+    #: Labels, or an indicator; None if a column of the frame holds them; shape (n_samples,) or (n_samples, n_labels).
     y: Any = None
     label: str | None = None
+    #: Column of the frame that holds the group of each sample, or the groups; shape (n_samples,).
     groups: Any = None
     data: Dataset | None = None
 
@@ -97,27 +82,7 @@ class OwnData:
         return any(value is not None for value in (self.X, self.y, self.label, self.groups, self.data))
 
     def dataset(self, config: DatasetConfig, groups: str | None) -> Dataset:
-        """Make the data set as a configuration arranges it, but with all modalities.
-
-        Parameters
-        ----------
-        config : DatasetConfig
-            Section ``dataset`` of the configuration.
-        groups : str or None
-            ``cv.groups`` of the configuration, a column of a data frame.
-
-        Returns
-        -------
-        Dataset
-            The validated data set.
-
-        Raises
-        ------
-        ConfigError
-            If the configuration has keys that need a file, or names columns of an array.
-        DataError
-            If the samples, labels or groups cannot be used.
-        """
+        """Make the data set as a configuration arranges it, but with all modalities."""
         if groups == EQUAL_SAMPLES and self.groups is None and self.data is None:
             ungrouped = self.dataset(config, None)
             return replace(ungrouped, groups=equal_rows(np.asarray(ungrouped.X)))
@@ -158,57 +123,18 @@ class OwnData:
 
 
 def raw_data(dataset: Dataset) -> RawData:
-    """Return the content of a data set, as a reader returns that of a file.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Data set.
-
-    Returns
-    -------
-    RawData
-        Its content, from which `Dataset.from_raw` makes a data set again.
-    """
+    """Return the content of a data set, as a reader returns that of a file."""
     names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
     return RawData(**{name: getattr(dataset, name) for name in names})
 
 
 def study_of_own_data(config: StudyConfig, own: OwnData) -> tuple[StudyConfig, Dataset]:
-    """Make the data set of a study that samples in memory are given for.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    own : OwnData
-        Samples, labels and groups.
-
-    Returns
-    -------
-    config : StudyConfig
-        The configuration without the keys that the data set is made by.
-    dataset : Dataset
-        The data set with all of its modalities.
-    """
+    """Make the data set of a study that samples in memory are given for."""
     return with_own_data_at(OWN_DATA, config), own.dataset(config.dataset, config.cv.groups)
 
 
 def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
-    """Return the configuration of a study whose samples are written to a file as it uses them.
-
-    Parameters
-    ----------
-    path : str or Path
-        File of the samples.
-    config : StudyConfig
-        Configuration of the study.
-
-    Returns
-    -------
-    StudyConfig
-        The configuration without the keys that the data set was made by.
-    """
+    """Return the configuration of a study whose samples are written to a file as it uses them."""
     sections = {
         "dataset": config.dataset.model_copy(update={**_APPLIED, "path": str(path)}),
         "cv": config.cv.model_copy(update={"groups": None}),
@@ -232,21 +158,7 @@ def comparison_with_own_data_at(path: str | Path, config: ComparisonConfig) -> C
 
 
 def found_path(path: str | None, directory: Path) -> str | None:
-    """Return where the written samples of a study are, if its directory was moved since.
-
-    Parameters
-    ----------
-    path : str or None
-        ``dataset.path`` of the stored configuration.
-    directory : Path
-        Directory of the study or of the comparison.
-
-    Returns
-    -------
-    str or None
-        Path in the directory, else ``path`` if it exists or has another name, else the path in the directory of the
-        comparison that the study is in.
-    """
+    """Return where the written samples of a study are, if its directory was moved since."""
     if path is None or Path(path).name != OWN_DATA:
         return path
     # The directory's own file first: another study may have taken the place of one that was moved.

@@ -32,30 +32,7 @@ _COVERED = {
 
 @dataclass(frozen=True)
 class StoredStudy:
-    """State of a study as recorded in its journal.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study.
-    study : StudyRecord
-        Record of the study from when it was last started.
-    trials : list of TrialRecord
-        Records of the trials that have ended, oldest first; of a trial that was lost and run again, the later one.
-    paths : list of PathRecord
-        Records of the paths that have ended, oldest first; empty unless the search is along a path.
-    refits : dict of str to RefitRecord
-        Record of the last refit of each outer fold, by its name.
-    search : SearchRecord or None
-        End of the last search; None if no search has ended.
-    status : {"finished", "failed", "interrupted", "killed"}
-        State in which the last run ended; ``killed`` if no end was recorded.
-    mixed : list of str, default=[]
-        One sentence for each node that computed with other versions, and for each resume on another machine, whose
-        numbers may differ in the last bits.
-    noise : NoiseRecord, optional
-        Stability with permuted labels; None if it was not recorded.
-    """
+    """State of a study as recorded in its journal."""
 
     directory: StudyDirectory
     study: StudyRecord
@@ -69,24 +46,7 @@ class StoredStudy:
 
     @classmethod
     def read(cls, directory: StudyDirectory) -> StoredStudy:
-        """Read the journal of a study, written by this or an earlier version of raysel.
-
-        Parameters
-        ----------
-        directory : StudyDirectory
-            Directory of the study.
-
-        Returns
-        -------
-        StoredStudy
-            State of the study.
-
-        Raises
-        ------
-        DirectoryError
-            If there is no journal, it is damaged, it has no record of a study or two of a trial, or a file of the
-            directory is a link, a pipe or a device.
-        """
+        """Read the journal of a study, written by this or an earlier version of raysel."""
         study: StudyRecord | None = None
         trials: dict[str, TrialRecord] = {}
         paths: list[PathRecord] = []
@@ -142,18 +102,6 @@ class StoredStudy:
         """Check that the study can be resumed: its results so far must be valid for the study as it is now.
 
         A larger grid or more random samples are allowed, and so is a change of code that cannot change a number.
-
-        Parameters
-        ----------
-        study : Study
-            The study to be resumed.
-        now : StudyRecord
-            Record that would be written for it now.
-
-        Raises
-        ------
-        DirectoryError
-            If the data, the configuration or the code that computes numbers has changed; lists all changes.
         """
         changes = [*self._changed_config(study.config), *self._changed_trials(study)]
         if self.study.data_hash != now.data_hash:
@@ -198,20 +146,7 @@ def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
 
 
 def newest_unfinished(study: Study, below: Path) -> StoredStudy | None:
-    """Find the newest unfinished run of a study in a folder of studies.
-
-    Parameters
-    ----------
-    study : Study
-        Study to look for, by configuration and data.
-    below : Path
-        Folder whose subfolders are study directories.
-
-    Returns
-    -------
-    StoredStudy or None
-        The newest one that is not running; None if there is none.
-    """
+    """Find the newest unfinished run of a study in a folder of studies."""
     folders = sorted(below.glob(f"{study.config.name}-*/journal.jsonl"), key=lambda path: path.stat().st_mtime)
     for journal in reversed(folders):
         directory = StudyDirectory(journal.parent)

@@ -30,16 +30,7 @@ _TRIED_PER_CLASS = 10
 
 @dataclass(frozen=True)
 class Findings:
-    """Properties of a study's method that are known before anything is computed.
-
-    Parameters
-    ----------
-    ranks : bool, default=True
-        Whether the method gives each feature a score.
-    untrusted : tuple of str, default=()
-        Names of types in the fitted method that `load_model` would refuse. A model file does not hold such a method,
-        and there is none where the method itself classifies; all other parts of a model can be stored.
-    """
+    """Properties of a study's method that are known before anything is computed."""
 
     ranks: bool = True
     untrusted: tuple[str, ...] = ()
@@ -52,11 +43,9 @@ def _find_out(
     train: IntArray,
     scaler: TransformerMixin,
 ) -> Findings:
-    """Determine whether the study's method ranks features and whether its model can be saved.
-
-    raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted to a few samples, once
-    for each combination of non-numeric parameter values; of those that iterate one iteration is computed.
-    """
+    """Determine whether the study's method ranks features and whether its model can be saved."""
+    # raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted to a few samples,
+    # once for each combination of non-numeric parameter values; of those that iterate one iteration is computed.
     name = config.solver.name
     if name in OWN:
         return Findings(solver_capabilities(name).ranks is not False)
@@ -154,35 +143,7 @@ def check_configurations(
     largest: IntArray,
     scaler: TransformerMixin,
 ) -> Findings:
-    """Check configurations against the data and the extreme training sets, and determine properties of the method.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    dataset : Dataset
-        Data set of the study.
-    solvers : sequence of (str, Estimator)
-        Names and unfitted solvers of representative configurations.
-    train : ndarray of int
-        Indices of the smallest training set.
-    largest : ndarray of int
-        Indices of the largest training set, for a transductive method with its test set, which must not be too large
-        for the method.
-    scaler : transformer
-        Unfitted scaler.
-
-    Returns
-    -------
-    Findings
-        Whether the method ranks features, and what in its model could not be saved.
-
-    Raises
-    ------
-    ConfigError
-        If a parameter does not fit, none of the configurations can be fitted to a few samples, or one lacks what the
-        evaluation needs; names the configuration, the parameter and its value.
-    """
+    """Check configurations against the data and the extreme training sets, and determine properties of the method."""
     if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(train):
         raise ConfigError(
             f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)} samples "

@@ -34,13 +34,7 @@ class Check:
     expected_failure: str = ""
 
     def __call__(self) -> None:
-        """Run the check.
-
-        Raises
-        ------
-        AssertionError
-            If the subject does not conform, or the check passes that is expected to fail.
-        """
+        """Run the check."""
         if not self.expected_failure:
             self.run()
             return
@@ -76,21 +70,7 @@ def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = 
 
 
 def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[Check]:
-    """Mark the checks that are expected to fail.
-
-    Parameters
-    ----------
-    checks : iterable of Check
-        Checks to mark.
-    failures : mapping of str to str
-        Reason of each expected failure, by a pattern (`fnmatch`) of the check's name without its subject; a bracket is
-        written ``[[]``.
-
-    Yields
-    ------
-    Check
-        The same checks; those that match have ``expected_failure`` set.
-    """
+    """Mark the checks that are expected to fail."""
     for check in checks:
         own = check.name.partition(": ")[2]
         reason = next((reason for pattern, reason in failures.items() if fnmatch(own, pattern)), "")
@@ -98,61 +78,24 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
 
 
 def require(condition: object, message: str) -> None:
-    """Raise AssertionError unless a condition holds; unlike ``assert`` also under ``python -O``.
-
-    Parameters
-    ----------
-    condition : object
-        Condition, evaluated by its truth value.
-    message : str
-        Message of the error.
-    """
+    """Raise AssertionError unless a condition holds; unlike ``assert`` also under ``python -O``."""
     if not condition:
         raise AssertionError(message)
 
 
 def require_equal(found: object, expected: object, what: str) -> None:
-    """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal to NaN.
-
-    Parameters
-    ----------
-    found, expected : array-like
-        Arrays to compare.
-    what : str
-        Description of what is compared, for the message.
-    """
+    """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal to NaN."""
     np.testing.assert_array_equal(found, expected, err_msg=what, strict=True)
 
 
 def require_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
-    """Raise AssertionError unless two arrays agree up to a share of the largest expected value.
-
-    Parameters
-    ----------
-    found, expected : array-like of numbers
-        Arrays to compare.
-    tolerance : float
-        Largest difference, as a share of the largest absolute value of ``expected``.
-    what : str
-        Description of what is compared, for the message.
-    """
+    """Raise AssertionError unless two arrays agree up to a share of the largest expected value."""
     largest = float(np.abs(expected).max(initial=0.0))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what)
 
 
 def arrays_in(value: Any) -> list[LabelArray]:
-    """Return the arrays in nested dataclasses, tuples, lists and dicts.
-
-    Parameters
-    ----------
-    value : object
-        Value to search; a value of another type contains no array.
-
-    Returns
-    -------
-    list of ndarray
-        In the order of the fields.
-    """
+    """Return the arrays in nested dataclasses, tuples, lists and dicts."""
     if isinstance(value, np.ndarray):
         return [value]
     if is_dataclass(value) and not isinstance(value, type):

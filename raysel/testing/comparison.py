@@ -9,16 +9,7 @@ from raysel.testing.studies import FinishedStudy, timeless
 
 
 def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journals: bool = True) -> None:
-    """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored.
-
-    Parameters
-    ----------
-    found, expected : FinishedStudy
-        Runs to compare.
-    journals : bool, default=True
-        Whether the journals must hold records of the same kinds; use False for a resumed run, whose journal holds only
-        what was missing.
-    """
+    """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored."""
     require(
         sorted(found.trials) == sorted(expected.trials),
         f"the trials are {sorted(found.trials)}, not {sorted(expected.trials)}.",

@@ -32,17 +32,7 @@ class Refit(NamedTuple):
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """Trials, refits and journal of a study that an executor has run, without times.
-
-    Parameters
-    ----------
-    trials : dict of str to dict
-        Records of the trials as plain data, by id.
-    refits : list of Refit
-        Refits in the order of the outer folds.
-    journal : list of dict
-        Records of the journal as plain data, oldest first.
-    """
+    """Trials, refits and journal of a study that an executor has run, without times."""
 
     trials: dict[str, dict[str, Any]]
     refits: list[Refit]
@@ -50,41 +40,13 @@ class FinishedStudy:
 
 
 def prepare_study(path: Path, config: Mapping[str, Any]) -> Study:
-    """Prepare a study of a data file.
-
-    Parameters
-    ----------
-    path : Path
-        Data file.
-    config : mapping
-        Configuration of the study as plain data, without ``dataset.path``.
-
-    Returns
-    -------
-    Study
-        The checked study, with its data loaded.
-    """
+    """Prepare a study of a data file."""
     return Study.prepare(config_from_dict({**config, "dataset": {"path": str(path), **config.get("dataset", {})}}))
 
 
 @contextmanager
 def study_log(folder: Path, study: Study, listeners: Sequence[Listener] = ()) -> Iterator[StudyLog]:
-    """Open the event log of a study in a folder, and close it at the end of the context.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder for ``journal.jsonl`` and ``progress.json``; created if it does not exist.
-    study : Study
-        Study whose events are logged.
-    listeners : sequence of Listener, default=()
-        Objects that are notified of every event.
-
-    Yields
-    ------
-    StudyLog
-        The open log.
-    """
+    """Open the event log of a study in a folder, and close it at the end of the context."""
     folder.mkdir(parents=True, exist_ok=True)
     progress = Progress(len(study.configurations), "accuracy")
     with (
@@ -95,26 +57,7 @@ def study_log(folder: Path, study: Study, listeners: Sequence[Listener] = ()) ->
 
 
 def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any] = ()) -> tuple[list[Any], list[Refit]]:
-    """Run trials and refits of a study.
-
-    Parameters
-    ----------
-    executor : Executor
-        Executor of the study; started and stopped here.
-    study : Study
-        Study to run.
-    log : StudyLog
-        Receives the events.
-    kept : sequence of TrialRecord or PathRecord, default=()
-        Records of an earlier run, whose trials are not run again.
-
-    Returns
-    -------
-    records : list of TrialRecord
-        Records of all configurations.
-    refits : list of Refit
-        Refits of the winners, in the order of the outer folds.
-    """
+    """Run trials and refits of a study."""
     work = trial_plan(study, kept)
     with executor:
         executor.run_trials(work, log)
@@ -128,24 +71,7 @@ def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any]
 
 
 def run_by(executor: Executor, study: Study, folder: Path, kept: Sequence[Any] = ()) -> FinishedStudy:
-    """Run a study by an executor.
-
-    Parameters
-    ----------
-    executor : Executor
-        Executor of the study; started and stopped here.
-    study : Study
-        Study to run.
-    folder : Path
-        Folder for journal and progress file; created if it does not exist.
-    kept : sequence of TrialRecord or PathRecord, default=()
-        Records of an earlier run, whose trials are not run again.
-
-    Returns
-    -------
-    FinishedStudy
-        Trials, refits and journal.
-    """
+    """Run a study by an executor."""
     with study_log(folder, study) as log:
         records, refits = compute(executor, study, log, kept)
     trials = {record.id: timeless(record.to_json()) for record in records}
@@ -153,16 +79,5 @@ def run_by(executor: Executor, study: Study, folder: Path, kept: Sequence[Any] =
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record as it is read back from JSON, without its times.
-
-    Parameters
-    ----------
-    record : mapping
-        Record as plain data.
-
-    Returns
-    -------
-    dict
-        Copy without ``started``, ``ended`` and ``cpu_seconds``.
-    """
+    """Return a record as it is read back from JSON, without its times."""
     return {key: value for key, value in json.loads(json.dumps(record)).items() if key not in _TIMES}

@@ -22,18 +22,7 @@ EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "man
 
 @dataclass(frozen=True)
 class StudyDirectory:
-    """Paths of the files of a study.
-
-    Parameters
-    ----------
-    path : Path
-        Directory of the study.
-
-    Examples
-    --------
-    >>> StudyDirectory(Path("study")).journal.name
-    'journal.jsonl'
-    """
+    """Paths of the files of a study."""
 
     path: Path
 
@@ -142,29 +131,7 @@ class StudyDirectory:
 
     @classmethod
     def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, FileLock]:
-        """Create the directory of a new study and lock it.
-
-        Parameters
-        ----------
-        path : Path
-            Directory; may exist if it holds no study.
-        needed_bytes : int
-            Bytes that the study's files may take.
-        data : bool, default=False
-            Whether the data set will be written there too.
-
-        Returns
-        -------
-        directory : StudyDirectory
-            The directory.
-        lock : FileLock
-            Lock of the directory.
-
-        Raises
-        ------
-        DirectoryError
-            If a study is running there or its files exist, or nothing can be written.
-        """
+        """Create the directory of a new study and lock it."""
         directory = cls(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -182,23 +149,7 @@ class StudyDirectory:
         return directory, lock
 
     def open(self, needed_bytes: int) -> FileLock:
-        """Lock the directory for a study that is to run.
-
-        Parameters
-        ----------
-        needed_bytes : int
-            Bytes that the study's files may take.
-
-        Returns
-        -------
-        FileLock
-            Lock of the directory.
-
-        Raises
-        ------
-        DirectoryError
-            If a study is running there, or nothing can be written.
-        """
+        """Lock the directory for a study that is to run."""
         self.check()
         try:
             stat = os.statvfs(self.path)
@@ -213,13 +164,7 @@ class StudyDirectory:
             raise _unwritable(self.path, error) from error
 
     def check(self) -> None:
-        """Check that the files and folders of the study, which may be untrusted, are no links, pipes or devices.
-
-        Raises
-        ------
-        DirectoryError
-            If one is not; names it.
-        """
+        """Check that the files and folders of the study, which may be untrusted, are no links, pipes or devices."""
         files = [self.config, self.plan, self.data, self.journal, self.progress, self.tracking, self.traces, self.model]
         files += [self.folds, self.mean_sample, self.background, self.model_example, self.ranking, self.preview]
         files += [self.preview_parts, self.report, self.incomplete, self.lock, self.tracking_lock]
@@ -247,23 +192,7 @@ def _unwritable(path: Path, error: OSError) -> DirectoryError:
 
 
 def newest_study(below: Path) -> Path:
-    """Find the study directory with the newest journal in a folder and its subfolders.
-
-    Parameters
-    ----------
-    below : Path
-        Folder to search, two levels deep.
-
-    Returns
-    -------
-    Path
-        Directory of the study.
-
-    Raises
-    ------
-    StudyError
-        If there is no study.
-    """
+    """Find the study directory with the newest journal in a folder and its subfolders."""
     journals = [
         path for pattern in ("journal.jsonl", "*/journal.jsonl", "*/*/journal.jsonl") for path in below.glob(pattern)
     ]

@@ -22,24 +22,7 @@ _LONGEST_LINE = 2**28
 
 
 class LineWriter:
-    """Append-only file of JSON objects, one a line.
-
-    Parameters
-    ----------
-    path : Path
-        The file; created if it does not exist, and an incomplete last line is removed.
-    lock : FileLock, optional
-        Lock of the folder, which every line is written below; by default nobody else writes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "journal.jsonl"
-    >>> with LineWriter(path) as writer:
-    ...     writer.write({"number": 1})
-    >>> list(read_journal(path))
-    [{'number': 1}]
-    """
+    """Append-only file of JSON objects, one a line."""
 
     def __init__(self, path: Path, lock: FileLock | None = None) -> None:
         self.path, self.lock = path, lock
@@ -72,21 +55,7 @@ class LineWriter:
             os.ftruncate(self._file.fileno(), end)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line and flush it to disk before returning.
-
-        Parameters
-        ----------
-        line : mapping
-            Plain data; the numbers must be finite.
-
-        Raises
-        ------
-        StudyError
-            If it cannot be written, e.g. because the disk is full; earlier lines are not affected. If another process
-            has taken over the folder.
-        ValueError
-            If a number is not finite.
-        """
+        """Write a line and flush it to disk before returning."""
         rest = memoryview(json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         if self.lock:
             self.lock.check()
@@ -114,54 +83,15 @@ class LineWriter:
 
 
 class Journal(LineWriter):
-    """Append-only file of records.
-
-    Parameters
-    ----------
-    path : Path
-        The file; created if it does not exist, and an incomplete last line is removed.
-    lock : FileLock, optional
-        Lock of the folder, which every record is written below; by default nobody else writes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from raysel.tracking.records import SearchRecord
-    >>> path = Path(tempfile.mkdtemp()) / "journal.jsonl"
-    >>> with Journal(path) as journal:
-    ...     journal.append(SearchRecord(n_tried=6, n_planned=6, cut=False))
-    >>> list(read_records(path))
-    [SearchRecord(n_tried=6, n_planned=6, cut=False)]
-    """
+    """Append-only file of records."""
 
     def append(self, record: Record) -> None:
-        """Write a record and flush it to disk before returning.
-
-        Parameters
-        ----------
-        record : Record
-            Record to write; its numbers must be finite.
-
-        Raises
-        ------
-        StudyError
-            If it cannot be written, e.g. because the disk is full; earlier records are not affected.
-        ValueError
-            If a number is not finite.
-        """
+        """Write a record and flush it to disk before returning."""
         self.write(journal_line(record))
 
 
 class RecordReader:
-    """Reader that converts the lines of one journal, of this or an earlier schema, to records.
-
-    Parameters
-    ----------
-    path : Path
-        The journal, for the errors.
-    checked : bool, default=False
-        Whether values that do not fit the study are refused, too, as a journal of a stranger may have them.
-    """
+    """Reader that converts the lines of one journal, of this or an earlier schema, to records."""
 
     def __init__(self, path: Path, *, checked: bool = False) -> None:
         self._path, self._checked = path, checked
@@ -169,26 +99,7 @@ class RecordReader:
         self._study: StudyRecord | None = None
 
     def read(self, line: Mapping[str, Any], number: int) -> Record | None:
-        """Read the journal's next line.
-
-        Parameters
-        ----------
-        line : mapping
-            The parsed line.
-        number : int
-            Number of the line, for the error.
-
-        Returns
-        -------
-        Record or None
-            The record; None if its kind is unknown.
-
-        Raises
-        ------
-        DirectoryError
-            If a field is missing or damaged, a value does not fit the study, or a newer version of raysel wrote
-            the line.
-        """
+        """Read the journal's next line."""
         try:
             record = record_from_line(self._upgrader.upgrade(line))
             if record is not None and self._checked:
@@ -202,25 +113,7 @@ class RecordReader:
 
 
 def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
-    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds are skipped.
-
-    Parameters
-    ----------
-    path : Path
-        The journal.
-    checked : bool, default=False
-        Whether values that do not fit the study are refused, too.
-
-    Yields
-    ------
-    Record
-        One record for each line of a known kind.
-
-    Raises
-    ------
-    DirectoryError
-        If there is no journal, a line is damaged or lacks a field, or a newer version of raysel wrote it.
-    """
+    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds are skipped."""
     reader = RecordReader(path, checked=checked)
     for number, line in enumerate(read_journal(path), start=1):
         record = reader.read(line, number)
@@ -229,23 +122,7 @@ def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the lines of a journal without converting them, oldest first; an incomplete last line is ignored.
-
-    Parameters
-    ----------
-    path : Path
-        The journal.
-
-    Yields
-    ------
-    dict
-        Content of each line.
-
-    Raises
-    ------
-    DirectoryError
-        If there is no journal, or a line before the last is damaged.
-    """
+    """Read the lines of a journal without converting them, oldest first; an incomplete last line is ignored."""
     try:
         with open_journal(path) as file:
             for number, line in enumerate(journal_lines(file, path), start=1):
@@ -262,25 +139,7 @@ def open_journal(path: Path) -> BinaryIO:
 
 
 def journal_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Yield the complete lines of an open journal from its position on.
-
-    Parameters
-    ----------
-    file : file
-        The open journal.
-    path : Path
-        Its path, for the error.
-
-    Yields
-    ------
-    bytes
-        A line with its end; an incomplete last line, which is being written, is not part of them.
-
-    Raises
-    ------
-    DirectoryError
-        If a line is longer than 256 MiB; no more than that is read.
-    """
+    """Yield the complete lines of an open journal from its position on."""
     while (line := file.readline(_LONGEST_LINE + 1)).endswith(b"\n"):
         yield line
     if len(line) > _LONGEST_LINE:
@@ -291,27 +150,7 @@ def journal_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
 
 
 def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    """Parse a complete line of a journal.
-
-    Parameters
-    ----------
-    line : bytes
-        The line with its end.
-    path : Path
-        The journal, for the error.
-    number : int
-        Number of the line, for the error.
-
-    Returns
-    -------
-    dict
-        Content of the line.
-
-    Raises
-    ------
-    DirectoryError
-        If the line is damaged.
-    """
+    """Parse a complete line of a journal."""
     try:
         record = parse_json(line[:-1])  # without its end, which would move the position that an error names
         if not isinstance(record, dict):

@@ -21,22 +21,10 @@ class Listener(Protocol):
     """Interface of objects that show the events of a running study; used as a context manager while it runs."""
 
     def show(self, progress: Progress) -> None:
-        """Show the progress; called whenever it may have changed.
-
-        Parameters
-        ----------
-        progress : Progress
-            Counts of the trials; the same object at every call.
-        """
+        """Show the progress; called whenever it may have changed."""
 
     def message(self, text: str) -> None:
-        """Show a message.
-
-        Parameters
-        ----------
-        text : str
-            One sentence.
-        """
+        """Show a message."""
 
     def __enter__(self) -> Any:
         """Start listening."""
@@ -46,24 +34,7 @@ class Listener(Protocol):
 
 
 class StudyLog:
-    """Receiver of all events of a running study.
-
-    Parameters
-    ----------
-    journal : Journal
-        Journal that every record is appended to.
-    progress : Progress
-        Counts of the study's trials, which are updated.
-    progress_file : Path
-        JSON file that the counts are written to whenever they change.
-    listeners : sequence of Listener, default=()
-        Objects that are notified of every event.
-
-    Attributes
-    ----------
-    folder : Path
-        Directory of the study.
-    """
+    """Receiver of all events of a running study."""
 
     def __init__(
         self, journal: Journal, progress: Progress, progress_file: Path, listeners: Sequence[Listener] = ()
@@ -96,54 +67,21 @@ class StudyLog:
         best: float | None = None,
         waiting: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Count the trials that an earlier run of the study has finished.
-
-        Parameters
-        ----------
-        records : sequence of TrialRecord or PathRecord
-            Records of those trials.
-        best : float, optional
-            Best mean validation score among them; by default there is none.
-        waiting : sequence of mapping of str to object, default=()
-            Parameters of the trials to run, in their order, where they are known.
-        """
+        """Count the trials that an earlier run of the study has finished."""
         self._progress.begin(records, best, waiting)
         self._changed()
 
     def record(self, record: Any) -> None:
-        """Write a record to the journal.
-
-        Parameters
-        ----------
-        record : StudyRecord, TrialRecord, PathRecord, RefitRecord, SearchRecord or EndRecord
-            Record to write.
-
-        Raises
-        ------
-        StudyError
-            If the journal cannot be written.
-        """
+        """Write a record to the journal."""
         self._journal.append(record)
 
     def enter_phase(self, phase: str) -> None:
-        """Report the current phase of the study.
-
-        Parameters
-        ----------
-        phase : str
-            Description of the phase, e.g. ``"refitting the winners"``; empty while trials run.
-        """
+        """Report the current phase of the study."""
         self._progress.phase = phase
         self._show()
 
     def message(self, text: str) -> None:
-        """Pass a message to the listeners.
-
-        Parameters
-        ----------
-        text : str
-            One sentence, of which credentials in URIs are not passed on.
-        """
+        """Pass a message to the listeners."""
         for listener in self._listeners:
             listener.message(without_credentials(text))
 
@@ -155,19 +93,7 @@ class StudyLog:
     def trial_ended(
         self, failed: bool, score: float | None = None, seconds: float = 0.0, params: Mapping[str, Any] | None = None
     ) -> None:
-        """Count a trial that has ended.
-
-        Parameters
-        ----------
-        failed : bool
-            Whether a fit of the trial failed.
-        score : float, optional
-            Mean validation score of the trial; None if it has none.
-        seconds : float, default=0.0
-            Duration of the trial where it ran.
-        params : mapping of str to object, optional
-            Parameters of the trial; by default they are not known.
-        """
+        """Count a trial that has ended."""
         self._progress.end_trial(failed, score, seconds, params)
         self._changed()
 

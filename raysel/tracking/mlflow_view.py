@@ -23,38 +23,11 @@ _WIDE = 100.0
 
 @dataclass(frozen=True)
 class RunView:
-    """Content of one MLflow run.
-
-    Parameters
-    ----------
-    key : str
-        Identifier of the run within its study.
-    name : str
-        Name of the run.
-    started, ended : float
-        Seconds since the epoch.
-    status : {"FINISHED", "FAILED", "KILLED"}, default="FINISHED"
-        Final status of the run in MLflow.
-    params : mapping of str to object
-        Parameters, logged as text; empty by default.
-    metrics : mapping of str to float or None
-        Metrics with a single value; None replaces an earlier value by NaN. Empty by default.
-    curves : mapping of str to sequence of float
-        Metrics with a value for each iteration; empty by default.
-    by_number : mapping of str to mapping of int to float
-        Metrics with a value for each number of features, which MLflow shows as their step; empty by default.
-    tags : mapping of str to str
-        Tags besides those of every run; empty by default.
-    artifacts : sequence of Path, default=()
-        Files to upload.
-    fold : str, default=""
-        Outer fold of a refit, of which only the last run is valid; empty for other runs.
-    stays_open : bool, default=False
-        Whether the run gets more artifacts when the study ends.
-    """
+    """Content of one MLflow run."""
 
     key: str
     name: str
+    #: Seconds since the epoch.
     started: float
     ended: float
     status: str = "FINISHED"
@@ -69,18 +42,7 @@ class RunView:
 
 
 def study_params(study: StudyRecord) -> dict[str, Any]:
-    """Return the parameters of the study's run: the flat configuration, both hashes and raysel's version.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-
-    Returns
-    -------
-    dict of str to object
-        Values by dotted key.
-    """
+    """Return the parameters of the study's run: the flat configuration, both hashes and raysel's version."""
     hashes = {"config_hash": study.config_hash, "data_hash": study.data_hash}
     return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
 
@@ -89,16 +51,6 @@ def log_axes(study: StudyRecord) -> dict[str, str]:
     """Return the searched parameters whose values span two powers of ten or more, each with the name of its logarithm.
 
     MLflow's parallel coordinates have linear axes only, on which such values fall together.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-
-    Returns
-    -------
-    dict of str to str
-        Name of the parameter that holds the decimal logarithm, by that of the searched one.
     """
     found = {}
     for name, domain in study.config.get("solver", {}).get("space", {}).items():
@@ -110,20 +62,7 @@ def log_axes(study: StudyRecord) -> dict[str, str]:
 
 
 def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
-    """Return the run of a trial.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-    record : TrialRecord
-        Record of the trial.
-
-    Returns
-    -------
-    RunView
-        Run with the objective and scores by iteration.
-    """
+    """Return the run of a trial."""
     tags = {"raysel.status": record.status}
     if record.inferred:
         tags["raysel.inferred"] = record.inferred
@@ -151,22 +90,7 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
 
 
 def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecord) -> RunView:
-    """Return the run of the refit of an outer fold's winner.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-    directory : StudyDirectory
-        Directory with the ranking of the outer fold.
-    record : RefitRecord
-        Record of the refit.
-
-    Returns
-    -------
-    RunView
-        Run of the refit; that of the final fold stays open until the study ends.
-    """
+    """Return the run of the refit of an outer fold's winner."""
     metrics: dict[str, float | None] = {f"inner_{study.metric}": record.inner_score}
     if record.feature_scores is not None:
         constant = set(study.constant)
@@ -209,24 +133,7 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
 def end_view(
     study: StudyRecord, directory: StudyDirectory, record: EndRecord, outer: Sequence[RefitRecord] = ()
 ) -> RunView:
-    """Return the content that is added to the study's own run when the study ends.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-    directory : StudyDirectory
-        Directory with the files of the study.
-    record : EndRecord
-        Record of the study's end.
-    outer : sequence of RefitRecord, default=()
-        Records of the outer folds' refits.
-
-    Returns
-    -------
-    RunView
-        Figures, files and the summary, which MLflow shows as the description of the run.
-    """
+    """Return the content that is added to the study's own run when the study ends."""
     metric, result = study.metric, record.result
     metrics = _honest_figures(study, record, outer)
     training = _mean([refit.training_score for refit in outer])

@@ -24,27 +24,6 @@ class Progress:
     The time left is that of the trials that run or wait, each expected to take the median duration of the ended trials
     of like cost, times the pace: the time per second of trial in which the last trials ended, which accounts for
     trials that run at once and for the time between trials, but not for the start of the workers.
-
-    Parameters
-    ----------
-    total : int
-        Number of trials of the study.
-    metric : str
-        Name of the metric of ``best``.
-    finished, running, failed : int, default=0
-        Number of trials in each state; ``finished`` counts those that ended without an error.
-    best : float, optional
-        Best mean validation score of a configuration so far; None while there is none.
-    phase : str, default=""
-        Phase of the study before the first trial and after the last; empty while trials run.
-    clock : callable, default=time.monotonic
-        Returns the time in seconds.
-
-    Examples
-    --------
-    >>> progress = Progress(total=8, metric="accuracy", finished=3)
-    >>> progress.counts()
-    {'finished': 3, 'running': 0, 'failed': 0, 'total': 8}
     """
 
     total: int
@@ -54,6 +33,7 @@ class Progress:
     failed: int = 0
     best: float | None = None
     phase: str = ""
+    #: Returns the time in seconds.
     clock: Callable[[], float] = time.monotonic
     _waiting: list[Mapping[str, Any]] = field(default_factory=list)
     _started: list[tuple[float, Mapping[str, Any]]] = field(default_factory=list)
@@ -64,17 +44,7 @@ class Progress:
     def begin(
         self, records: Sequence[Any], best: float | None = None, waiting: Sequence[Mapping[str, Any]] = ()
     ) -> None:
-        """Count the trials that an earlier run of the study has finished.
-
-        Parameters
-        ----------
-        records : sequence of TrialRecord or PathRecord
-            Records of those trials.
-        best : float, optional
-            Best mean validation score among them; by default there is none.
-        waiting : sequence of mapping of str to object, default=()
-            Parameters of the trials to run, in their order, where they are known.
-        """
+        """Count the trials that an earlier run of the study has finished."""
         self.failed = sum(record.status == "failed" for record in records)
         self.finished, self.best = len(records) - self.failed, best
         self._waiting = list(waiting)
@@ -88,19 +58,7 @@ class Progress:
     def end_trial(
         self, failed: bool, score: float | None = None, seconds: float = 0.0, params: Mapping[str, Any] | None = None
     ) -> None:
-        """Count a trial that has ended.
-
-        Parameters
-        ----------
-        failed : bool
-            Whether it failed.
-        score : float, optional
-            Its mean validation score; None if it has none.
-        seconds : float, default=0.0
-            Its duration where it ran, without the time that it waited for its worker.
-        params : mapping of str to object, optional
-            Its parameters; by default they are not known.
-        """
+        """Count a trial that has ended."""
         self.running -= 1
         self.failed += failed
         self.finished += not failed
@@ -155,13 +113,7 @@ class _Expected:
 
 
 class _Typical:
-    """Typical durations of trials by the parameter that their cost depends on most, if on any.
-
-    Parameters
-    ----------
-    ended : sequence of (float, mapping)
-        Durations in seconds and parameters of the trials that have ended.
-    """
+    """Typical durations of trials by the parameter that their cost depends on most, if on any."""
 
     def __init__(self, ended: Sequence[tuple[float, Mapping[str, Any]]]) -> None:
         seconds = np.array([duration for duration, _ in ended])

@@ -29,23 +29,7 @@ class _PlainRecord:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Any:
-        """Restore a record from the data of `to_json`; unknown keys are ignored.
-
-        Parameters
-        ----------
-        raw : mapping of str to object
-            Fields of the record; those with a default may be missing.
-
-        Returns
-        -------
-        StudyRecord, SearchRecord, NoiseRecord, EndRecord or NodeRecord
-            Record of the class.
-
-        Raises
-        ------
-        DirectoryError
-            If a field without default is missing.
-        """
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
         known = {f.name: raw[f.name] for f in fields(cls) if f.name in raw}
         for f in fields(cls):
             if f.name not in known and f.default is MISSING and f.default_factory is MISSING:
@@ -55,83 +39,51 @@ class _PlainRecord:
 
 @dataclass(frozen=True)
 class StudyRecord(_PlainRecord):
-    """Definition of a study: the journal's first record, written again whenever the study is resumed.
+    """Definition of a study: the journal's first record, written again whenever the study is resumed."""
 
-    Parameters
-    ----------
-    id : str
-        Id of the study's runs in MLflow.
-    name : str
-        Name of the study.
-    experiment : str
-        Name of the MLflow experiment.
-    uri : str
-        Tracking URI of MLflow.
-    started : float
-        Time of the first start, in seconds since the epoch.
-    config : mapping of str to object
-        The whole configuration as plain data.
-    config_hash : str
-        Hash of the configuration's identity.
-    data_hash : str
-        Hash of the data's content.
-    versions : mapping of str to str
-        Versions of ``raysel``, of the libraries that it uses and of Python, and ``numbers``, a hash of the source
-        that the study's numbers depend on.
-    metric : str
-        Name of the metric, e.g. ``"accuracy"``.
-    labels : sequence of str
-        Name of each score of a fit, e.g. ``["n10", "n20"]``; empty if there is one score.
-    folds : sequence of str
-        Names of the outer folds, the final one last if there is one.
-    n_samples : int
-        Number of samples.
-    n_trials : int
-        Largest number of trials of the search.
-    layout : mapping of str to object
-        Layout of the data as `Layout.to_json` returns it.
-    feature_names : sequence of str
-        Name of each feature.
-    constant : sequence of int
-        Indices of the features that have the same value in all samples.
-    untrusted : sequence of str, default=[]
-        Types in the fitted method that a model file must not name, so that none holds it.
-    classes : sequence of str, default=[]
-        Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
-    data_remarks : sequence of str, default=[]
-        Remarks on the data, as `raysel.inspection.remarks.data_remarks` made them at the study's start.
-    data_files : mapping of str to str, default={}
-        Absolute path at which each file of the configuration was found, by its key, e.g. ``"dataset.path"``, or
-        ``"dataset.tasks.faces.path"`` for a task; empty if they were not recorded.
-
-    Examples
-    --------
-    >>> StudyRecord.from_json({"id": "a"})
-    Traceback (most recent call last):
-        ...
-    raysel.errors.DirectoryError: a record of class StudyRecord has no 'name'.
-    """
-
+    #: Id of the study's runs in MLflow.
     id: str
+    #: Name of the study.
     name: str
+    #: Name of the MLflow experiment.
     experiment: str
+    #: Tracking URI of MLflow.
     uri: str
+    #: Time of the first start, in seconds since the epoch.
     started: float
+    #: The whole configuration as plain data.
     config: Mapping[str, Any]
+    #: Hash of the configuration's identity.
     config_hash: str
+    #: Hash of the data's content.
     data_hash: str
+    #: Versions of ``raysel``, of the libraries that it uses and of Python, and ``numbers``, a hash of the source that
+    #: the study's numbers depend on.
     versions: Mapping[str, str]
+    #: Name of the metric, e.g. ``"accuracy"``.
     metric: str
+    #: Name of each score of a fit, e.g. ``["n10", "n20"]``; empty if there is one score.
     labels: Sequence[str]
+    #: Names of the outer folds, the final one last if there is one.
     folds: Sequence[str]
+    #: Number of samples.
     n_samples: int
+    #: Largest number of trials of the search.
     n_trials: int
+    #: Layout of the data as `Layout.to_json` returns it.
     layout: Mapping[str, Any]
+    #: Name of each feature.
     feature_names: Sequence[str]
+    #: Indices of the features that have the same value in all samples.
     constant: Sequence[int]
+    #: Types in the fitted method that a model file must not name, so that none holds it.
     untrusted: Sequence[str] = field(default_factory=list)
+    #: Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
     classes: Sequence[str] = field(default_factory=list)
+    #: Remarks on the data, as `raysel.inspection.remarks.data_remarks` made them at the study's start.
     data_remarks: Sequence[str] = field(default_factory=list)
+    #: Absolute path at which each file of the configuration was found, by its key, e.g. ``"dataset.path"``, or
+    #: ``"dataset.tasks.faces.path"`` for a task; empty if they were not recorded.
     data_files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -150,40 +102,25 @@ class StudyRecord(_PlainRecord):
 
 @dataclass(frozen=True)
 class SearchRecord(_PlainRecord):
-    """End of a search.
+    """End of a search."""
 
-    Parameters
-    ----------
-    n_tried : int
-        Number of trials that ended.
-    n_planned : int
-        Largest number of trials of the search.
-    cut : bool
-        Whether ``search.time_budget`` ended the search before all trials were made.
-    """
-
+    #: Number of trials that ended.
     n_tried: int
+    #: Largest number of trials of the search.
     n_planned: int
+    #: Whether ``search.time_budget`` ended the search before all trials were made.
     cut: bool
 
 
 @dataclass(frozen=True)
 class NoiseRecord(_PlainRecord):
-    """Stability of an F-test ranking over the outer training sets of a study with permuted labels.
+    """Stability of an F-test ranking over the outer training sets of a study with permuted labels."""
 
-    Parameters
-    ----------
-    n_permutations : int
-        Number of permutations.
-    exchanged : str
-        What exchanges its labels, as in `LabelPermutations.kind`.
-    mean, lowest, highest : sequence of (float or None)
-        Over the permutations, of the N best features for N from 1 to the number of features; None where undefined.
-        Empty if no permutation changes a label.
-    """
-
+    #: Number of permutations.
     n_permutations: int
+    #: What exchanges its labels, as in `LabelPermutations.kind`.
     exchanged: str
+    #: Over the permutations, of the N best features for N from 1 to the number of features; None where undefined.
     mean: Sequence[float | None]
     lowest: Sequence[float | None]
     highest: Sequence[float | None]
@@ -191,71 +128,35 @@ class NoiseRecord(_PlainRecord):
 
 @dataclass(frozen=True)
 class EndRecord(_PlainRecord):
-    """End of a run of a study.
+    """End of a run of a study."""
 
-    Parameters
-    ----------
-    status : {"finished", "failed", "interrupted"}
-        State in which the run ended.
-    started, ended : float
-        Times of the study's first start and of this end, in seconds since the epoch.
-    result : mapping of str to object
-        Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
-        ``test_by_task`` (a mapping), ``inner_mean``, ``stability``, ``stability_of_noise`` (its mean with permuted
-        labels) and ``redundancy`` (of the default top; None if undefined), ``winners_converged`` (a share), ``cut``
-        (by the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), and
-        ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the manifest has
-        them. Figures that the study does not have are missing.
-    summary : str, default=""
-        Result of a finished study in Markdown; empty otherwise.
-    """
-
+    #: State in which the run ended.
     status: str
+    #: Times of the study's first start and of this end, in seconds since the epoch.
     started: float
     ended: float
+    #: Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
+    #: ``test_by_task`` (a mapping), ``inner_mean``, ``stability``, ``stability_of_noise`` (its mean with permuted
+    #: labels) and ``redundancy`` (of the default top; None if undefined), ``winners_converged`` (a share), ``cut`` (by
+    #: the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), and
+    #: ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the manifest has them.
     result: Mapping[str, Any] = field(default_factory=dict)
+    #: Result of a finished study in Markdown; empty otherwise.
     summary: str = ""
 
 
 @dataclass(frozen=True)
 class NodeRecord(_PlainRecord):
-    """Node of a cluster that was allowed to compute with other versions than the study's driver.
+    """Node of a cluster that was allowed to compute with other versions than the study's driver."""
 
-    Parameters
-    ----------
-    node : str
-        Address of the node.
-    versions : sequence of sequence of str
-        Name, version of the driver and version of the node, of each that differs and can change a number.
-
-    Examples
-    --------
-    >>> NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]]).sentence
-    'The node 10.0.0.2 computed with other versions, which was allowed: numpy 2.3.1 instead of 2.4.6.'
-    """
-
+    #: Address of the node.
     node: str
+    #: Name, version of the driver and version of the node, of each that differs and can change a number.
     versions: Sequence[Sequence[str]]
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Any:
-        """Restore the record, as `_PlainRecord.from_json` does.
-
-        Parameters
-        ----------
-        raw : mapping of str to object
-            Fields of the record.
-
-        Returns
-        -------
-        NodeRecord
-            The record.
-
-        Raises
-        ------
-        DirectoryError
-            If a field is missing, or a version is not three texts.
-        """
+        """Restore the record, as `_PlainRecord.from_json` does."""
         for item in raw.get("versions", ()):
             if not isinstance(item, list | tuple) or [type(text) for text in item] != [str, str, str]:
                 raise DirectoryError("the versions of a record of class NodeRecord are not three texts each.")
@@ -287,45 +188,13 @@ _KIND_OF = {record_class: kind for kind, record_class in KINDS.items()}
 
 
 def journal_line(record: Record) -> dict[str, Any]:
-    """Return a record as a line of the journal: its kind and its fields.
-
-    Parameters
-    ----------
-    record : Record
-        Record of any kind.
-
-    Returns
-    -------
-    dict of str to object
-        Plain data; the record of a study also has the ``schema`` of the journal.
-
-    Examples
-    --------
-    >>> journal_line(SearchRecord(2, 6, True))
-    {'kind': 'search', 'n_tried': 2, 'n_planned': 6, 'cut': True}
-    """
+    """Return a record as a line of the journal: its kind and its fields."""
     kind = _KIND_OF[type(record)]
     return {"kind": kind, **({"schema": SCHEMA} if kind == "study" else {}), **record.to_json()}
 
 
 def record_from_line(raw: Mapping[str, Any]) -> Record | None:
-    """Restore a record from a line that `journal_line` returned.
-
-    Parameters
-    ----------
-    raw : mapping of str to object
-        Line of the journal in the current schema.
-
-    Returns
-    -------
-    Record or None
-        The record; None if its kind is unknown.
-
-    Raises
-    ------
-    DirectoryError
-        If the kind or a field is missing, or the value of a field has the wrong type.
-    """
+    """Restore a record from a line that `journal_line` returned."""
     try:
         record_class = KINDS.get(raw["kind"])
         if record_class is None:

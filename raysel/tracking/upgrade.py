@@ -14,13 +14,6 @@ class Upgrader:
 
     Each study line sets the schema of the lines that follow it, because a journal that was started by an earlier
     version and resumed by this one has lines of both.
-
-    Examples
-    --------
-    >>> Upgrader().upgrade({"kind": "study", "schema": 3})
-    Traceback (most recent call last):
-        ...
-    raysel.errors.DirectoryError: written by a newer version of raysel (schema 3); update raysel.
     """
 
     def __init__(self) -> None:
@@ -28,23 +21,7 @@ class Upgrader:
         self._study: Mapping[str, Any] = {}
 
     def upgrade(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Convert the journal's next line.
-
-        Parameters
-        ----------
-        line : mapping of str to object
-            The parsed line.
-
-        Returns
-        -------
-        mapping of str to object
-            The line in the current schema; the same object if it is already.
-
-        Raises
-        ------
-        DirectoryError
-            If the schema is newer than that of this version of raysel, or the line lacks a field.
-        """
+        """Convert the journal's next line."""
         if line.get("kind") == "study":
             schema = line.get("schema", 1)
             if schema not in range(1, SCHEMA + 1):

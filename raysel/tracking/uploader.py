@@ -44,13 +44,7 @@ class Upload(Protocol):
 
 
 class MLflowUploader:
-    """Handle of the background process that uploads a study's journal.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study; its journal may not exist yet.
-    """
+    """Handle of the background process that uploads a study's journal."""
 
     def __init__(self, directory: StudyDirectory) -> None:
         self._directory = directory
@@ -69,19 +63,7 @@ class MLflowUploader:
                 self._process.stdin.close()
 
     def finish(self, patience: float = 60.0) -> dict[str, Any]:
-        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
-
-        Parameters
-        ----------
-        patience : float, default=60.0
-            Seconds without a newly uploaded record after which the process is stopped; at most 5 if MLflow last
-            returned an error, and three times as many if another program has locked its database.
-
-        Returns
-        -------
-        dict of str to object
-            State of the upload as `tracking_status` returns it.
-        """
+        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait."""
         moved, last = time.monotonic(), -1
         limit = patience
         try:
@@ -112,13 +94,7 @@ class MLflowUploader:
 
 
 def send_credentials(process: subprocess.Popen[str]) -> None:
-    """Send the credentials of this process to a child through a pipe, where neither files nor arguments show them.
-
-    Parameters
-    ----------
-    process : Popen
-        Child that reads a line from its standard input for `from_pipe`.
-    """
+    """Send the credentials of this process to a child through a pipe, where neither files nor arguments show them."""
     if process.stdin:
         with suppress(OSError):  # the child has ended, which its status says
             process.stdin.write(to_pipe())
@@ -126,20 +102,7 @@ def send_credentials(process: subprocess.Popen[str]) -> None:
 
 
 def waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> float:
-    """Return the seconds without progress after which an upload is given up.
-
-    Parameters
-    ----------
-    states : iterable of mapping of str to object
-        States as `tracking_status` returns them.
-    patience : float
-        Seconds to wait for a server that has not returned an error.
-
-    Returns
-    -------
-    float
-        At most 5 after an error; three times the patience for a locked database, because locks end.
-    """
+    """Return the seconds without progress after which an upload is given up."""
     failed = [state for state in states if state["error"]]
     if any(state.get("locked") for state in failed):
         return 3 * patience
@@ -147,20 +110,7 @@ def waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> float
 
 
 def explain_silence(directory: StudyDirectory, seconds: float) -> dict[str, Any]:
-    """Record that MLflow did not answer, where an upload was given up without an error.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study.
-    seconds : float
-        Seconds without an answer; infinity if the upload was not given up.
-
-    Returns
-    -------
-    dict of str to object
-        State of the upload as `tracking_status` returns it.
-    """
+    """Record that MLflow did not answer, where an upload was given up without an error."""
     status = tracking_status(directory)
     if not status["complete"] and not status["error"] and seconds != math.inf:
         status["error"] = f"MLflow gave no answer for {seconds:g} s"
@@ -170,21 +120,7 @@ def explain_silence(directory: StudyDirectory, seconds: float) -> dict[str, Any]
 
 
 def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
-    """Return the state of the upload of a study's journal to MLflow.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study.
-
-    Returns
-    -------
-    dict of str to object
-        ``complete`` (bool), ``error`` (text of the last error, else empty), ``locked`` (bool, whether the error is that
-        another program has locked the database), ``logged`` (number of records) and, once
-        known, ``experiment_id``, ``study_run_id``, ``view`` (key of the shared view), ``notice`` (what was done beside
-        logging, else empty) and ``problem`` (what of the model could not be logged, else empty).
-    """
+    """Return the state of the upload of a study's journal to MLflow."""
     try:
         return _checked_status(read_again(lambda: read_json(directory.tracking)))
     except (OSError, ValueError):
@@ -213,32 +149,7 @@ def follow(
     parent: str | None = None,
     names: Mapping[str, str | None] = MappingProxyType({}),
 ) -> bool:
-    """Upload a journal to MLflow as it grows, and retry after errors as long as the study runs.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study.
-    driver : int or None
-        Process id of the process that runs the study; once it has ended, the rest of the journal is uploaded. None
-        uploads the journal of a study that has ended.
-    uri : str, optional
-        Tracking URI of MLflow, as `connection` takes it; that of the study by default.
-    parent : str, optional
-        Id of the run in MLflow that the study's own run is shown below; by default there is none.
-    names : mapping of str to str or None, optional
-        ``experiment`` and ``register`` in place of those of the study.
-
-    Returns
-    -------
-    bool
-        Whether records were uploaded and none failed.
-
-    Raises
-    ------
-    DirectoryError
-        If a record is damaged, or a newer version of raysel wrote it.
-    """
+    """Upload a journal to MLflow as it grows, and retry after errors as long as the study runs."""
     from raysel.tracking.mlflow_runs.failure import failure_sentence, is_locked  # noqa: PLC0415 - seconds to import
     from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415
 
@@ -288,44 +199,13 @@ def _renamed(study: StudyRecord, names: Mapping[str, str | None]) -> StudyRecord
 def replay(
     directory: StudyDirectory, uri: str, names: Mapping[str, str | None] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Upload the journal of a study that has ended.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study.
-    uri : str
-        Tracking URI of MLflow; may differ from that of the study.
-    names : mapping of str to str or None, optional
-        As for `follow`.
-
-    Returns
-    -------
-    dict of str to object
-        State of the upload as `tracking_status` returns it.
-    """
+    """Upload the journal of a study that has ended."""
     follow(directory, None, uri, names=names)
     return tracking_status(directory)
 
 
 def last_study(journal: Path) -> StudyRecord:
-    """Read the last record of the study itself from a journal.
-
-    Parameters
-    ----------
-    journal : Path
-        Journal of the study.
-
-    Returns
-    -------
-    StudyRecord
-        Record from when the study was last started.
-
-    Raises
-    ------
-    DirectoryError
-        If there is none, or it is damaged.
-    """
+    """Read the last record of the study itself from a journal."""
     record = _last(journal, _STUDY)
     if not isinstance(record, StudyRecord):
         raise DirectoryError(f"{journal} has no record of a study; restore the file from a copy.")
@@ -333,23 +213,7 @@ def last_study(journal: Path) -> StudyRecord:
 
 
 def last_end(journal: Path) -> EndRecord | None:
-    """Read the last record of an end from a journal.
-
-    Parameters
-    ----------
-    journal : Path
-        Journal of the study.
-
-    Returns
-    -------
-    EndRecord or None
-        Record of the last end; None if no run of the study has ended.
-
-    Raises
-    ------
-    DirectoryError
-        If it is damaged.
-    """
+    """Read the last record of an end from a journal."""
     record = _last(journal, _END)
     return record if isinstance(record, EndRecord) else None
 

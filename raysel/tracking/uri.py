@@ -22,32 +22,7 @@ _ELSEWHERE: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def absolute_uri(uri: str) -> str:
-    """Return a tracking URI that does not depend on the working directory.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI of MLflow.
-
-    Returns
-    -------
-    str
-        The URI, with an absolute path if it is a sqlite file.
-
-    Raises
-    ------
-    ConfigError
-        If neither MLflow nor one of its plugins supports the scheme.
-
-    Examples
-    --------
-    >>> absolute_uri("http://localhost:5000")
-    'http://localhost:5000'
-    >>> absolute_uri("ftp://localhost")
-    Traceback (most recent call last):
-        ...
-    raysel.errors.ConfigError: tracking.uri: MLflow does not support the scheme 'ftp' of ftp://localhost; use one of ...
-    """
+    """Return a tracking URI that does not depend on the working directory."""
     scheme = uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""  # of postgresql+psycopg2://
     known = (*_SCHEMES, *(plugin.name for plugin in entry_points(group="mlflow.tracking_store")))
     if scheme and scheme not in known:
@@ -61,13 +36,7 @@ def absolute_uri(uri: str) -> str:
 
 
 def check_store(uri: str) -> None:
-    """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot; names the file or folder and the reason.
-    """
+    """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only."""
     path = Path(uri.removeprefix("sqlite:///"))
     if not uri.startswith("sqlite:///") or uri == "sqlite:///:memory:" or not path.parent.is_dir():
         return
@@ -87,24 +56,6 @@ def connection(uri: str) -> tuple[str, dict[str, str | None]]:
     """Return what MLflow is connected to with: the URI, and the environment variables that hold its credentials.
 
     Credentials of a server are handed over in MLflow's own variables, because MLflow's errors repeat its URI.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI of MLflow, with credentials or as it is stored without them. Those that are not known in this
-        process are taken from ``MLFLOW_TRACKING_URI`` if that names the same place.
-
-    Returns
-    -------
-    uri : str
-        URI for MLflow's client; one of a database has its credentials.
-    variables : dict of str to str or None
-        Environment variables to set, or to remove where None, while MLflow is called.
-
-    Examples
-    --------
-    >>> connection("https://ada:lovelace@mlflow.example")[0]
-    'https://mlflow.example'
     """
     full = with_credentials(keep_credentials(uri))
     given = os.environ.get("MLFLOW_TRACKING_URI", "")
@@ -125,18 +76,7 @@ def connection(uri: str) -> tuple[str, dict[str, str | None]]:
 
 
 def missing_credentials(uri: str) -> str:
-    """Say how to give the credentials that a stored URI had and that cannot be found.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI of MLflow as it is stored.
-
-    Returns
-    -------
-    str
-        One sentence; empty if the URI had no credentials, or they are known or probably set elsewhere.
-    """
+    """Say how to give the credentials that a stored URI had and that cannot be found."""
     if not lacks_credentials(uri) or connection(uri)[0] != bare_uri(uri) or connection(uri)[1]:
         return ""
     scheme = uri.lower().partition("://")[0].partition("+")[0]

@@ -22,24 +22,7 @@ _OBJECTS = 32
 
 
 def check_model_file(content: bytes, path: object) -> None:
-    """Check a model file before skops reads it, without building anything of it.
-
-    Parameters
-    ----------
-    content : bytes
-        Content of the file.
-    path : str or Path
-        The file, for messages.
-
-    Raises
-    ------
-    DataError
-        If a member is invalid or neither the schema nor an array, or the file would take too much memory.
-    ValueError
-        If an array claims more than its member holds, or the schema is nested too deeply or in itself.
-    BadZipFile
-        If the file is no zip archive.
-    """
+    """Check a model file before skops reads it, without building anything of it."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         sizes = {}
         for info in check_archive(archive, path):
@@ -55,24 +38,7 @@ def check_model_file(content: bytes, path: object) -> None:
 
 
 def _bytes_read(schema: Any, sizes: Mapping[str, int]) -> int:
-    """Bytes of the members that the nodes of a schema read, each time that one names them.
-
-    Parameters
-    ----------
-    schema : object
-        Schema of skops, as plain data.
-    sizes : mapping of str to int
-        Size of each member of the archive.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If the schema is nested too deeply or in itself, or has too many parts with each reference written out.
-    """
+    """Bytes of the members that the nodes of a schema read, each time that one names them."""
     parts: dict[Any, int] = {}
 
     def visit(node: Any, level: int) -> tuple[int, int]:

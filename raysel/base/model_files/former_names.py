@@ -22,18 +22,7 @@ _SCHEMA = "schema.json"
 
 
 def with_present_names(content: bytes) -> bytes:
-    """Replace the modules of moved classes in a model file by their present modules.
-
-    Parameters
-    ----------
-    content : bytes
-        Content of a file in skops' format. Any other content is returned unchanged.
-
-    Returns
-    -------
-    bytes
-        Content of the converted file; ``content`` itself if no class has moved.
-    """
+    """Replace the modules of moved classes in a model file by their present modules."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             schema = json.loads(file.read(_SCHEMA))

@@ -2,8 +2,7 @@
 
 A class declares the shapes in ``fitted_shapes``, beside those of its base classes: ``"n_problems n_features"`` for an
 array, alternatives separated by ``|``. Equal names stand for equal sizes within an estimator, and ``n_features`` is
-``n_features_in_``. ``"n_tasks: D_i d_i"`` is a list of arrays, in which names that end in ``_i`` differ between the
-items; ``"= n_samples"`` is a number that equals a size, ``"scalar"`` any number, ``"none"`` None.
+``n_features_in_``.
 """
 
 from __future__ import annotations

@@ -13,30 +13,7 @@ from raysel.errors import ConfigError
 
 
 def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[int]:
-    """Return the number of components of each task.
-
-    Parameters
-    ----------
-    wanted : int or sequence of int
-        Number of components, for all tasks or for each one.
-    limits : sequence of (str, int)
-        Description of each task for messages, and its maximum number of components.
-
-    Returns
-    -------
-    list of int
-        Number of components of each task.
-
-    Raises
-    ------
-    ConfigError
-        If an entry is not a positive integer or exceeds its limit, or the number of entries is not that of the tasks.
-
-    Examples
-    --------
-    >>> component_numbers(3, [("task 'faces'", 39), ("task 'digits'", 9)])
-    [3, 3]
-    """
+    """Return the number of components of each task."""
     sizes = [wanted] * len(limits) if isinstance(wanted, int | np.integer) else list(wanted)
     for size in sizes:
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
@@ -55,20 +32,6 @@ def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:
     """Warn if directions are lost by rounding, because some features have a much smaller scale than others.
 
     Constant, repeated or linearly dependent features and a small number of samples cause no warning.
-
-    Parameters
-    ----------
-    named : str
-        Description of the data for the message.
-    rank : int
-        Number of directions that are used.
-    varying : int
-        Number of directions if all features are scaled to the same variance.
-
-    Warns
-    -----
-    LinAlgWarning
-        If ``rank`` is below ``varying``.
     """
     if rank < varying:
         warnings.warn(

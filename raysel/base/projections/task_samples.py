@@ -19,26 +19,16 @@ from raysel.errors import ConfigError, DataError
 
 @dataclass(frozen=True)
 class TaskSamples:
-    """Samples of one task.
-
-    Attributes
-    ----------
-    name : str
-        Name of the task; empty for data of one task.
-    X : ndarray of shape (n, D)
-        Samples.
-    y : ndarray of shape (n,)
-        Labels.
-    classes : ndarray of shape (c,)
-        Distinct labels of the task, sorted, without the one of unlabelled samples.
-    codes : ndarray of int64, shape (n,)
-        Position of each label in ``classes``; -1 for unlabelled samples.
-    """
+    """Samples of one task."""
 
     name: str
+    #: Samples; shape (n, D).
     X: FloatArray
+    #: Labels; shape (n,).
     y: LabelArray
+    #: Distinct labels of the task, sorted, without the one of unlabelled samples; shape (c,).
     classes: LabelArray
+    #: Position of each label in ``classes``; -1 for unlabelled samples; shape (n,).
     codes: IntArray
 
     def __str__(self) -> str:
@@ -56,38 +46,12 @@ class TaskSamples:
 
 
 def task_label(name: str) -> str:
-    """Describe a task in messages.
-
-    Parameters
-    ----------
-    name : str
-        Name of the task; empty for data of one task.
-
-    Returns
-    -------
-    str
-        E.g. ``"task 'faces'"``, or ``"the data"`` for an empty name.
-    """
+    """Describe a task in messages."""
     return f"task {name!r}" if name else "the data"
 
 
 def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> BoolArray:
-    """Mask of the samples that have a label.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels.
-    unlabelled : label or None
-        Value of y that marks unlabelled samples; None: all samples are labelled.
-    names : iterable of str, default=()
-        Names of the tasks; ``task/unlabelled``, as written by ``join_tasks``, also marks unlabelled samples.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-        True for labelled samples.
-    """
+    """Mask of the samples that have a label. `y` is (n,); returns (n,)."""
     if unlabelled is None:
         return np.ones(len(y), dtype=bool)
     if y.dtype.kind not in "OU":
@@ -96,29 +60,7 @@ def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> Bo
 
 
 def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None) -> TaskSamples:
-    """Encode the labels of one task.
-
-    Parameters
-    ----------
-    name : str
-        Name of the task; empty for data of one task.
-    X : ndarray of shape (n, D)
-        Samples.
-    y : ndarray of shape (n,)
-        Labels.
-    unlabelled : label, default=None
-        Value of y that marks unlabelled samples; None: all samples are labelled.
-
-    Returns
-    -------
-    TaskSamples
-        Samples of the task.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two classes.
-    """
+    """Encode the labels of one task. `X` is (n, D), `y` (n,)."""
     labelled = is_labelled(y, unlabelled, [name])
     classes, labelled_codes = np.unique(y[labelled], return_inverse=True)
     codes = np.full(len(y), -1, dtype=np.int64)
@@ -133,29 +75,7 @@ def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None
 def split_tasks(
     tasks: Mapping[str, int | tuple[int, ...]], X: Samples, y: LabelArray, unlabelled: Any = None
 ) -> list[TaskSamples]:
-    """Split the samples of several tasks.
-
-    Parameters
-    ----------
-    tasks : mapping of str to int or tuple of int
-        Number of columns of each task, or the shape of its samples.
-    X : TaskBlocks, or ndarray of shape (n_samples, n_features)
-        Samples; an array has NaN outside the columns of a sample's own task.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    unlabelled : label, default=None
-        Value of y that marks unlabelled samples; None: all samples are labelled.
-
-    Returns
-    -------
-    list of TaskSamples
-        Samples of each task.
-
-    Raises
-    ------
-    DataError
-        If a sample belongs to no task or to several, or a task has no samples or one class.
-    """
+    """Split the samples of several tasks. `X` is (n_samples, n_features), `y` (n_samples,)."""
     layout = Tasks(tasks)
     samples = []
     for name, (rows, _, block) in zip(layout.tasks, as_task_blocks(X, layout).parts(), strict=True):
@@ -170,29 +90,7 @@ def check_tasks(
     tasks: Sequence[tuple[ArrayLike, ArrayLike]],
     unlabelled: Any = None,
 ) -> list[TaskSamples]:
-    """Validate the argument of ``fit_tasks``.
-
-    Parameters
-    ----------
-    parameter : mapping of str to int or tuple of int, or None
-        The estimator's parameter ``tasks``, which the data must match; None: not checked.
-    tasks : sequence of (X_i, y_i)
-        Samples and labels of each task.
-    unlabelled : label, default=None
-        Label that marks unlabelled samples; None: all samples are labelled.
-
-    Returns
-    -------
-    list of TaskSamples
-        Samples of each task.
-
-    Raises
-    ------
-    ConfigError
-        If there are fewer than two tasks, or they do not match ``parameter``.
-    DataError
-        If the samples or labels of a task are invalid; the message names the task.
-    """
+    """Validate the argument of ``fit_tasks``."""
     if len(tasks) < 2:
         raise ConfigError(f"fit_tasks got {len(tasks)} task(s) and needs at least two; use fit(X, y) for one task.")
     widths = Tasks(parameter).widths() if parameter is not None else {}

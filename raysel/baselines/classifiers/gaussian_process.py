@@ -162,23 +162,8 @@ def negative_log_evidence(
 
         E = c/2 log|G| + 1/2 tr(A'T) + n c/2 log(2 pi),   A = G^-1 T,   dE/dw_k = 1/2 <c G^-1 - A A', K_k>
 
-    Parameters
-    ----------
-    logs : ndarray of shape (n_kernels + 1,)
-        Logarithms of the weights w of the kernels and of the noise variance s; G = sum_k w_k K_k + s I.
-    pairs : ndarray of shape (n_kernels, n_samples * (n_samples - 1) / 2)
-        Values of the kernels for all pairs of samples; 1 on the diagonals.
-    targets : ndarray of shape (n_problems, n_samples)
-        The rows of T'.
-
-    Returns
-    -------
-    value : float
-        E; infinite if G has no Cholesky factor in floating point.
-    gradient : ndarray of shape (n_kernels + 1,)
-        Derivatives of E by ``logs``; 0 if E is infinite.
-    dual : ndarray of shape (n_problems, n_samples)
-        A'.
+    `logs` is (n_kernels + 1,), `pairs` (n_kernels, n_samples * (n_samples - 1) / 2), `targets`
+    (n_problems, n_samples); returns `gradient` (n_kernels + 1,), `dual` (n_problems, n_samples).
     """
     weights, (c, n) = np.exp(logs), targets.shape
     total = kernel_matrix(weights[:-1] @ pairs, float(weights.sum()))

@@ -36,37 +36,20 @@ _BATCH_ENTRIES = 2**24
 
 @dataclass(frozen=True)
 class PreparedKernels:
-    """Squared distances of a training set, which all kernel widths share.
-
-    Attributes
-    ----------
-    target : SignedTarget
-        Binary problems.
-    distances : ndarray of shape (n_kernels, n_samples * (n_samples - 1) / 2)
-        Squared distances of all pairs of samples in each kernel's columns, in the order of SciPy's ``pdist``.
-    units : ndarray of shape (n_kernels,)
-        1 / mean of the squared distances of each kernel; 1 if all samples are equal in its columns.
-    """
+    """Squared distances of a training set, which all kernel widths share."""
 
     target: SignedTarget
+    #: Squared distances of all pairs of samples in each kernel's columns, in the order of SciPy's ``pdist``;
+    #: shape (n_kernels, n_samples * (n_samples - 1) / 2).
     distances: FloatArray
+    #: 1 / mean of the squared distances of each kernel; 1 if all samples are equal in its columns; shape (n_kernels,).
     units: FloatArray
 
 
 def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatArray:
     """Compute the squared Euclidean distances between samples.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-    others : ndarray of shape (n_others, n_features), default=None
-        Samples to compute the distances to. None: those of X.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_others)
-        Squared distances.
+    `X` is (n_samples, n_features), `others` (n_others, n_features); returns (n_samples, n_others).
     """
     # The distances are differences of squared norms, which lose digits if the samples are far from the origin.
     centre = (X if others is None else others).mean(axis=0)
@@ -76,15 +59,7 @@ def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatA
 def pairs_of(matrix: FloatArray) -> FloatArray:
     """Return the entries of a symmetric matrix above its diagonal, in the order of `PreparedKernels.distances`.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric matrix.
-
-    Returns
-    -------
-    ndarray of shape (n * (n - 1) / 2,)
-        Its entries above the diagonal, row by row.
+    `matrix` is (n, n); returns (n * (n - 1) / 2,).
     """
     found: FloatArray = squareform(matrix, force="tovector", checks=False)
     return found
@@ -93,17 +68,7 @@ def pairs_of(matrix: FloatArray) -> FloatArray:
 def kernel_matrix(pairs: FloatArray, diagonal: float = 1.0) -> FloatArray:
     """Return the symmetric matrix with the given entries above and on its diagonal; the inverse of `pairs_of`.
 
-    Parameters
-    ----------
-    pairs : ndarray of shape (n * (n - 1) / 2,)
-        Entries above the diagonal, row by row.
-    diagonal : float, default=1.0
-        Value of all entries of the diagonal.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        The matrix.
+    `pairs` is (n * (n - 1) / 2,); returns (n, n).
     """
     matrix: FloatArray = squareform(pairs, force="tomatrix", checks=False)
     np.fill_diagonal(matrix, diagonal)
@@ -113,23 +78,7 @@ def kernel_matrix(pairs: FloatArray, diagonal: float = 1.0) -> FloatArray:
 def fit_machine(kernel: FloatArray, sign: FloatArray, C: float, tol: float) -> tuple[FloatArray, float]:
     """Solve a binary support vector machine by LIBSVM (scikit-learn's SVC).
 
-    Parameters
-    ----------
-    kernel : ndarray of shape (n, n)
-        Kernel matrix.
-    sign : ndarray of shape (n,)
-        Target of 1 and -1. If all are equal no machine is fitted, and the score is that sign.
-    C : float
-        Weight of the hinge loss.
-    tol : float
-        Tolerance of LIBSVM.
-
-    Returns
-    -------
-    dual : ndarray of shape (n,)
-        Dual coefficients times the sign.
-    intercept : float
-        Intercept.
+    `kernel` is (n, n), `sign` (n,); returns `dual` (n,).
     """
     dual = np.zeros(len(sign))
     if (sign == sign[0]).all():

@@ -19,22 +19,13 @@ _LEAST_IDENTITY = 1e-10
 
 @dataclass(frozen=True)
 class WeightedKernels:
-    """Solution for given weights of the kernels.
+    """Solution for given weights of the kernels."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_weights,)
-        Weights of the kernels, for the squared loss followed by that of the identity matrix.
-    dual : ndarray of shape (n_problems, n_samples)
-        Dual coefficients.
-    intercept : ndarray of shape (n_problems,)
-        Intercepts.
-    objective : float
-        Primal objective.
-    """
-
+    #: Weights of the kernels, for the squared loss followed by that of the identity matrix; shape (n_weights,).
     weights: FloatArray
+    #: Dual coefficients; shape (n_problems, n_samples).
     dual: FloatArray
+    #: Intercepts; shape (n_problems,).
     intercept: FloatArray
     objective: float
 
@@ -59,26 +50,7 @@ class KernelWeights:
     The primal objective of any f, b and the dual objective of any feasible a, also of a mean of several ones, enclose
     the optimum, so that `lower` <= optimum <= ``best.objective`` holds whatever the accuracy of the solver.
 
-    Parameters
-    ----------
-    pairs : ndarray of shape (n_kernels, n_samples * (n_samples - 1) / 2)
-        Values of the kernels for all pairs of samples; 1 on the diagonals.
-    signs : ndarray of shape (n_problems, n_samples)
-        Targets of 1 and -1; every problem has both.
-    q : float
-        Norm of the dual: 1, 2 or infinity.
-    C : float or None
-        Weight of the hinge loss. None: squared loss.
-    tol : float
-        Relative duality gap that is asked for. LIBSVM's tolerance is a hundredth of it, and is lowered where the gap of
-        the machines themselves is too large.
-
-    Attributes
-    ----------
-    best : WeightedKernels or None
-        Solution with the smallest objective so far; None before the first step.
-    lower : float
-        Largest dual objective so far, a lower bound of the optimum.
+    `pairs` is (n_kernels, n_samples * (n_samples - 1) / 2), `signs` (n_problems, n_samples).
     """
 
     def __init__(self, pairs: FloatArray, signs: FloatArray, q: float, C: float | None, tol: float) -> None:
@@ -92,13 +64,7 @@ class KernelWeights:
         self.lower = 0.0
 
     def step(self) -> WeightedKernels:
-        """Solve for the current weights, update the bounds and the weights.
-
-        Returns
-        -------
-        WeightedKernels
-            Best solution so far.
-        """
+        """Solve for the current weights, update the bounds and the weights."""
         weights, n_kernels = self._next, len(self._pairs)
         kernel = kernel_matrix(weights[:n_kernels] @ self._pairs, float(weights[:n_kernels].sum()))
         if self._C is None:
@@ -167,11 +133,9 @@ class KernelWeights:
 
 
 def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, float]:
-    """Scale an approximate SVM such that its objective falls; return the scale and the objective.
-
-    LIBSVM leaves margins slightly below 1, which cost as much as all else if C is large. The objective
-    s^2 norm / 2 + C sum_i (1 - s m_i)_+ is compared for s = 1 and every s that brings a margin to 1.
-    """
+    """Scale an approximate SVM such that its objective falls; return the scale and the objective."""
+    # LIBSVM leaves margins slightly below 1, which cost as much as all else if C is large. The objective s^2 norm / 2 +
+    # C sum_i (1 - s m_i)_+ is compared for s = 1 and every s that brings a margin to 1.
     ordered = np.sort(margins)
     n_below = np.searchsorted(ordered, np.append(1.0, ordered[ordered > 0]))
     scales = 1.0 / np.append(1.0, ordered[ordered > 0])

@@ -20,20 +20,12 @@ from raysel.validation import Interval, StrOptions
 
 @dataclass(frozen=True)
 class PreparedSVM:
-    """Statistics of a training set by which zero solutions are detected for every C.
-
-    Attributes
-    ----------
-    target : SignedTarget
-        Binary problems.
-    counts : ndarray of int64, shape (2, n_problems)
-        Numbers of samples with sign 1 and -1.
-    sums : ndarray of shape (2, n_problems, n_features)
-        Sums of the samples with sign 1 and -1.
-    """
+    """Statistics of a training set by which zero solutions are detected for every C."""
 
     target: SignedTarget
+    #: Numbers of samples with sign 1 and -1; shape (2, n_problems).
     counts: IntArray
+    #: Sums of the samples with sign 1 and -1; shape (2, n_problems, n_features).
     sums: FloatArray
 
 
@@ -216,10 +208,8 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
 
     def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:
-        """Solve one binary problem; return w, b and the number of iterations.
-
-        A label that all samples have, or none, needs no solver: w = 0, and b is its sign.
-        """
+        """Solve one binary problem; return w, b and the number of iterations."""
+        # A label that all samples have, or none, needs no solver: w = 0, and b is its sign.
         if (sign == sign[0]).all():
             return np.zeros(X.shape[1]), float(sign[0]), 0
         machine = LinearSVC(

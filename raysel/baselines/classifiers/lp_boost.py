@@ -36,10 +36,7 @@ _Folds = Sequence[tuple[IntArray, IntArray]]
 
 
 class _Machines(NamedTuple):
-    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual solutions.
-
-    The shapes are (n_modalities,), twice (n_modalities, n_problems, n_samples), and (n_modalities, n_problems).
-    """
+    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual solutions."""
 
     C: FloatArray
     scores: FloatArray

@@ -28,26 +28,11 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
         m_i = min_{j != y_i} sum_k beta_k (f_{k, y_i}(x_i) - f_{k, j}(x_i))
 
     of the nu n samples for which they are smallest (of a fractional number the last one counts in part; of less than
-    one sample, the smallest margin). That mean is concave and piecewise linear in beta. Each step adds the linear
-    piece at the current weights to a program in n_classifiers + 1 variables, whose value bounds the maximum. The next
-    weights are halfway between the best ones so far and that program's, which takes about half as many steps as those
-    of the program.
+    one sample, the smallest margin). That mean is concave and piecewise linear in beta. Each step adds the linear piece
+    at the current weights to a program in n_classifiers + 1 variables, whose value bounds the maximum.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_classifiers, n_classes, n_samples)
-        Scores f of the classifiers.
-    codes : ndarray of int, shape (n_samples,)
-        Class y of each sample, from 0 to n_classes - 1.
-    nu : float
-        Share of the samples whose margins are averaged, above 0 and at most 1.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_classifiers,)
-        Weights beta, not negative, of sum 1.
-    margin : float
-        The maximum, minus the optimal value of the program.
+    `scores` is (n_classifiers, n_classes, n_samples), `codes` (n_samples,); returns `weights`
+    (n_classifiers,).
     """
     n_classifiers, _, n = scores.shape
     samples, size = np.arange(n), max(nu * n, 1.0)
@@ -77,25 +62,7 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
 def highest_point(cuts: FloatArray) -> tuple[FloatArray, float, FloatArray]:
     """Maximise the minimum of linear functions over weights that are not negative and have the sum 1.
 
-    Parameters
-    ----------
-    cuts : ndarray of shape (n_functions, n_weights)
-        Coefficients of the linear functions, of about size 1.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_weights,)
-        Optimal weights.
-    maximum : float
-        The maximum.
-    shares : ndarray of shape (n_functions,)
-        Optimal dual solution: shares of the functions, not negative and of sum 1, such that the largest coefficient of
-        their mean is the maximum.
-
-    Raises
-    ------
-    RayselError
-        If HiGHS does not solve the program.
+    `cuts` is (n_functions, n_weights); returns `weights` (n_weights,), `shares` (n_functions,).
     """
     n_cuts, n_weights = cuts.shape
     found = _solve(
@@ -127,28 +94,8 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
 
     with B >= 0 and columns of sum 1 (Gehler & Nowozin 2009). It has n_samples (n_classes - 1) constraints.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_classifiers, n_classes, n_samples)
-        Scores f of the classifiers.
-    codes : ndarray of int, shape (n_samples,)
-        Class y of each sample, from 0 to n_classes - 1.
-    nu : float
-        Above 0 and at most 1; an upper bound of the share of samples with a margin below rho.
-    shared : bool, default=False
-        Whether all columns of B are equal (LPBoost-beta).
-
-    Returns
-    -------
-    weights : ndarray of shape (n_classifiers, n_classes), or (n_classifiers, 1) if shared
-        Weights B.
-    value : float
-        Optimal value of the program.
-
-    Raises
-    ------
-    RayselError
-        If HiGHS does not solve the program.
+    `scores` is (n_classifiers, n_classes, n_samples), `codes` (n_samples,); returns `weights`
+    (n_classifiers, n_classes) or (n_classifiers, 1).
     """
     n_classifiers, n_classes, n = scores.shape
     n_columns = 1 if shared else n_classes

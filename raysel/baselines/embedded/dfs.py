@@ -32,25 +32,14 @@ LEAST_GAMMA = 1e-3
 
 @dataclass(frozen=True)
 class PreparedDFS:
-    """A training set centred and scaled, without constant features.
+    """A training set centred and scaled, without constant features."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_varying)
-        Centred features, divided by ``scale``.
-    membership : ndarray of shape (n_samples, n_classes)
-        ``T diag(n_r)^(-1/2)`` of the one-hot targets T: its product with its transpose replaces samples by the means
-        of their classes.
-    varying : ndarray of bool, shape (n_features,)
-        Whether a feature is not constant.
-    scale : float
-        A power of two, see `centre_and_scale`.
-    n_directions : int
-        Number of directions, the smaller of n_classes - 1 and the rank of X.
-    """
-
+    #: Centred features, divided by ``scale``; shape (n_samples, n_varying).
     X: FloatArray
+    #: ``T diag(n_r)^(-1/2)`` of the one-hot targets T: its product with its transpose replaces samples by the means of
+    #: their classes; shape (n_samples, n_classes).
     membership: FloatArray
+    #: Whether a feature is not constant; shape (n_features,).
     varying: BoolArray
     scale: float
     n_directions: int
@@ -300,11 +289,9 @@ def _rank(gram: FloatArray) -> int:
 
 
 def _dual_step(data: PreparedDFS, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leading eigenvectors of ``S_t w = mu (S_w + diag(penalty)) w`` and X W, by a matrix of size n_samples.
-
-    With ``Q = X diag(penalty)^-1 X'`` and the projector P that subtracts class means, mu are the eigenvalues of
-    ``K = X (S_w + diag(penalty))^-1 X' = Q - Q P (I + P Q P)^-1 P Q``.
-    """
+    """Leading eigenvectors of ``S_t w = mu (S_w + diag(penalty)) w`` and X W, by a matrix of size n_samples."""
+    # With ``Q = X diag(penalty)^-1 X'`` and the projector P that subtracts class means, mu are the eigenvalues of ``K =
+    # X (S_w + diag(penalty))^-1 X' = Q - Q P (I + P Q P)^-1 P Q``.
     root = 1.0 / np.sqrt(penalty)
     scaled = data.X * root
     Q = scaled @ scaled.T

@@ -28,39 +28,23 @@ LEAST_DEVIATION = 1e-8
 
 @dataclass(frozen=True)
 class PreparedGLSPFS:
-    """Standardised training set and the graph's Laplacian, in n_rows = min(n_samples, features used) coordinates.
+    """Standardised training set and the graph's Laplacian, in n_rows = min(n_samples, features used) coordinates."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_used)
-        z-scores of the features that are used. Where there are more samples than features, an orthonormal basis of
-        the columns takes the place of the samples, which changes neither loss nor local term.
-    T : ndarray of shape (n_rows, n_classes)
-        Centred one-hot targets, in the same coordinates.
-    laplacian : ndarray of shape (n_rows, n_rows)
-        L, in the same coordinates.
-    n_samples : int
-        Number of samples.
-    used : ndarray of bool, shape (n_features,)
-        Whether a feature is used.
-    mean, deviation : ndarray of shape (n_used,)
-        Mean and standard deviation of the features used.
-    shares : ndarray of shape (n_classes,)
-        Share of each class among the samples.
-    classes : ndarray of shape (n_classes,)
-        Sorted class labels.
-    sparsity_max : float
-        The solution is zero from this ``sparsity`` on.
-    """
-
+    #: z-scores of the features that are used; shape (n_rows, n_used).
     X: FloatArray
+    #: Centred one-hot targets, in the same coordinates; shape (n_rows, n_classes).
     T: FloatArray
+    #: L, in the same coordinates; shape (n_rows, n_rows).
     laplacian: FloatArray
     n_samples: int
+    #: Whether a feature is used; shape (n_features,).
     used: BoolArray
+    #: Mean and standard deviation of the features used; shape (n_used,).
     mean: FloatArray
     deviation: FloatArray
+    #: Share of each class among the samples; shape (n_classes,).
     shares: FloatArray
+    #: Sorted class labels; shape (n_classes,).
     classes: LabelArray
     sparsity_max: float
 
@@ -289,10 +273,8 @@ class GLSPFS(IterativeEstimator, LinearSelector):
             yield step.J
 
     def _regression(self, prepared: PreparedGLSPFS) -> tuple[FloatArray, FloatArray, float]:
-        """Least-squares problem with n times the loss and local term, and what they are larger by.
-
-        With ``I + n local L = R'R`` its features are R X and its targets R^-T T, transposed.
-        """
+        """Least-squares problem with n times the loss and local term, and what they are larger by."""
+        # With ``I + n local L = R'R`` its features are R X and its targets R^-T T, transposed.
         n = prepared.n_samples
         system = n * self.local * prepared.laplacian
         system.flat[:: len(system) + 1] += 1.0

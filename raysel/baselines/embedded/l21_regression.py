@@ -10,14 +10,9 @@ them at the present residuals and rows, with ``rho_i`` and ``omega_j`` their nor
 one system of n_samples equations, or a weighted ridge regression with n_features equations: whichever is smaller is
 solved. J never rises.
 
-The norms of rows are not smoothed, as they are never divided by; those of residuals are, since a system whose ``rho``
-vanish may be singular.
-
 With ``s = 1 / max(1, ||z_i||, ||X_j'Z|| / alpha)`` the dual point s Z is feasible, so that no J is below
 
     s <Z, T>  +  sqrt(EPS) sum_i sqrt(1 - s^2 ||z_i||^2)
-
-The norms that s needs are those of the residuals over rho and of the rows over omega.
 """
 
 from __future__ import annotations
@@ -35,37 +30,7 @@ EPS = 1e-12
 
 
 def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedStep]:
-    """Iterate from unit weights, ``omega = rho = 1``.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Centred features of the order of 1.
-    T : ndarray of shape (n_samples, n_targets)
-        Targets.
-    alpha : float
-        Strength of the penalty, positive.
-
-    Yields
-    ------
-    BoundedStep
-        Coefficients after each iteration; its norms are those of the rows of W and of the residuals.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a system is singular to double precision.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from itertools import islice
-    >>> X = np.array([[-1.0], [-0.5], [0.5], [1.0]])
-    >>> T = 2.0 * X + np.array([[1.0], [1.0], [1.0], [9.0]])  # the last one is an outlier
-    >>> *_, step = islice(l21_steps(X, T, 0.1), 200)
-    >>> step.W.round(2), step.b.round(2)
-    (array([[2.]]), array([1.]))
-    """
+    """Iterate from unit weights, ``omega = rho = 1``. `X` is (n_samples, n_features), `T` (n_samples, n_targets)."""
     update = _dual_update if len(X) <= X.shape[1] else _primal_update
     scaled = np.empty_like(X)  # one for all iterations: its pages are touched once
 
@@ -134,26 +99,7 @@ def null_model(counts: IntArray) -> tuple[FloatArray, FloatArray]:
     has about half of the samples or more, the residuals of that class have no gradient; its samples are given the
     common subgradient that makes the sum over all samples zero.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (n_classes,)
-        Number of samples of each class, positive.
-
-    Returns
-    -------
-    b : ndarray of shape (n_classes,)
-        The intercept.
-    gradients : ndarray of shape (n_classes, n_classes)
-        Row r: subgradient of ``||b - t||`` at the target t of class r, in b. ``counts @ gradients`` is zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> b, gradients = null_model(np.array([5, 5, 5]))
-    >>> b.round(3), np.linalg.norm(gradients, axis=1).round(3)
-    (array([0.333, 0.333, 0.333]), array([1., 1., 1.]))
-    >>> null_model(np.array([9, 1, 1]))[0]
-    array([1., 0., 0.])
+    `counts` is (n_classes,); returns `b` (n_classes,), `gradients` (n_classes, n_classes).
     """
     identity = np.eye(len(counts))
     # The pull of the others on class r, n_s (e_s - e_r) / sqrt(2) each, has this squared length.

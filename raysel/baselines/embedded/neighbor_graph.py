@@ -17,25 +17,7 @@ def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:
     weights vanish in double precision, has a row of zeros in L. A sample is no neighbour of itself. Without features
     L is zero.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-    n_neighbors : int
-        Number of nearest neighbours; of n_samples or fewer samples all others are taken.
-
-    Returns
-    -------
-    csr_array of shape (n_samples, n_samples)
-        Symmetric, positive semidefinite, with rows of sum zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> heat_kernel_laplacian(np.array([[0.0], [0.0], [2.0]]), 1).toarray().round(3) + 0.0
-    array([[ 1.105, -1.   , -0.105],
-           [-1.   ,  1.   ,  0.   ],
-           [-0.105,  0.   ,  0.105]])
+    `X` is (n_samples, n_features); returns (n_samples, n_samples).
     """
     n = len(X)
     if n < 2 or X.shape[1] == 0:

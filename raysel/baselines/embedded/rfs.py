@@ -20,31 +20,18 @@ from raysel.validation import Interval, StrOptions
 
 @dataclass(frozen=True)
 class PreparedRFS:
-    """A training set centred and scaled, and its zero solution.
+    """A training set centred and scaled, and its zero solution."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Centred features, divided by ``scale``.
-    T : ndarray of shape (n_samples, n_classes)
-        One-hot targets.
-    X_mean : ndarray of shape (n_features,)
-        Mean of each feature, as given.
-    scale : float
-        A power of two, see `centre_and_scale`.
-    classes : ndarray of shape (n_classes,)
-        Sorted class labels.
-    null_intercept : ndarray of shape (n_classes,)
-        Best intercept for W = 0.
-    alpha_max : float
-        On the features as given the solution is zero from this alpha on.
-    """
-
+    #: Centred features, divided by ``scale``; shape (n_samples, n_features).
     X: FloatArray
+    #: One-hot targets; shape (n_samples, n_classes).
     T: FloatArray
+    #: Mean of each feature, as given; shape (n_features,).
     X_mean: FloatArray
     scale: float
+    #: Sorted class labels; shape (n_classes,).
     classes: LabelArray
+    #: Best intercept for W = 0; shape (n_classes,).
     null_intercept: FloatArray
     alpha_max: float
 

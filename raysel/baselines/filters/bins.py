@@ -22,33 +22,17 @@ _CACHED = 2**16
 
 @dataclass(frozen=True)
 class BinRange:
-    """Range of each feature over a training set, which is divided into bins of equal width.
+    """Range of each feature over a training set, which is divided into bins of equal width."""
 
-    Attributes
-    ----------
-    low : ndarray of shape (n_features,)
-        Minimum of each feature.
-    width : ndarray of shape (n_features,)
-        Maximum less minimum of each feature; 1 for constant features.
-    """
-
+    #: Minimum of each feature; shape (n_features,).
     low: FloatArray
+    #: Maximum less minimum of each feature; 1 for constant features; shape (n_features,).
     width: FloatArray
 
     def bins_of(self, X: FloatArray, bins: int) -> BinArray:
         """Bin of each value, ``min(floor(bins (x - low) / width), bins - 1)``.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Values within the range.
-        bins : int
-            Number of bins, at most `MOST_BINS`.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n_samples, n_features)
-            Bins 0 .. bins - 1; 0 for constant features.
+        `X` is (n_samples, n_features); returns (n_samples, n_features).
         """
         scaled = X - self.low
         scaled *= bins
@@ -57,42 +41,14 @@ class BinRange:
 
 
 def bin_range(X: FloatArray) -> BinRange:
-    """Find the range of each feature.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Training samples.
-
-    Returns
-    -------
-    BinRange
-        The ranges.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 7.0], [0.3, 7.0], [1.0, 7.0]])
-    >>> bin_range(X).bins_of(X, 5).tolist()
-    [[0, 0], [1, 0], [4, 0]]
-    """
+    """Find the range of each feature. `X` is (n_samples, n_features)."""
     low = X.min(axis=0)
     width = X.max(axis=0) - low
     return BinRange(low, np.where(width > 0, width, 1.0))
 
 
 def count_terms(n: int) -> FloatArray:
-    """Table of ``k log2 k`` for k = 0 .. n, of which entropies of counts are sums.
-
-    Parameters
-    ----------
-    n : int
-        Largest count.
-
-    Returns
-    -------
-    ndarray of shape (n + 1,)
-        The terms; 0 for k = 0.
-    """
+    """Table of ``k log2 k`` for k = 0 .. n, of which entropies of counts are sums. Returns (n + 1,)."""
     k = np.arange(n + 1.0)
     k[1:] *= np.log2(k[1:])
     return k
@@ -104,26 +60,8 @@ def information(binned: BinArray, bins: int, codes: IntArray, counts: IntArray) 
     With n_b, n_r and n_br samples in bin b, class r and both, and t(k) = k log2 k, it is
     ``log2 l + (sum_br t(n_br) - sum_b t(n_b) - sum_r t(n_r)) / l``.
 
-    Parameters
-    ----------
-    binned : ndarray of uint8, shape (n_samples, n_features)
-        Bin of each value.
-    bins : int
-        Number of bins.
-    codes : ndarray of int64, shape (n_samples,)
-        Class of each sample.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Mutual information in bits, not negative.
-
-    Examples
-    --------
-    >>> information(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.uint8), 2, np.array([0, 0, 1, 1]), np.array([2, 2]))
-    array([1., 0.])
+    `binned` is (n_samples, n_features), `codes` (n_samples,), `counts` (n_classes,); returns
+    (n_features,).
     """
     n, d = binned.shape
     terms, cells = count_terms(n), bins * len(counts)

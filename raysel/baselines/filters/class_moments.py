@@ -16,20 +16,7 @@ _MOST = 1000
 def power_units(X: FloatArray) -> FloatArray:
     """Power of two for each feature that makes its largest absolute value about 1; a product with it is not rounded.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        The powers.
-
-    Examples
-    --------
-    >>> power_units(np.array([[3.0, 0.2, 0.0], [-4.0, 0.1, 0.0]]))
-    array([0.125, 4.   , 1.   ])
+    `X` is (n_samples, n_features); returns (n_features,).
     """
     exponents = np.frexp(np.maximum(X.max(axis=0), -X.min(axis=0)))[1]
     return np.ldexp(1.0, -np.clip(exponents, -_MOST, _MOST))
@@ -42,28 +29,8 @@ def class_moments(X: FloatArray, codes: IntArray, counts: IntArray) -> tuple[Flo
     one of its samples, so that deviations far smaller than the values keep their digits and the scatter of equal values
     is exactly 0. The means are those of the feature less its value in the first sample.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-    codes : ndarray of int64, shape (n_samples,)
-        Class of each sample.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class, at least 1.
-
-    Returns
-    -------
-    means : ndarray of shape (n_classes, n_features)
-        Means, in units of a power of two for each feature.
-    scatters : ndarray of shape (n_classes, n_features)
-        Sums of squared deviations, in squares of these units.
-
-    Examples
-    --------
-    >>> X = np.array([[1e9 + 1, 5.0], [1e9 + 3, 5.0], [1e9 + 7, 5.0]])
-    >>> means, scatters = class_moments(X, np.array([0, 0, 1]), np.array([2, 1]))
-    >>> means[:, 0] * 2**30, scatters[:, 0] * 2**60
-    (array([1., 6.]), array([2., 0.]))
+    `X` is (n_samples, n_features), `codes` (n_samples,), `counts` (n_classes,); returns `means`
+    (n_classes, n_features), `scatters` (n_classes, n_features).
     """
     n, d = X.shape
     order, starts = np.argsort(codes, kind="stable"), np.cumsum(counts) - counts

@@ -23,10 +23,8 @@ class Filter(OneShotEstimator, Selector):
 
     @abstractmethod
     def _rate(self, X: FloatArray, prepared: Any) -> tuple[FloatArray, float]:
-        """Return the scores of shape (n_features,), not negative, and the objective.
-
-        The scores of constant features are not used: they are set to 0.
-        """
+        """Return the scores of shape (n_features,), not negative, and the objective."""
+        # The scores of constant features are not used: they are set to 0.
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
         scores, objective = self._rate(X, prepared)
@@ -35,18 +33,7 @@ class Filter(OneShotEstimator, Selector):
 
 
 def constant_columns(X: NDArray[Any]) -> BoolArray:
-    """Mask of the columns whose values are all equal.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples, at least one.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_features,)
-        True for constant columns.
-    """
+    """Mask of the columns whose values are all equal. `X` is (n_samples, n_features); returns (n_features,)."""
     candidates = X[0] == X[-1]
     candidates[candidates] = (X[0, candidates] == X[:, candidates]).all(axis=0)
     return candidates
@@ -55,28 +42,7 @@ def constant_columns(X: NDArray[Any]) -> BoolArray:
 def class_codes(y: LabelArray) -> tuple[IntArray, IntArray]:
     """Number the classes in the order of their labels.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Label of each sample.
-
-    Returns
-    -------
-    codes : ndarray of int64, shape (n_samples,)
-        Class of each sample, 0 .. n_classes - 1.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class.
-
-    Raises
-    ------
-    DataError
-        If there is one class only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class_codes(np.array(["b", "a", "b"]))
-    (array([1, 0, 1]), array([1, 2]))
+    `y` is (n_samples,); returns `codes` (n_samples,), `counts` (n_classes,).
     """
     _, codes = distinct_classes(y)
     return codes, np.bincount(codes)

@@ -22,20 +22,15 @@ _EXPLAINED = 1e-10
 
 @dataclass(frozen=True)
 class PreparedScatter:
-    """Scatter of a training set, which the sets of every gamma share.
+    """Scatter of a training set, which the sets of every gamma share."""
 
-    Attributes
-    ----------
-    units : ndarray of shape (n_features,)
-        Power of two that each feature is multiplied by, so that squares neither overflow nor vanish.
-    centred : ndarray of shape (n_samples, n_features)
-        The samples less their mean, in these units, H: the total scatter is H'H.
-    between : ndarray of shape (n_classes, n_features)
-        Class means less the mean, times the square root of the class's size, M: the between-class scatter is M'M.
-    """
-
+    #: Power of two that each feature is multiplied by, so that squares neither overflow nor vanish;
+    #: shape (n_features,).
     units: FloatArray
+    #: The samples less their mean, in these units, H: the total scatter is H'H; shape (n_samples, n_features).
     centred: FloatArray
+    #: Class means less the mean, times the square root of the class's size, M: the between-class scatter is M'M;
+    #: shape (n_classes, n_features).
     between: FloatArray
 
 
@@ -149,23 +144,7 @@ class FisherScore(Filter):
 def scatter_ratios(means: FloatArray, scatters: FloatArray, counts: IntArray) -> FloatArray:
     """Scatter between classes over that within them, for each feature.
 
-    Parameters
-    ----------
-    means, scatters : ndarray of shape (n_classes, n_features)
-        Mean of each class and sum of the squared deviations from it.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Ratios; 0 for constant features, twice the largest other ratio (at least 1) for features that vary between
-        classes only.
-
-    Examples
-    --------
-    >>> scatter_ratios(np.array([[1.0, 0.0], [11.0, 3.0]]), np.array([[2.0, 0.0], [2.0, 0.0]]), np.array([2, 2]))
-    array([25., 50.])
+    `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,); returns (n_features,).
     """
     between = counts @ (means - counts @ means / counts.sum()) ** 2
     within = scatters.sum(axis=0)
@@ -181,21 +160,7 @@ def greedy_set(prepared: PreparedScatter, gamma: float, n_ranked: int) -> tuple[
     A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more than the rows of the
     selected features are computed. Units of the features do not matter to J, if gamma I is in their squares.
 
-    Parameters
-    ----------
-    prepared : PreparedScatter
-        H and M, with S_t = H'H and S_b = M'M, in the units of the features.
-    gamma : float
-        Regularisation, at least 0.
-    n_ranked : int
-        Largest number of features to add; fewer are added if no other feature raises J.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (n_added,)
-        Features in the order in which they were added.
-    gains : ndarray of shape (n_added,)
-        Rise of J by each.
+    Returns `order` (n_added,), `gains` (n_added,).
     """
     centred, ridge = prepared.centred, _ridge(prepared, gamma)
     d = centred.shape[1]

@@ -13,23 +13,7 @@ _TIED = 1e-10
 def first_largest(values: FloatArray, sizes: FloatArray | float = 1.0) -> int:
     """Index of the largest value; of values that are equal up to rounding the first.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_features,)
-        Value of each candidate; -inf for features that are none.
-    sizes : ndarray of shape (n_features,) or float, default=1.0
-        Size of the terms whose difference each value is, in the same units; it bounds the rounding error.
-
-    Returns
-    -------
-    int
-        The index.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
-    1
+    `values` and `sizes` are (n_features,).
     """
     best = int(values.argmax())
     size = max(float(sizes[best]) if isinstance(sizes, np.ndarray) else sizes, abs(float(values[best])))
@@ -39,24 +23,7 @@ def first_largest(values: FloatArray, sizes: FloatArray | float = 1.0) -> int:
 def order_scores(order: IntArray, others: FloatArray) -> FloatArray:
     """Scores that decrease along an order of features and are lower for all other features.
 
-    Parameters
-    ----------
-    order : ndarray of int, shape (n_ordered,)
-        Features in the order of their selection.
-    others : ndarray of shape (n_features,)
-        Values, not negative, by which the features that are not in ``order`` are ranked after it.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        ``n_ordered, ..., 2, 1`` along the order; for the others their value divided by twice the largest, so that they
-        lie in [0, 0.5].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> order_scores(np.array([3, 0]), np.array([0.0, 4.0, 1.0, 9.0]))
-    array([1.   , 0.5  , 0.125, 2.   ])
+    `order` is (n_ordered,), `others` (n_features,); returns (n_features,).
     """
     scores = others.copy()
     scores[order] = 0.0

@@ -14,20 +14,12 @@ from raysel.validation import Interval
 
 @dataclass(frozen=True)
 class PreparedGain:
-    """Ranges and classes of a training set, which configurations of any number of bins share.
-
-    Attributes
-    ----------
-    bin_range : BinRange
-        Range of each feature.
-    codes : ndarray of int64, shape (n_samples,)
-        Class of each sample.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class.
-    """
+    """Ranges and classes of a training set, which configurations of any number of bins share."""
 
     bin_range: BinRange
+    #: Class of each sample; shape (n_samples,).
     codes: IntArray
+    #: Number of samples of each class; shape (n_classes,).
     counts: IntArray
 
 

@@ -25,17 +25,11 @@ _CACHED = 2**16
 
 @dataclass(frozen=True)
 class PreparedBins:
-    """The binned training set, which both criteria share.
+    """The binned training set, which both criteria share."""
 
-    Attributes
-    ----------
-    binned : ndarray of uint8, shape (n_samples, n_features)
-        Bin of each value.
-    relevance : ndarray of shape (n_features,)
-        Mutual information of each feature and the classes in bits; 0 for constant features.
-    """
-
+    #: Bin of each value; shape (n_samples, n_features).
     binned: BinArray
+    #: Mutual information of each feature and the classes in bits; 0 for constant features; shape (n_features,).
     relevance: FloatArray
 
 
@@ -146,26 +140,7 @@ class MRMR(Filter):
 
 
 def select_features(prepared: PreparedBins, bins: int, criterion: str, n_ranked: int) -> tuple[IntArray, FloatArray]:
-    """Select features one after another.
-
-    Parameters
-    ----------
-    prepared : PreparedBins
-        Bins and relevance.
-    bins : int
-        Number of bins.
-    criterion : {"MID", "MIQ"}
-        Difference or quotient of relevance and redundancy.
-    n_ranked : int
-        Largest number of features to select; constant features are not selected.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (n_selected,)
-        Features in the order of their selection.
-    values : ndarray of shape (n_selected,)
-        The criterion of each feature when it was selected; of the first its relevance.
-    """
+    """Select features one after another. Returns `order` (n_selected,), `values` (n_selected,)."""
     relevance, open_ = prepared.relevance, ~constant_columns(prepared.binned)
     n_ranked = min(n_ranked, int(np.count_nonzero(open_)))
     pairs = PairInformation(prepared.binned, bins)
@@ -190,12 +165,7 @@ class PairInformation:
     The samples of each bin are a row of bits, 64 samples to a word: the number of samples in a bin of one feature and
     a bin of another is that of the bits that are set in both.
 
-    Parameters
-    ----------
-    binned : ndarray of uint8, shape (n_samples, n_features)
-        Bin of each value.
-    bins : int
-        Number of bins.
+    `binned` is (n_samples, n_features).
     """
 
     def __init__(self, binned: BinArray, bins: int) -> None:
@@ -209,18 +179,7 @@ class PairInformation:
         self._own = self._terms[np.bitwise_count(self._words).sum(axis=1, dtype=np.int64)].sum(axis=0)
 
     def with_feature(self, feature: int) -> FloatArray:
-        """Mutual information of a feature and each feature.
-
-        Parameters
-        ----------
-        feature : int
-            Index of the feature.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            Mutual information in bits, not negative.
-        """
+        """Mutual information of a feature and each feature. Returns (n_features,)."""
         bins, n_words, d = self._words.shape
         shared, step = np.empty(d), max(1, _CACHED // (bins * n_words))
         for start in range(0, d, step):

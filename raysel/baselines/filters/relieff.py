@@ -21,25 +21,17 @@ _CACHED = 2**16
 
 @dataclass(frozen=True)
 class PreparedNeighbours:
-    """The neighbours of every sample, which configurations of any ``n_neighbors`` share.
+    """The neighbours of every sample, which configurations of any ``n_neighbors`` share."""
 
-    Attributes
-    ----------
-    order : ndarray of int32, shape (n_samples, n_samples)
-        The other samples by class and within a class by increasing distance; the sample itself is the last of its
-        class.
-    codes : ndarray of int64, shape (n_samples,)
-        Class of each sample.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class: class r has the ``counts[r]`` columns of ``order`` after those of the classes
-        before it.
-    width : ndarray of shape (n_features,)
-        Range of each feature; 1 for constant features.
-    """
-
+    #: The other samples by class and within a class by increasing distance; the sample itself is the last of its class;
+    #: shape (n_samples, n_samples).
     order: NDArray[np.int32]
+    #: Class of each sample; shape (n_samples,).
     codes: IntArray
+    #: Number of samples of each class: class r has the ``counts[r]`` columns of ``order`` after those of the classes
+    #: before it; shape (n_classes,).
     counts: IntArray
+    #: Range of each feature; 1 for constant features; shape (n_features,).
     width: FloatArray
 
 
@@ -143,23 +135,7 @@ class ReliefF(Filter):
 
 
 def without_last_digits(values: FloatArray) -> FloatArray:
-    """Round to 36 binary digits, by Veltkamp's splitting, so that sums that are equal up to rounding become equal.
-
-    Parameters
-    ----------
-    values : ndarray
-        Values.
-
-    Returns
-    -------
-    ndarray
-        Rounded values, of the same order.
-
-    Examples
-    --------
-    >>> bool(0.1 + 0.2 == 0.3), bool(np.ptp(without_last_digits(np.array([0.1 + 0.2, 0.3]))) == 0)
-    (False, True)
-    """
+    """Round to 36 binary digits, by Veltkamp's splitting, so that sums that are equal up to rounding become equal."""
     larger = values * (2.0**17 + 1.0)
     return larger - (larger - values)
 
@@ -167,17 +143,7 @@ def without_last_digits(values: FloatArray) -> FloatArray:
 def neighbour_weights(prepared: PreparedNeighbours, n_neighbors: int) -> FloatArray:
     """Weight of the difference between each sample i and its neighbour h in the sum over all samples.
 
-    Parameters
-    ----------
-    prepared : PreparedNeighbours
-        Order of the neighbours.
-    n_neighbors : int
-        Number of neighbours of each class.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_samples)
-        Weight of h in row i: negative in the class of i, positive in the others, 0 if h is no neighbour.
+    Returns (n_samples, n_samples).
     """
     codes, counts = prepared.codes, prepared.counts
     shares = counts / len(codes)
@@ -197,17 +163,7 @@ def neighbour_weights(prepared: PreparedNeighbours, n_neighbors: int) -> FloatAr
 def weighted_differences(X: FloatArray, weights: FloatArray) -> FloatArray:
     """Compute ``sum_ih weights_ih |x_i - x_h|`` for every feature.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Samples.
-    weights : ndarray of shape (n_samples, n_samples)
-        Weight of each pair of samples.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        The sums.
+    `X` is (n_samples, n_features), `weights` (n_samples, n_samples); returns (n_features,).
     """
     n, d = X.shape
     both = weights + weights.T  # |x_i - x_h| is taken once for the pair

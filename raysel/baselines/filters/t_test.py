@@ -99,72 +99,30 @@ class TTest(Filter):
 
 @dataclass(frozen=True)
 class Moments:
-    """Moments of a group of samples.
-
-    Attributes
-    ----------
-    n : int
-        Number of samples.
-    mean : ndarray of shape (n_features,)
-        Mean of each feature.
-    scatter : ndarray of shape (n_features,)
-        Sum of the squared deviations from the mean.
-    """
+    """Moments of a group of samples."""
 
     n: int
+    #: Mean of each feature; shape (n_features,).
     mean: FloatArray
+    #: Sum of the squared deviations from the mean; shape (n_features,).
     scatter: FloatArray
 
     def joined(self, other: Moments) -> Moments:
-        """Moments of two groups together, without a difference of squares (Chan, Golub and LeVeque, 1983).
-
-        Parameters
-        ----------
-        other : Moments
-            Moments of the other group.
-
-        Returns
-        -------
-        Moments
-            Moments of all samples.
-        """
+        """Moments of two groups together, without a difference of squares (Chan, Golub and LeVeque, 1983)."""
         n, apart = self.n + other.n, other.mean - self.mean
         scatter = self.scatter + other.scatter + apart**2 * (self.n * other.n / n)
         return Moments(n, self.mean + apart * (other.n / n), scatter)
 
     def error(self) -> FloatArray:
-        """Squared standard error of the mean, s^2 / n.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            The squared errors.
-        """
+        """Squared standard error of the mean, s^2 / n. Returns (n_features,)."""
         return self.scatter / ((self.n - 1) * self.n)
 
 
 def welch_t(means: FloatArray, scatters: FloatArray, counts: IntArray, compared: IntArray) -> FloatArray:
     """Compute Welch's t of classes, each against all others.
 
-    Parameters
-    ----------
-    means, scatters : ndarray of shape (n_classes, n_features)
-        Mean of each class and sum of the squared deviations from it.
-    counts : ndarray of int64, shape (n_classes,)
-        Number of samples of each class.
-    compared : ndarray of int64, shape (n_compared,)
-        Classes of two samples or more, outside which there are as many.
-
-    Returns
-    -------
-    ndarray of shape (n_compared, n_features)
-        Absolute t; inf where both groups are constant and differ, 0 where they are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> welch_t(np.array([[2.0], [7.0]]), np.array([[2.0], [2.0]]), np.array([2, 2]), np.array([0])) ** 2
-    array([[12.5]])
+    `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,), `compared` (n_compared,);
+    returns (n_compared, n_features).
     """
     classes = [Moments(int(n), mean, scatter) for n, mean, scatter in zip(counts, means, scatters, strict=True)]
     up_to = list(accumulate(classes, Moments.joined))
@@ -179,22 +137,5 @@ def welch_t(means: FloatArray, scatters: FloatArray, counts: IntArray, compared:
 
 
 def finite_t(t: FloatArray) -> FloatArray:
-    """Replace infinite values by twice the largest finite one, but at least by 1.
-
-    Parameters
-    ----------
-    t : ndarray
-        Values, not negative.
-
-    Returns
-    -------
-    ndarray
-        Finite values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> finite_t(np.array([0.0, np.inf, 3.0]))
-    array([0., 6., 3.])
-    """
+    """Replace infinite values by twice the largest finite one, but at least by 1."""
     return np.where(np.isinf(t), 2.0 * t[np.isfinite(t)].max(initial=0.5), t)

@@ -212,27 +212,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
 def correlated_scores(
     spectrum: GraphSpectrum, labelled: FloatArray, beta: float, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Minimise the objective of `MCGF`.
-
-    Parameters
-    ----------
-    spectrum : GraphSpectrum
-        Spectrum of L for N samples, of which the first n are training samples.
-    labelled : ndarray of shape (n, c)
-        1 for the labels of the training samples, 0 elsewhere.
-    beta : float
-        Weight of the given labels, as a multiple of the median eigenvalue of L.
-    alpha : float
-        Weight of the correlations, as a fraction of beta / max_j sg_j.
-
-    Returns
-    -------
-    F : ndarray of shape (N, c)
-        Scores.
-    own : ndarray of shape (n, c)
-        Contribution of each training sample's own labels to its scores: the score minus it is that of the solution
-        with this sample's row of Y set to zero and C unchanged.
-    """
+    """Minimise the objective of `MCGF`. `labelled` is (n, c); returns `F` (N, c), `own` (n, c)."""
     lam, U = np.maximum(spectrum.values, 0.0), spectrum.vectors
     n = len(labelled)
     norms = np.linalg.norm(labelled, axis=0)

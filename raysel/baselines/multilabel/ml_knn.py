@@ -27,17 +27,10 @@ _BATCH_ENTRIES = 2**22
 
 @dataclass(frozen=True)
 class PreparedNeighbours:
-    """Target and nearest neighbours of a training set.
-
-    Attributes
-    ----------
-    target : SignedTarget
-        Binary problems.
-    neighbours : ndarray of int, shape (n_samples, min(n_samples - 1, 64))
-        Indices of each sample's nearest other samples, nearest first.
-    """
+    """Target and nearest neighbours of a training set."""
 
     target: SignedTarget
+    #: Indices of each sample's nearest other samples, nearest first; shape (n_samples, min(n_samples - 1, 64)).
     neighbours: IntArray
 
 
@@ -202,25 +195,7 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
 
 
 def nearest_others(X: FloatArray, most: int) -> IntArray:
-    """Find the nearest other samples of each sample.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Samples.
-    most : int
-        Number of neighbours, at most n - 1; a larger value counts as n - 1.
-
-    Returns
-    -------
-    ndarray of int, shape (n, min(most, n - 1))
-        Indices of the neighbours, nearest first.
-
-    Examples
-    --------
-    >>> nearest_others(np.array([[0.0], [1.0], [3.0]]), 1).ravel().tolist()
-    [1, 0, 1]
-    """
+    """Find the nearest other samples of each sample. `X` is (n, d); returns (n, min(most, n - 1))."""
     return nearest(X, X, min(most, len(X) - 1), leave_out_own=True)
 
 
@@ -229,21 +204,7 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
 
     scikit-learn's ``NearestNeighbors`` chooses among samples at the same distance by the number of threads.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Samples whose neighbours are searched for.
-    others : ndarray of shape (n_others, d)
-        Samples among which they are searched for.
-    k : int
-        Number of neighbours.
-    leave_out_own : bool, default=False
-        Whether sample i of ``others`` is no neighbour of sample i of X.
-
-    Returns
-    -------
-    ndarray of int, shape (n, k)
-        Indices of the neighbours in ``others``, nearest first.
+    `X` is (n, d), `others` (n_others, d); returns (n, k).
     """
     found = np.empty((len(X), k), dtype=np.int64)
     centre = others.mean(axis=0)
@@ -266,17 +227,7 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
 def label_counts(labelled: LabelArray, neighbours: IntArray) -> IntArray:
     """Count the neighbours that have each label.
 
-    Parameters
-    ----------
-    labelled : ndarray of bool, shape (n_train, n_labels)
-        Labels of the training samples.
-    neighbours : ndarray of int, shape (n, k)
-        Indices of each sample's neighbours among the training samples.
-
-    Returns
-    -------
-    ndarray of int64, shape (n, n_labels)
-        Number of the k neighbours that have the label.
+    `labelled` is (n_train, n_labels), `neighbours` (n, k); returns (n, n_labels).
     """
     counts = np.zeros((len(neighbours), labelled.shape[1]), dtype=np.int64)
     for nearest in neighbours.T:  # one neighbour at a time: no array of n x k x n_labels

@@ -21,38 +21,23 @@ from raysel.validation import Interval
 
 @dataclass(frozen=True)
 class PreparedLeastSquares:
-    """Singular value decomposition P diag(s) Q' of the centred samples, and the signs in it.
-
-    Attributes
-    ----------
-    target : SignedTarget
-        Binary problems.
-    signs : ndarray of shape (n_samples, c)
-        Centred signs of the c classes or labels, for two classes of both.
-    sign_means : ndarray of shape (c,)
-        Mean of each column of the signs.
-    mean : ndarray of shape (n_features,)
-        Mean of the samples.
-    squares : ndarray of shape (p,)
-        s^2 / n_samples, descending, without those at rounding level.
-    left : ndarray of shape (n_samples, p)
-        P.
-    dual : bool
-        Whether Q is not stored, because there are more features than samples: Q = X' P / s.
-    right : ndarray of shape (n_features, p)
-        Q; without rows if dual.
-    rotated : ndarray of shape (p, c)
-        diag(s) P'Y / n_samples.
-    """
+    """Singular value decomposition P diag(s) Q' of the centred samples, and the signs in it."""
 
     target: SignedTarget
+    #: Centred signs of the c classes or labels, for two classes of both; shape (n_samples, c).
     signs: FloatArray
+    #: Mean of each column of the signs; shape (c,).
     sign_means: FloatArray
+    #: Mean of the samples; shape (n_features,).
     mean: FloatArray
+    #: s^2 / n_samples, descending, without those at rounding level; shape (p,).
     squares: FloatArray
+    #: P; shape (n_samples, p).
     left: FloatArray
     dual: bool
+    #: Q; without rows if dual; shape (n_features, p).
     right: FloatArray
+    #: diag(s) P'Y / n_samples; shape (p, c).
     rotated: FloatArray
 
 
@@ -233,25 +218,7 @@ def shared_solution(
 ) -> tuple[FloatArray, FloatArray]:
     """Solve for Theta and U in the coordinates of the right singular vectors, where X'X / n is diagonal.
 
-    Parameters
-    ----------
-    squares : ndarray of shape (p,)
-        Diagonal of X'X / n.
-    rotated : ndarray of shape (p, c)
-        X'Y / n.
-    a : float
-        Weight of the coefficients outside the shared subspace.
-    b : float
-        Weight of all coefficients, above 0.
-    rank : int
-        Dimension of the shared subspace.
-
-    Returns
-    -------
-    theta : ndarray of shape (p, r)
-        Orthonormal basis of the shared subspace; r is at most ``rank``.
-    U : ndarray of shape (p, c)
-        Coefficients.
+    `squares` is (p,), `rotated` (p, c); returns `theta` (p, r), `U` (p, c).
     """
     m = squares + (a + b)
     free = np.sqrt((squares + b) / m)  # square root of the diagonal of I - a M^-1
@@ -268,19 +235,7 @@ def shared_solution(
 def lifted(prepared: PreparedLeastSquares, X: FloatArray, coordinates: FloatArray) -> FloatArray:
     """Express directions given in the coordinates of the right singular vectors by the original features.
 
-    Parameters
-    ----------
-    prepared : PreparedLeastSquares
-        Decomposition of the samples.
-    X : ndarray of shape (n_samples, n_features)
-        Samples, not centred.
-    coordinates : ndarray of shape (p, k)
-        Directions, one a column.
-
-    Returns
-    -------
-    ndarray of shape (n_features, k)
-        Q times the coordinates.
+    `X` is (n_samples, n_features), `coordinates` (p, k); returns (n_features, k).
     """
     if not prepared.dual:
         return prepared.right @ coordinates

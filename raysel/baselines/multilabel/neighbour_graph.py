@@ -18,17 +18,11 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 class GraphSpectrum(NamedTuple):
-    """Eigenvalues and eigenvectors of a graph's Laplacian D - W.
+    """Eigenvalues and eigenvectors of a graph's Laplacian D - W."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        Eigenvalues, ascending; the smallest is 0.
-    vectors : ndarray of shape (n, n)
-        Eigenvectors, one a column.
-    """
-
+    #: Eigenvalues, ascending; the smallest is 0; shape (n,).
     values: FloatArray
+    #: Eigenvectors, one a column; shape (n, n).
     vectors: FloatArray
 
 
@@ -43,17 +37,7 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
     exp(-||x_a - x_b||^2 / g); g is the mean of the squared distances of all pairs of different samples. All samples at
     the distance of the last neighbour count as neighbours, so that the order of the samples does not matter.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Samples, at least two.
-    n_neighbors : int
-        Number of neighbours; more than n - 1 count as n - 1.
-
-    Returns
-    -------
-    GraphSpectrum
-        Read-only arrays, which later calls with the same arguments may return again.
+    `X` is (n, d).
     """
 
     def decompose() -> GraphSpectrum:
@@ -65,25 +49,7 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
 
 
 def laplacian(X: FloatArray, n_neighbors: int) -> FloatArray:
-    """Laplacian D - W of the nearest-neighbour graph of `graph_spectrum`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Samples, at least two.
-    n_neighbors : int
-        Number of neighbours; more than n - 1 count as n - 1.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Symmetric, positive semidefinite matrix whose rows sum to zero.
-
-    Examples
-    --------
-    >>> laplacian(np.array([[0.0], [0.0], [5.0]]), 1).diagonal().round(2).tolist()
-    [1.22, 1.22, 0.45]
-    """
+    """Laplacian D - W of the nearest-neighbour graph of `graph_spectrum`. `X` is (n, d); returns (n, n)."""
     n = len(X)
     centred = X - X.mean(axis=0)
     norms = (centred**2).sum(axis=1)

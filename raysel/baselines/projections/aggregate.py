@@ -25,26 +25,15 @@ from raysel.validation import Interval, StrOptions
 
 @dataclass(frozen=True)
 class PooledTasks:
-    """Samples of all tasks, centred, reduced and scaled by task, and padded with zeros.
+    """Samples of all tasks, centred, reduced and scaled by task, and padded with zeros."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (sum n_i, max D_i), or (sum n_i, max d_i) of reduced tasks
-        Pooled samples.
-    scatter : ScatterRange
-        Scatter matrices of the pooled samples.
-    means : tuple of ndarray of shape (D_i,)
-        Mean of each task.
-    scales : tuple of float
-        Scale factor of each task, 1 / sqrt(tr S_t^i), which makes the tasks independent of their units.
-    bases : tuple of ndarray of shape (D_i, d_i)
-        Principal directions of each task; empty if the tasks are not reduced.
-    """
-
+    #: Pooled samples; shape (sum n_i, max D_i) or (sum n_i, max d_i).
     X: FloatArray
     scatter: ScatterRange
+    #: Mean of each task; each (D_i,).
     means: tuple[FloatArray, ...]
     scales: tuple[float, ...]
+    #: Principal directions of each task; empty if the tasks are not reduced; each (D_i, d_i).
     bases: tuple[FloatArray, ...] = ()
 
 
@@ -310,20 +299,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
 
 
 def principal_directions(task: TaskSamples, most: int) -> FloatArray:
-    """Compute the leading principal directions of one task.
-
-    Parameters
-    ----------
-    task : TaskSamples
-        Samples of the task.
-    most : int
-        Number of directions; more than the rank of the samples count as the rank.
-
-    Returns
-    -------
-    ndarray of shape (D, min(most, rank))
-        Orthonormal directions, one a column, whose largest entry is positive.
-    """
+    """Compute the leading principal directions of one task. Returns (D, min(most, rank))."""
     reduced = scatter_range(task.X, task.codes, len(task.classes))
     warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
     basis = reduced.lift(task.X - reduced.mean, np.eye(reduced.rank, min(most, reduced.rank)))

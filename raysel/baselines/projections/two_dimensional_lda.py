@@ -24,23 +24,15 @@ from raysel.validation import Interval
 
 @dataclass(frozen=True)
 class Deviations:
-    """Matrices of a training set as deviations from the means, with reduced sides where samples are few.
+    """Matrices of a training set as deviations from the means, with reduced sides where samples are few."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-        Mean of the samples.
-    within : ndarray of shape (n, r, s)
-        Deviation of each sample from the mean of its class.
-    between : ndarray of shape (c, r, s)
-        Deviation of each class mean from the mean, times the square root of the class size.
-    bases : tuple of (ndarray of shape (a, r) or None, ndarray of shape (b, s) or None)
-        Orthonormal basis of the range of the rows and of the columns; None if that side is not reduced.
-    """
-
+    #: Mean of the samples; shape (n_features,).
     mean: FloatArray
+    #: Deviation of each sample from the mean of its class; shape (n, r, s).
     within: FloatArray
+    #: Deviation of each class mean from the mean, times the square root of the class size; shape (c, r, s).
     between: FloatArray
+    #: Orthonormal basis of the range of the rows and of the columns; None if that side is not reduced; each (a, r).
     bases: tuple[FloatArray | None, FloatArray | None]
 
 
@@ -303,27 +295,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
 def discriminant_directions(within: FloatArray, between: FloatArray, size: int, shrinkage: float) -> FloatArray:
     """Solve S_b v = mu S_w v for the largest mu, with S_w and S_b made of the rows of projected deviations.
 
-    Parameters
-    ----------
-    within : ndarray of shape (n, r, p)
-        Deviations of the samples from their class means, S_w = sum_i D_i D_i'.
-    between : ndarray of shape (c, r, p)
-        Weighted deviations of the class means, S_b = sum_r E_r E_r'.
-    size : int
-        Number of directions, at most r.
-    shrinkage : float
-        Weight of a multiple of the identity in S_w, in (0, 1].
-
-    Returns
-    -------
-    ndarray of shape (r, size)
-        Directions of unit norm, one a column, in descending order of mu. If S_w is zero, those of the largest S_b.
-
-    Examples
-    --------
-    >>> within = np.array([[[1.0], [0.0]], [[0.0], [3.0]]])
-    >>> discriminant_directions(within, np.array([[[1.0], [1.0]]]), 1, 0.5).ravel().round(3).tolist()
-    [0.919, 0.394]
+    `within` is (n, r, p), `between` (c, r, p); returns (r, size).
     """
     order = within.shape[1]
     S_w, S_b = (flat @ flat.T for flat in (part.transpose(1, 0, 2).reshape(order, -1) for part in (within, between)))

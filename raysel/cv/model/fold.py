@@ -21,37 +21,15 @@ from raysel.errors import ConfigError
 
 @dataclass
 class FoldModels:
-    """Models of a fitted method for each number of features, trained on an outer training set.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        Classifier and numbers of features.
-    solver : Estimator
-        Fitted method.
-    constant : ndarray of bool, shape (n_features,)
-        Mask of the features that are constant in the unscaled training samples.
-    X : ndarray of shape (n_train, n_features), or TaskBlocks
-        Scaled training samples.
-    y : ndarray of shape (n_train,) or (n_train, n_labels)
-        Their labels.
-    random_state : int
-        Seed of ``linear_svm``.
-    n_shown : int
-        Number of best features that the model transforms samples to where the classifier is ``native``.
-    C : sequence of float, default=()
-        C of ``linear_svm`` for each number of features; 1 where it is empty.
-
-    Raises
-    ------
-    ConfigError
-        If the samples belong to several tasks and the classifier is not ``native``.
-    """
+    """Models of a fitted method for each number of features, trained on an outer training set."""
 
     evaluation: Evaluation
     solver: Any
+    #: Mask of the features that are constant in the unscaled training samples; shape (n_features,).
     constant: BoolArray
+    #: Scaled training samples; shape (n_train, n_features).
     X: Samples
+    #: Their labels; shape (n_train,) or (n_train, n_labels).
     y: LabelArray
     random_state: int
     n_shown: int
@@ -66,22 +44,7 @@ class FoldModels:
             )
 
     def pipeline(self, n: int | None, scaler: TransformerMixin, feature_names: Sequence[str]) -> FeaturePipeline:
-        """Return the model with a number of features.
-
-        Parameters
-        ----------
-        n : int or None
-            Number of best features; None for ``native``.
-        scaler : transformer
-            Fitted scaler.
-        feature_names : sequence of str
-            Names of the features; empty if they have none.
-
-        Returns
-        -------
-        FeaturePipeline
-            Fitted pipeline.
-        """
+        """Return the model with a number of features."""
         steps: list[tuple[str, Any]] = [("scaler", scaler)]
         if n is not None:
             steps.append(("selector", RankedSelector.of(self.solver, self.constant, n)))
@@ -95,17 +58,7 @@ class FoldModels:
     def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome]:
         """Predict and score samples by the model with each number of features.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), or TaskBlocks
-            Scaled samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Their labels.
-
-        Returns
-        -------
-        list of Outcome
-            One for each number of features; one for ``native``.
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         if self.evaluation.classifier == "native":
             return [self.evaluation.outcome(self.solver, X, y)]
@@ -135,43 +88,14 @@ class FoldModels:
 
 
 def joined_scores(outcomes: Sequence[Outcome], name: str | None = None) -> FloatArray:
-    """Join the values of a metric: one for each number of features, or each task.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        Outcome for each number of features; one for ``native``.
-    name : str, optional
-        Name of a further metric; by default the metric itself.
-
-    Returns
-    -------
-    ndarray of shape (n_sizes,) or (n_tasks,)
-        The values.
-    """
+    """Join the values of a metric: one for each number of features, or each task. Returns (n_sizes,) or (n_tasks,)."""
     return np.concatenate([outcome.scores if name is None else outcome.report[name] for outcome in outcomes])
 
 
 def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list[list[int]]:
     """Count samples by their true and their predicted class.
 
-    Parameters
-    ----------
-    y, predicted : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        True and predicted labels, or indicators.
-    classes : ndarray of shape (n_classes,)
-        Classes, in the order of rows and columns; not used for indicators.
-
-    Returns
-    -------
-    list of list of int
-        ``[i][j]`` is the number of samples of class i that were predicted as class j; for indicators one row ``[tn,
-        fp, fn, tp]`` for each label.
-
-    Examples
-    --------
-    >>> confusion(np.array(["a", "b", "b"]), np.array(["a", "a", "b"]), np.array(["a", "b"]))
-    [[1, 0], [1, 1]]
+    `y` and `predicted` are (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
     """
     if y.ndim == 2:
         counts: list[list[int]] = multilabel_confusion_matrix(y, predicted).reshape(-1, 4).tolist()

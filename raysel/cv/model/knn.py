@@ -33,35 +33,8 @@ def knn_path(
     The squared distance over the best n features is the one over the best m < n features plus the contribution of
     the features in between, so predicting for all ``n`` costs about as much as predicting for the largest.
 
-    Parameters
-    ----------
-    X_train : ndarray of shape (n_train, d)
-        Training samples.
-    y_train : ndarray of shape (n_train,), or a 0/1 indicator of shape (n_train, n_labels)
-        Labels of the training samples.
-    X_test : ndarray of shape (n_test, d)
-        Samples to predict.
-    order : ndarray of int, shape (d,)
-        Indices of the features, best first.
-    n_features : sequence of int
-        Numbers of best features to predict with, increasing.
-    n_neighbors : int, default=1
-        Number of neighbours, at most ``n_train``. Votes are uniform and a tied vote goes to the smaller label. Samples
-        at the same distance as the ``n_neighbors``-th nearest share the votes that the nearer ones leave, so the order
-        of the samples does not matter: with one neighbour the most frequent class among the nearest samples is
-        predicted.
-
-    Returns
-    -------
-    ndarray of shape (len(n_features), n_test), or (len(n_features), n_test, n_labels)
-        Predicted labels; for an indicator, each label that more than half of the neighbours have.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 5.0], [1.0, 5.0]])
-    >>> knn_path(X, np.array(["a", "b"]), X, np.array([0, 1]), [1, 2]).tolist()
-    [['a', 'b'], ['a', 'b']]
+    `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
+    (len(n_features), n_test) or (len(n_features), n_test, n_labels).
     """
     n_neighbors = min(n_neighbors, len(X_train))
     multilabel = y_train.ndim == 2
@@ -81,31 +54,8 @@ def knn_scores(
     The score of a class is the distance to the nearest training sample of another class minus that to the nearest of
     its own; that of a label, the distance to the nearest sample without it minus that to the nearest with it.
 
-    Parameters
-    ----------
-    X_train : ndarray of shape (n_train, d)
-        Training samples.
-    y_train : ndarray of shape (n_train,), or a 0/1 indicator of shape (n_train, n_labels)
-        Labels of the training samples.
-    X_test : ndarray of shape (n_test, d)
-        Samples to score.
-    order : ndarray of int, shape (d,)
-        Indices of the features, best first.
-    n_features : sequence of int
-        Numbers of best features to score with, increasing.
-
-    Returns
-    -------
-    ndarray of shape (len(n_features), n_test, n_classes)
-        Scores of the classes in sorted order, or of the labels; minus infinity for a label that no training sample
-        has, infinity for one that all have.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 5.0], [1.0, 5.0]])
-    >>> knn_scores(X, np.array(["a", "b"]), X, np.array([0, 1]), [1, 2])[0].tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
+    `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
+    (len(n_features), n_test, n_classes).
     """
     if y_train.ndim == 1:
         _, codes = np.unique(y_train, return_inverse=True)
@@ -173,10 +123,8 @@ def _distances(
 
 
 def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
-    """Distances from squared ones that lack the test samples' squared norms.
-
-    They are rounded to single precision: equal distances must give equal scores, whatever their last bits.
-    """
+    """Distances from squared ones that lack the test samples' squared norms."""
+    # They are rounded to single precision: equal distances must give equal scores, whatever their last bits.
     norms = (block.of_test / _PRECISION)[:, None]
     squared = nearest + norms
     # Near zero the sample has about the norm of its neighbour.
@@ -188,26 +136,7 @@ def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
 def _vote(
     distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
 ) -> IntArray:
-    """Predict the codes of a block of samples.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_test, n_train)
-        Squared distances, up to a constant of each test sample.
-    rounding : (ndarray of shape (n_test,), ndarray of shape (n_train,))
-        Bounds of the rounding errors of the distances, as a part of the test sample plus a part of the training sample.
-    codes : ndarray of int, shape (n_train,) or (n_train, n_labels)
-        Class codes, or the indicator, of the training samples.
-    n_classes : int
-        Number of classes.
-    n_neighbors : int
-        Number of neighbours.
-
-    Returns
-    -------
-    ndarray of int, shape (n_test,) or (n_test, n_labels)
-        Predicted codes.
-    """
+    """Predict the codes of a block of samples."""
     if n_neighbors > 1:
         return _shared_vote(distances, rounding, codes, n_classes, n_neighbors)
     nearest = distances.argmin(axis=1)

@@ -24,31 +24,6 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
     Unlike scikit-learn's KNeighborsClassifier it breaks ties independently of the order of the training samples: all
     samples at the distance of the last neighbour share the votes that the nearer ones leave, where distances that
     differ by less than their rounding error count as equal; see `raysel.cv.model.knn.knn_path`.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=1
-        Number of neighbours, which have equal votes; more than the training samples count as all of them.
-
-    Attributes
-    ----------
-    samples_ : ndarray of shape (n_samples, n_features)
-        Training samples.
-    labels_ : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Their labels, or an indicator of 0 and 1.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; 0, 1, ... for an indicator.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the features; only if X had names.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> X, y = load_digits(return_X_y=True)
-    >>> NearestNeighborsClassifier().fit(X[:900], y[:900]).score(X[900:], y[900:]) > 0.95
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
@@ -69,25 +44,7 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Keep the training samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels, or an indicator of 0 and 1.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        DataError
-            If y has several columns that hold other values than 0 and 1.
-        """
+        """Keep the training samples. `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels)."""
         shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1
         samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=several)
@@ -106,15 +63,7 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict the most frequent class among the nearest neighbours.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted classes; for an indicator, each label that more than half of the neighbours have.
+        `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels).
         """
         samples = self._checked(X)
         predicted: LabelArray = knn_path(
@@ -125,18 +74,7 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Score each class by the distances to the nearest training samples.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes) or (n_samples,)
-            Distance to the nearest training sample of another class (without the label) minus that to the nearest of
-            the class (with the label); for two classes that of the second one. Infinite for a label that all or no
-            training sample has. With ``n_neighbors`` above 1 the largest value may belong to another class than the
-            predicted one.
+        `X` is (n_samples, n_features); returns (n_samples, n_classes) or (n_samples,).
         """
         samples = self._checked(X)
         order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]

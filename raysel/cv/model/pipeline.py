@@ -37,61 +37,15 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     The steps are ``scaler``, ``selector`` (`RankedSelector`) and ``classifier``; without ``selector`` where the method
     itself classifies by all features (``evaluation.classifier: native``), and then ``classifier`` is a
-    `RankedClassifier`, or the method if it does not rank features. ``transform`` scales samples and selects the
-    features that the study's ranking shows as selected.
+    `RankedClassifier`, or the method if it does not rank features.
 
     Samples in an array are taken by position. A table (pandas, polars) must have the columns ``feature_names_in_`` in
     this order.
-
-    Parameters
-    ----------
-    steps, transform_input, memory, verbose
-        See `sklearn.pipeline.Pipeline`.
-
-    Attributes
-    ----------
-    feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the features.
-    n_features_in_ : int
-        Number of features.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from raysel.baselines.filters.variance import Variance
-    >>> from raysel.cv.model.nearest import NearestNeighborsClassifier
-    >>> from raysel.cv.model.selector import RankedSelector
-    >>> from raysel.data.scaling import UnitScaler
-    >>> iris = load_iris(as_frame=True)
-    >>> model = FeaturePipeline(
-    ...     [
-    ...         ("scaler", UnitScaler()),
-    ...         ("selector", RankedSelector(Variance(), 2)),
-    ...         ("classifier", NearestNeighborsClassifier()),
-    ...     ]
-    ... ).fit(iris.data, iris.target)
-    >>> model.get_feature_names_out().tolist()
-    ['sepal length (cm)', 'petal length (cm)']
     """
 
     @classmethod
     def of(cls, steps: Sequence[tuple[str, Any]], feature_names: Sequence[str]) -> Self:
-        """Make a pipeline of fitted steps.
-
-        Parameters
-        ----------
-        steps : sequence of (str, estimator)
-            Names and fitted steps.
-        feature_names : sequence of str
-            Names of the features; empty if they have none.
-
-        Returns
-        -------
-        FeaturePipeline
-            The pipeline.
-        """
+        """Make a pipeline of fitted steps."""
         pipeline = cls(list(steps))
         pipeline._pin()
         if len(feature_names):
@@ -121,18 +75,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         return self.steps[-1][1] if self.selector is None else getattr(self.selector, "estimator_", None)
 
     def without_method(self) -> Self:
-        """Return a copy without the fitted method, which predicts and transforms alike but cannot be fitted again.
-
-        Returns
-        -------
-        FeaturePipeline
-            The copy; ``method`` is None.
-
-        Raises
-        ------
-        ConfigError
-            If the method itself is the classifier.
-        """
+        """Return a copy without the fitted method, which predicts and transforms alike but cannot be fitted again."""
         if type(self.selector) is not RankedSelector:
             raise ConfigError("this pipeline classifies by the method itself, which cannot be left out.")
         selector = RankedSelector(None, self.selector.n_features_to_select)
@@ -167,19 +110,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the steps one after the other.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Training samples; the columns of a table are remembered.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-        **params
-            See `sklearn.pipeline.Pipeline.fit`.
-
-        Returns
-        -------
-        self
-            The fitted pipeline.
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         self._pin()
         if "_feature_names" in vars(self):
@@ -193,22 +124,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def transform(self, X: ArrayLike | TaskBlocks) -> Any:
         """Scale samples and select the best features.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
+        Scaled values of the selected features, in the order of the data; a table if ``set_output`` asks for one.
 
-        Returns
-        -------
-        ndarray or DataFrame of shape (n_samples, n_selected)
-            Scaled values of the selected features, in the order of the data; a table if ``set_output`` asks for one.
-
-        Raises
-        ------
-        AttributeError
-            If the method does not rank features.
-        ValueError
-            If X is a table with other columns than ``feature_names_in_`` or in another order.
+        `X` is (n_samples, n_features); returns (n_samples, n_selected).
         """
         selector = self._ranking()
         check_is_fitted(self)
@@ -220,23 +138,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         return samples
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> LabelArray:
-        """Return the names of the features that `transform` selects.
-
-        Parameters
-        ----------
-        input_features : sequence of str, optional
-            Names of all features, by default ``feature_names_in_``; must be equal to those if they are known.
-
-        Returns
-        -------
-        ndarray of str, shape (n_selected,)
-            Names in the order of the data.
-
-        Raises
-        ------
-        AttributeError
-            If the method does not rank features.
-        """
+        """Return the names of the features that `transform` selects. Returns (n_selected,)."""
         names: LabelArray = self._ranking().get_feature_names_out(input_features)
         return names
 
@@ -249,20 +151,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     @available_if(_last_has("predict"))
     def predict(self, X: ArrayLike | TaskBlocks, **params: Any) -> LabelArray:
-        """Predict by the classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-        **params
-            See `sklearn.pipeline.Pipeline.predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted labels.
-        """
+        """Predict by the classifier. `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels)."""
         predicted: LabelArray = super().predict(self._array(X), **params)
         return predicted
 
@@ -270,17 +159,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def predict_proba(self, X: ArrayLike | TaskBlocks, **params: Any) -> FloatArray:
         """Compute class probabilities by the classifier.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-        **params
-            See `sklearn.pipeline.Pipeline.predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probability of each class.
+        `X` is (n_samples, n_features); returns (n_samples, n_classes).
         """
         probabilities: FloatArray = super().predict_proba(self._array(X), **params)
         return probabilities
@@ -289,17 +168,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def decision_function(self, X: ArrayLike | TaskBlocks, **params: Any) -> FloatArray:
         """Compute the scores of the classes by the classifier.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-        **params
-            See `sklearn.pipeline.Pipeline.decision_function`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Score of each class.
+        `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_classes).
         """
         values: FloatArray = super().decision_function(self._array(X), **params)
         return values
@@ -314,20 +183,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     ) -> float:
         """Compute the classifier's own score, the accuracy of those of raysel and scikit-learn.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            True labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-        **params
-            See `sklearn.pipeline.Pipeline.score`.
-
-        Returns
-        -------
-        float
-            The score.
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels), `sample_weight`
+        (n_samples,).
         """
         return float(super().score(self._array(X), y, sample_weight=sample_weight, **params))

@@ -69,29 +69,11 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
     """Score the references of a refit on its test samples.
 
     ``all features`` is the classifier of the evaluation on all features; ``variance`` and ``f_test`` are the same on
-    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the labels'
-    F values). They are scored exactly as the method is: each chooses its number of features, and C of ``linear_svm``,
-    by its own scores on the inner folds. ``most frequent class`` and ``stratified guess`` are scikit-learn's
-    ``DummyClassifier``; the latter is the mean over ``CHANCE_DRAWS`` labellings with the seeds
-    ``numpy.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS)``, which is close to its expectation.
+    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the labels' F
+    values).
 
     For the classifier ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
     neighbour, and ``variance`` and ``f_test`` are left out. Several tasks are scored separately.
-
-    Parameters
-    ----------
-    outer : Sets
-        Outer training and test samples.
-    inner : iterable of Sets
-        Training and validation samples of the inner folds; read only if there is something to choose.
-    evaluation : Evaluation
-        Classifier, numbers of features, metric and rule.
-
-    Returns
-    -------
-    ReferenceScores
-        References whose metric is undefined are left out, and so is ``variance`` where all features have the same
-        variance, as after the scaling ``zscore``.
     """
     found = ReferenceScores()
     if evaluation.classifier != "native":

@@ -19,34 +19,12 @@ from raysel.validation import Interval
 
 
 def has_names(X: Any) -> bool:
-    """Return whether samples are a table with named columns, not an array.
-
-    Parameters
-    ----------
-    X : object
-        Samples.
-
-    Returns
-    -------
-    bool
-        True for a table of pandas, polars or pyarrow.
-    """
+    """Return whether samples are a table with named columns, not an array."""
     return hasattr(X, "columns") or hasattr(X, "column_names")
 
 
 def column_names(X: Any) -> list[Any]:
-    """Return the names of the columns of a table.
-
-    Parameters
-    ----------
-    X : object
-        Samples.
-
-    Returns
-    -------
-    list
-        Names; empty for an array.
-    """
+    """Return the names of the columns of a table."""
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
 
 

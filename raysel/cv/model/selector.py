@@ -20,32 +20,7 @@ from raysel.validation import validate_params
 
 
 class RankedSelector(MetaEstimatorMixin, ScoredSelector):
-    """Selector of the features that a method scores best.
-
-    Parameters
-    ----------
-    estimator : Estimator or None
-        Method that ranks features, a solver of raysel or one in its interface. It is cloned, not modified. None in a
-        model file that does not hold the method; such a selector cannot be fitted again.
-    n_features_to_select : int, default=None
-        Number of best features to select; fewer are selected if fewer have a score above 0. None: all of those.
-
-    Attributes
-    ----------
-    estimator_ : Estimator
-        The fitted method, e.g. with ``coef_``; missing if the model file does not hold it.
-    scores_ : ndarray of shape (n_features,)
-        The method's scores, 0 for features that are constant in the training set.
-    n_features_in_, feature_names_in_
-        See `ScoredSelector`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from raysel.baselines.filters.variance import Variance
-    >>> RankedSelector(Variance(), 2).fit(*load_iris(return_X_y=True)).get_support(indices=True)
-    array([0, 2])
-    """
+    """Selector of the features that a method scores best."""
 
     estimator_: Any
 
@@ -55,22 +30,7 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
 
     @classmethod
     def of(cls, fitted: Any, constant: BoolArray, n_features_to_select: int | None) -> Self:
-        """Make the selector of a method that is fitted already.
-
-        Parameters
-        ----------
-        fitted : Estimator
-            Fitted method with ``scores_``.
-        constant : ndarray of bool, shape (n_features,)
-            Mask of the features that are constant in its training set.
-        n_features_to_select : int or None
-            Number of best features to select.
-
-        Returns
-        -------
-        RankedSelector
-            Fitted selector, which holds ``fitted`` itself.
-        """
+        """Make the selector of a method that is fitted already. `constant` is (n_features,)."""
         selector = cls(clone(fitted), n_features_to_select)
         selector._keep(fitted, constant)
         return selector
@@ -83,26 +43,7 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike) -> Self:
         """Fit the method and keep its scores.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Training samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        self
-            The fitted selector.
-
-        Raises
-        ------
-        ConfigError
-            If ``estimator`` is None.
-        ValueError
-            If ``n_features_to_select`` is invalid.
-        DataError
-            If the method gives no feature scores.
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         validate_params(self)
         if self.estimator is None:
@@ -142,33 +83,7 @@ def _method_has(name: str) -> Callable[[RankedClassifier], bool]:
 
 
 class RankedClassifier(RankedSelector):
-    """Classifier that predicts by a method with all features, and whose ``transform`` selects the best ones.
-
-    Parameters
-    ----------
-    estimator : Estimator
-        Classifier that ranks features. It is cloned, not modified.
-    n_features_to_select : int, default=None
-        Number of best features that ``transform`` selects, see `RankedSelector`; predictions do not depend on it.
-
-    Attributes
-    ----------
-    estimator_ : Estimator
-        The fitted method.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels of the fitted method.
-    scores_, n_features_in_, feature_names_in_
-        See `RankedSelector`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from raysel.solvers.smml.smml import SMML
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = RankedClassifier(SMML(), 2).fit(X, y)
-    >>> bool((model.predict(X) == model.estimator_.predict(X)).all()), model.transform(X).shape
-    (True, (150, 2))
-    """
+    """Classifier that predicts by a method with all features, and whose ``transform`` selects the best ones."""
 
     @property
     def classes_(self) -> LabelArray:
@@ -178,36 +93,14 @@ class RankedClassifier(RankedSelector):
 
     @available_if(_method_has("predict"))
     def predict(self, X: ArrayLike | TaskBlocks) -> LabelArray:
-        """Predict by the method.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Predicted labels.
-        """
+        """Predict by the method. `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels)."""
         check_is_fitted(self)
         predicted: LabelArray = self.estimator_.predict(as_samples(X))
         return predicted
 
     @available_if(_method_has("predict_proba"))
     def predict_proba(self, X: ArrayLike | TaskBlocks) -> FloatArray:
-        """Compute class probabilities by the method.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probability of each class.
-        """
+        """Compute class probabilities by the method. `X` is (n_samples, n_features); returns (n_samples, n_classes)."""
         check_is_fitted(self)
         probabilities: FloatArray = self.estimator_.predict_proba(as_samples(X))
         return probabilities
@@ -216,15 +109,7 @@ class RankedClassifier(RankedSelector):
     def decision_function(self, X: ArrayLike | TaskBlocks) -> FloatArray:
         """Compute the scores of the classes by the method.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Score of each class.
+        `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_classes).
         """
         check_is_fitted(self)
         values: FloatArray = self.estimator_.decision_function(as_samples(X))
@@ -234,17 +119,7 @@ class RankedClassifier(RankedSelector):
     def score(self, X: ArrayLike | TaskBlocks, y: ArrayLike) -> float:
         """Compute the method's own score, e.g. the accuracy of a classifier.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or TaskBlocks
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            True labels.
-
-        Returns
-        -------
-        float
-            The score.
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         check_is_fitted(self)
         return float(self.estimator_.score(as_samples(X), y))

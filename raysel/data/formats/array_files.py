@@ -29,26 +29,7 @@ ARRAY_SUFFIXES = tuple(_KINDS)
 
 @contextmanager
 def open_arrays(path: Path, alone: str = "X") -> Iterator[ArrayFile]:
-    """Open a file of named arrays for reading.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file, with one of ``ARRAY_SUFFIXES``.
-    alone : str, default="X"
-        Name that the array of an .npy file is given.
-
-    Yields
-    ------
-    ArrayFile
-        Names of the arrays, and a function that reads one.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, or an array is of a kind that is not read, e.g. pickled objects; also for every other
-        exception in the context.
-    """
+    """Open a file of named arrays for reading."""
     suffix = path.suffix.lower()
     with reading(path, _KINDS[suffix]):
         if suffix == ".npy":

@@ -54,84 +54,22 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def taken_names(names: Collection[str]) -> list[str]:
-    """Return the columns that may be the labels by their name alone: y, label, target or class, in any case.
-
-    Parameters
-    ----------
-    names : collection of str
-        Names of the columns.
-
-    Returns
-    -------
-    list of str
-        In the order of the table. With one name the labels are known; with several they are not.
-
-    Examples
-    --------
-    >>> taken_names(["a", "Class", "diagnosis"])
-    ['Class']
-    """
+    """Return the columns that may be the labels by their name alone: y, label, target or class, in any case."""
     return [name for name in names if name.strip().lower() in TAKEN]
 
 
 def label_arrays(names: Collection[str]) -> list[str]:
-    """Return the arrays that may be the labels by their name alone.
-
-    Parameters
-    ----------
-    names : collection of str
-        Names of the arrays of a file.
-
-    Returns
-    -------
-    list of str
-        The first of y, Y and gnd, or else all that are called label, target, class or their plurals, in any case.
-
-    Examples
-    --------
-    >>> label_arrays(["fea", "gnd", "Y"]), label_arrays(["X", "Labels", "target"])
-    (['Y'], ['Labels', 'target'])
-    """
+    """Return the arrays that may be the labels by their name alone."""
     return [name for name in ARRAYS if name in names][:1] or [name for name in names if name.lower() in FURTHER_ARRAYS]
 
 
 def has_label_name(name: str) -> bool:
-    """Return whether an array may be the labels by its name, whatever other arrays there are.
-
-    Parameters
-    ----------
-    name : str
-        Name of the array.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> has_label_name("GND"), has_label_name("X")
-    (True, False)
-    """
+    """Return whether an array may be the labels by its name, whatever other arrays there are."""
     return name.lower() in (*ARRAYS, *FURTHER_ARRAYS)
 
 
 def is_unnamed(name: str) -> bool:
-    """Return whether a column has no name of its own: an empty one, or one that pandas gives an index.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_unnamed(""), is_unnamed("Unnamed: 0"), is_unnamed("age")
-    (True, True, False)
-    """
+    """Return whether a column has no name of its own: an empty one, or one that pandas gives an index."""
     return _UNNAMED.fullmatch(name) is not None
 
 
@@ -139,61 +77,17 @@ def names_origin(name: str) -> bool:
     """Return whether a column tells by its name which samples are of one origin, e.g. of one patient.
 
     All words of the name, or those behind its last full stop, are words of origins, identifiers or numbers.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> [names_origin(name) for name in ("PatientID", "Subject.No", "clinical.donor", "patient_age", "impatience")]
-    [True, True, True, False, False]
     """
     return any(words & _ORIGIN and words <= _ORIGIN | _IDENTIFIER | _NUMBER for words in _words(name))
 
 
 def names_identifier(name: str) -> bool:
-    """Return whether a column may tell each sample from all others by its name.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> [names_identifier(name) for name in ("sample_id", "RecordNr", "subject", "path_length", "width")]
-    [True, True, True, False, False]
-    """
+    """Return whether a column may tell each sample from all others by its name."""
     return any(words & _IDENTIFIER or (words and words <= _ORIGIN | _NUMBER) for words in _words(name))
 
 
 def names_circumstance(name: str) -> bool:
-    """Return whether a column may tell by its name how a sample was measured, and be no property of it.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> [names_circumstance(name) for name in ("scanner", "Run 2", "website")]
-    [True, True, False]
-    """
+    """Return whether a column may tell by its name how a sample was measured, and be no property of it."""
     return any(words & _CIRCUMSTANCE for words in _words(name))
 
 

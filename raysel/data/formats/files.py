@@ -47,16 +47,7 @@ _FORMATS = (
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """An open file of named arrays.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the arrays, in the file's order.
-    get : callable
-        Reads the array of a name. It raises DataError for an array of a kind that is not read, and any other
-        exception if the file is damaged.
-    """
+    """An open file of named arrays."""
 
     names: tuple[str, ...]
     get: Callable[[str], Any]
@@ -129,36 +120,7 @@ class RawData:
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:
-    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``, or fetch it.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of the file; or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH, whose file is copied to this
-        machine unless an earlier copy is current (`raysel.storage.data_files.fetch_data`).
-    expected : str
-        Description of the expected file for the error message. By default the formats of data files.
-    folder : bool, default=False
-        Whether a folder is accepted, too.
-
-    Returns
-    -------
-    Path
-        Absolute path of the existing file or folder.
-
-    Raises
-    ------
-    DataError
-        If neither folder has the file; the message names both, the expected format and how to obtain the file. If the
-        file of a URI cannot be fetched.
-
-    Examples
-    --------
-    >>> find_data_file("no-such-file.npz")
-    Traceback (most recent call last):
-        ...
-    raysel.errors.DataError: there is no data file no-such-file.npz. Looked at ...
-    """
+    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``, or fetch it."""
     if uri := as_uri(path):
         return fetch_data(uri, folder=folder)
     relative = at_home(path)
@@ -176,22 +138,7 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
 
 
 def at_home(path: str | Path) -> Path:
-    """Replace a leading ~ or ~user by the home folder; a path of an unknown user remains as it is.
-
-    Parameters
-    ----------
-    path : str or Path
-        Path of a file.
-
-    Returns
-    -------
-    Path
-
-    Examples
-    --------
-    >>> at_home("~no-such-user/data.csv").parts
-    ('~no-such-user', 'data.csv')
-    """
+    """Replace a leading ~ or ~user by the home folder; a path of an unknown user remains as it is."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -199,22 +146,7 @@ def at_home(path: str | Path) -> Path:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path is that of a file; False also for names that no file can have.
-
-    Parameters
-    ----------
-    path : Path
-        Path of a file.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_file(Path("long" * 999))
-    False
-    """
+    """Return whether a path is that of a file; False also for names that no file can have."""
     return _is(Path.is_file, path)
 
 
@@ -227,20 +159,7 @@ def _is(kind: Callable[[Path], bool], path: Path) -> bool:
 
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
-    """Convert every exception that a library raises while it reads a file into a DataError.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the existing file.
-    kind : str
-        Kind of the file with its article, for the message, e.g. ``"a Parquet file"``.
-
-    Raises
-    ------
-    DataError
-        If the file is empty, or an exception is raised in the context.
-    """
+    """Convert every exception that a library raises while it reads a file into a DataError."""
     try:
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty (0 bytes); write or copy it again.")
@@ -262,38 +181,10 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 
 def missing(path: Path, required: str, available: Collection[str], remedy: str = _FORMATS) -> DataError:
-    """Make the error for a file that lacks a required array or column.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    required : str
-        Name of the missing part, e.g. ``"array X"``.
-    available : collection of str
-        Names of the arrays or columns of the file.
-    remedy : str
-        What to do, as sentences. By default what a data file holds.
-
-    Returns
-    -------
-    DataError
-        The exception, to be raised by the caller.
-    """
+    """Make the error for a file that lacks a required array or column."""
     return DataError(f"{path} has no {required}; it holds {listed(available)}. {remedy}")
 
 
 def as_labels(values: LabelArray) -> LabelArray:
-    """Flatten labels that a file stores as one row or one column.
-
-    Parameters
-    ----------
-    values : ndarray
-        Labels as they are stored.
-
-    Returns
-    -------
-    ndarray
-        Labels of shape (n_samples,); other shapes are returned unchanged.
-    """
+    """Flatten labels that a file stores as one row or one column."""
     return values.ravel() if values.ndim == 2 and 1 in values.shape else np.asarray(values)

@@ -24,26 +24,7 @@ def likely_labels(table: Any) -> list[str]:
     """Columns of a table that may hold the labels, the most likely first.
 
     A column is proposed if it has at least two values and, on average, at least two rows of each; numbers must be
-    whole, and of at most 20 values unless the column's name is one of labels. First come usual names (y, label,
-    target, class; then diagnosis, species, outcome and others), then columns of text, then the last and the first
-    column, then other columns of few numbers; within these, columns of fewer values first. Columns that are called as
-    identifiers, subjects or circumstances of the measurement come last.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        As `raysel.data.formats.tables.reader.open_table` makes it.
-
-    Returns
-    -------
-    list of str
-        Empty if no column has values that could be classes.
-
-    Examples
-    --------
-    >>> table = pa.table({"age": [31.5, 40.0, 28.2, 55.1], "site": ["a", "b", "a", "b"], "diagnosis": [1, 1, 2, 2]})
-    >>> likely_labels(table)
-    ['diagnosis', 'site']
+    whole, and of at most 20 values unless the column's name is one of labels.
     """
     found = []
     last = table.num_columns - 1
@@ -62,23 +43,7 @@ def likely_labels(table: Any) -> list[str]:
 
 
 def is_proposed(name: str) -> bool:
-    """Return whether a column is called as columns of labels are, in any case.
-
-    Parameters
-    ----------
-    name : str
-        Name of a column.
-
-    Returns
-    -------
-    bool
-        Whether it is one of the usual names.
-
-    Examples
-    --------
-    >>> is_proposed("Cell type"), is_proposed("width")
-    (True, False)
-    """
+    """Return whether a column is called as columns of labels are, in any case."""
     return _rank_of_name(_plain(name)) is not None
 
 

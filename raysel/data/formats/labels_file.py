@@ -24,51 +24,17 @@ _DELIMITERS = ",;\t"
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of the samples, and what stands beside them.
+    """Labels of the samples, and what stands beside them."""
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels.
-    groups : ndarray of shape (n_samples,), default=None
-        Groups, if they were asked for.
-    label : str, default=None
-        Name of the column or array of the labels; None if it has none.
-    """
-
+    #: Labels; shape (n_samples,) or (n_samples, n_labels).
     y: LabelArray
+    #: Groups, if they were asked for; shape (n_samples,).
     groups: LabelArray | None = None
     label: str | None = None
 
 
 def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
-    """Read the file of labels that ``options.labels`` names.
-
-    Parameters
-    ----------
-    options : ReadOptions
-        Path of the file, and the names of the labels and of the groups in it.
-    sizes : sequence of int
-        Possible numbers of samples, the likeliest first: they tell whether a text has a line of names.
-
-    Returns
-    -------
-    Labels
-        The labels.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, of an unknown format, or does not hold the labels of as many samples.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> path = Path(tempfile.mkdtemp(), "y.txt")
-    >>> _ = path.write_text(os.linesep.join(["cat", "dog", "cat"]))
-    >>> read_labels(ReadOptions(labels=path), [3]).y.tolist()
-    ['cat', 'dog', 'cat']
-    """
+    """Read the file of labels that ``options.labels`` names."""
     path = options.labels
     if path is None:
         raise ValueError("options.labels is None")
@@ -101,18 +67,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
 
 
 def array_labels(values: Any) -> LabelArray:
-    """Labels as a file of arrays stores them: flattened, text decoded and without MATLAB's spaces at the end.
-
-    Parameters
-    ----------
-    values : array-like
-        Labels as they are stored.
-
-    Returns
-    -------
-    ndarray
-        Of shape (n_samples,), or unchanged if there are several rows and columns.
-    """
+    """Labels as a file of arrays stores them: flattened, text decoded and without MATLAB's spaces at the end."""
     labels = as_labels(np.asarray(values))
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8")

@@ -30,25 +30,7 @@ _COMPLEX, _DIMENSIONS = 1 << 11, (5, 6)  # type codes of dimensions: int32 and u
 
 @contextmanager
 def open_mat5(path: Path) -> Iterator[ArrayFile]:
-    """Read a MATLAB file of version 7 or older.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Yields
-    ------
-    ArrayFile
-        Names of the variables, and a function that returns one; sparse matrices as arrays.
-
-    Raises
-    ------
-    DataError
-        If a variable is a cell array or a struct.
-    ValueError
-        If the file is damaged.
-    """
+    """Read a MATLAB file of version 7 or older."""
     plain = plain_variables(path) if scipy.io.matlab.matfile_version(path)[0] == 1 else None
     matrices = None if plain is None else [name for name, is_matrix in plain.items() if is_matrix]
     variables = scipy.io.loadmat(path, variable_names=matrices)
@@ -63,33 +45,7 @@ def open_mat5(path: Path) -> Iterator[ArrayFile]:
 
 
 def plain_variables(path: Path) -> dict[str, bool]:
-    """List the variables of a file with their kind, and check that the file is valid.
-
-    Parameters
-    ----------
-    path : Path
-        Path of a file of version 5 to 7.
-
-    Returns
-    -------
-    dict of str to bool
-        For each variable True if it is a matrix of numbers or characters, False for cell arrays, structs etc.
-
-    Raises
-    ------
-    DataError
-        If its matrices would take too much memory.
-    ValueError
-        If the file is damaged; the message says where.
-
-    Examples
-    --------
-    >>> import tempfile, scipy.io
-    >>> path = Path(tempfile.mkdtemp(), "a.mat")
-    >>> scipy.io.savemat(path, {"X": [[1.0, 2.0]], "s": {"a": 1}})
-    >>> plain_variables(path)
-    {'X': True, 's': False}
-    """
+    """List the variables of a file with their kind, and check that the file is valid."""
     variables: dict[str, bool] = {}
     unpacked = claimed = 0
     with path.open("rb") as file:
@@ -130,10 +86,8 @@ def _unpacked(packed: bytes, size: int) -> bytes:
 
 
 def _variable(file: BinaryIO, end: int, order: str) -> tuple[str, int | None]:
-    """Read a variable's name and, if it is a matrix, the number of its values, else None.
-
-    A matrix is stored as flags, dimensions and name, followed by one element of numbers, or three if it is sparse.
-    """
+    """Read a variable's name and, if it is a matrix, the number of its values, else None."""
+    # A matrix is stored as flags, dimensions and name, followed by one element of numbers, or three if it is sparse.
     flags = struct.unpack(f"{order}4I", _read(file, 16))[2]
     kind = flags & 255
     if kind not in (_CHARACTERS, _SPARSE, *_NUMERIC):

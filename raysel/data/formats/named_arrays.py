@@ -31,24 +31,6 @@ def read_arrays(path: Path, options: ReadOptions) -> RawData:
     The samples are X (or fea); or view_0, view_1, ..., called as ``view_names`` says; or else the arrays of numbers
     with as many rows as there are labels: one such array is X, several matrices are modalities. An X whose last axis
     only is as long as the labels, as MATLAB has images, is turned.
-
-    Parameters
-    ----------
-    path : Path
-        Path of an .npz, .npy, .mat, .h5 or .hdf5 file.
-    options : ReadOptions
-        Names of the labels and the groups, and the file of labels.
-
-    Returns
-    -------
-    RawData
-        Content of the file, with notes on what was recognised.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, lacks an array, holds pickled objects, or it is open which arrays are the samples and
-        the labels.
     """
     with open_arrays(path) as file:
         return _contents(path, file, options)
@@ -120,18 +102,7 @@ def _unknown_labels(path: Path, file: ArrayFile, usual: list[str], n_rows: list[
 
 
 def likely_label_arrays(file: ArrayFile) -> list[str]:
-    """Return the arrays that may be the labels by their values, where none is by its name.
-
-    Parameters
-    ----------
-    file : ArrayFile
-        Open file of arrays.
-
-    Returns
-    -------
-    list of str
-        Arrays of text, or of whole numbers that repeat, with a value for each sample, in the order of the file.
-    """
+    """Return the arrays that may be the labels by their values, where none is by its name."""
     arrays = _readable(file)
     return [] if label_arrays(file.names) else _likely(arrays, _lengths(arrays))
 

@@ -33,24 +33,6 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     The column of the files is the text column whose values all end in .nii or .nii.gz; a relative path is looked up
     from the folder of the table. Columns other than files, labels and groups are left out, which a note says. One
     volume at a time is held in memory besides the features.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the table: .csv, .tsv, .txt, .parquet, .arrow or .feather.
-    options : ReadOptions
-        Path of the mask, whose voxels above 0 are the features, and the names of the columns.
-
-    Returns
-    -------
-    RawData
-        Voxels, labels and groups, with the layout `MaskedVolume`.
-
-    Raises
-    ------
-    DataError
-        If nibabel is not installed, the table lacks a column, or the mask or a volume is damaged, does not fit the
-        others, or holds NaN.
     """
     if options.mask is None:
         raise DataError(f"{path} is a table of NIfTI files, which needs a mask; give mask=, a NIfTI file.")
@@ -81,23 +63,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
 
 
 def read_mask(path: Path) -> MaskedVolume:
-    """Read the mask of a data set: a NIfTI file whose voxels above 0 are the features.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Returns
-    -------
-    MaskedVolume
-        Layout of the voxels.
-
-    Raises
-    ------
-    DataError
-        If nibabel is not installed, or the file is damaged, holds NaN, or has no voxel above 0.
-    """
+    """Read the mask of a data set: a NIfTI file whose voxels above 0 are the features."""
     volume = read_volume(path)
     if n := int(np.isnan(volume.values).sum()):
         raise DataError(f"the mask {path} holds NaN in {n} voxels; set them to 0, or to 1 where they are features.")
@@ -108,24 +74,7 @@ def read_mask(path: Path) -> MaskedVolume:
 
 
 def check_grid(path: Path, volume: Volume, layout: MaskedVolume, of: str) -> None:
-    """Check that a volume has the shape and the affine of a mask.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the volume, for messages.
-    volume : Volume
-        Volume to check.
-    layout : MaskedVolume
-        Layout of the mask.
-    of : str
-        What the layout comes from, for messages, e.g. ``"the mask mask.nii.gz"``.
-
-    Raises
-    ------
-    DataError
-        If they differ; the message has both.
-    """
+    """Check that a volume has the shape and the affine of a mask."""
     if volume.values.shape != layout.shape:
         raise DataError(
             f"{path} has the shape {volume.values.shape}, but {of} has {layout.shape}; resample one to the other."

@@ -27,24 +27,7 @@ _COMPRESSION, _LOCAL_HEADER = 1100, 30
 
 @contextmanager
 def open_npz(path: Path) -> Iterator[ArrayFile]:
-    """Open a NumPy archive for reading.
-
-    Parameters
-    ----------
-    path : Path
-        Path of an .npz file.
-
-    Yields
-    ------
-    ArrayFile
-        Names of the arrays, and a function that reads one.
-
-    Raises
-    ------
-    DataError
-        If the file is not a complete archive, has invalid members, or would take too much memory, or an array holds
-        pickled objects.
-    """
+    """Open a NumPy archive for reading."""
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is not a complete .npz archive: it is truncated or of another format; write it again.")
     with zipfile.ZipFile(path) as archive:
@@ -68,25 +51,7 @@ def open_npz(path: Path) -> Iterator[ArrayFile]:
 
 @contextmanager
 def open_npy(path: Path, name: str = "X") -> Iterator[ArrayFile]:
-    """Open a file of one array for reading.
-
-    Parameters
-    ----------
-    path : Path
-        Path of an .npy file.
-    name : str, default="X"
-        Name that the array is given.
-
-    Yields
-    ------
-    ArrayFile
-        The name, and a function that reads the array.
-
-    Raises
-    ------
-    DataError
-        If the array holds pickled objects, or would take too much memory.
-    """
+    """Open a file of one array for reading."""
     with path.open("rb") as file:
         try:
             check_array(file, path.stat().st_size, path, "the array")
@@ -98,26 +63,7 @@ def open_npy(path: Path, name: str = "X") -> Iterator[ArrayFile]:
 
 
 def check_array(file: IO[bytes], size: int, path: object, what: str) -> None:
-    """Read the header of an array in NumPy's format, and check what it claims.
-
-    Parameters
-    ----------
-    file : binary file
-        The array, at its start.
-    size : int
-        Number of bytes of the array with its header.
-    path : str or Path
-        The file that it belongs to, for messages.
-    what : str
-        Which array it is, for messages.
-
-    Raises
-    ------
-    DataError
-        If the array would take too much memory with numbers in double precision.
-    ValueError
-        If the header is damaged, or claims more bytes than there are.
-    """
+    """Read the header of an array in NumPy's format, and check what it claims."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"a header of version {version}, which only records have")
@@ -137,26 +83,7 @@ def check_array(file: IO[bytes], size: int, path: object, what: str) -> None:
 
 
 def check_archive(archive: zipfile.ZipFile, path: object) -> list[zipfile.ZipInfo]:
-    """Check the members of a zip archive before any is read.
-
-    Parameters
-    ----------
-    archive : ZipFile
-        The open archive.
-    path : str or Path
-        The file, for messages.
-
-    Returns
-    -------
-    list of ZipInfo
-        The members.
-
-    Raises
-    ------
-    DataError
-        If members share a name or bytes, are encrypted or compressed by other methods than deflate, have names that no
-        array has, or would take too much memory.
-    """
+    """Check the members of a zip archive before any is read."""
     members = sorted(archive.infolist(), key=lambda info: info.header_offset)
     if len(members) > _MOST_MEMBERS:
         raise DataError(f"{path} has {len(members)} members; the most that is read is {_MOST_MEMBERS}.")

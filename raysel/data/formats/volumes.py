@@ -27,60 +27,21 @@ _AXES, _SIDE = 7, 32767  # limits of the format NIfTI-1
 
 @dataclass(frozen=True)
 class Volume:
-    """Content of a NIfTI file of one volume.
+    """Content of a NIfTI file of one volume."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (a, b, c)
-        Values of the voxels, with the slope and the intercept of the file's header applied.
-    affine : ndarray of shape (4, 4)
-        Map from the indices of a voxel to its position in space.
-    """
-
+    #: Values of the voxels, with the slope and the intercept of the file's header applied; shape (a, b, c).
     values: LabelArray
+    #: Map from the indices of a voxel to its position in space; shape (4, 4).
     affine: FloatArray
 
 
 def is_nifti(name: str | Path) -> bool:
-    """Return whether the name of a file ends as that of a NIfTI file: in .nii or .nii.gz.
-
-    Parameters
-    ----------
-    name : str or Path
-        Name or path of a file.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_nifti("sub-01_T1w.nii.gz"), is_nifti("sub-01.img")
-    (True, False)
-    """
+    """Return whether the name of a file ends as that of a NIfTI file: in .nii or .nii.gz."""
     return str(name).lower().endswith(NIFTI_SUFFIXES)
 
 
 def load_nibabel(what: str, kind: type[RayselError] = ConfigError) -> Any:
-    """Import nibabel.
-
-    Parameters
-    ----------
-    what : str
-        What needs it, for the message, e.g. ``"the mask mask.nii.gz"``.
-    kind : type of RayselError, default=ConfigError
-        Class of the exception.
-
-    Returns
-    -------
-    module
-        The package nibabel.
-
-    Raises
-    ------
-    RayselError
-        Of the given class, if nibabel is not installed.
-    """
+    """Import nibabel."""
     try:
         return importlib.import_module("nibabel")
     except ImportError as error:
@@ -92,22 +53,6 @@ def read_volume(path: Path) -> Volume:
 
     The size that the header claims is compared with that of the file before memory is taken, a compressed file is
     decompressed no further than that size, and its checksum is verified.
-
-    Parameters
-    ----------
-    path : Path
-        Path of an existing file, .nii or .nii.gz.
-
-    Returns
-    -------
-    Volume
-        The volume; of a file with four axes, the fourth must have one volume only.
-
-    Raises
-    ------
-    DataError
-        If nibabel is not installed, or the file is no NIfTI file, damaged or truncated, or holds several volumes or
-        values that are not numbers.
     """
     if not is_nifti(path):
         raise DataError(f"{path} is no NIfTI file by its name; give one that ends in {' or '.join(NIFTI_SUFFIXES)}.")
@@ -161,27 +106,7 @@ def _content(nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple
 
 
 def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Path) -> bytes:
-    """Return the content of a compressed NIfTI-1 file.
-
-    Parameters
-    ----------
-    values : ndarray
-        Numbers; boolean values are stored as bytes of 0 and 1, others as they are.
-    affine : ndarray of shape (4, 4) or None
-        Map from the indices of a voxel to its position in space; None stands for the identity.
-    path : str or Path
-        Path of the file, for messages.
-
-    Returns
-    -------
-    bytes
-        The same for the same values.
-
-    Raises
-    ------
-    ConfigError
-        If the format cannot hold the shape, or nibabel is not installed.
-    """
+    """Return the content of a compressed NIfTI-1 file."""
     if not 2 <= values.ndim <= _AXES or max(values.shape) > _SIDE:
         raise ConfigError(
             f"{path} cannot hold an array of shape {values.shape}: NIfTI has 2 to {_AXES} axes of up to {_SIDE}."

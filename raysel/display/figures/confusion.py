@@ -18,42 +18,14 @@ _LONGEST = 22  # letters of a class
 
 
 def row_shares(counts: ArrayLike) -> FloatArray:
-    """Return the share of each predicted class among the samples of each true class; 0 for a class without samples.
-
-    Parameters
-    ----------
-    counts : array-like of int, shape (n_classes, n_classes)
-        Number of samples by true class (row) and predicted class (column).
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes)
-        Rows that sum to 1, or to 0.
-    """
+    """Return the share of each predicted class among the samples of each true class; 0 for a class without samples."""
     numbers = np.asarray(counts, dtype=np.float64)
     sums = numbers.sum(axis=1, keepdims=True)
     return np.divide(numbers, sums, out=np.zeros_like(numbers), where=sums > 0)
 
 
 def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes, *, side: float | None = None) -> Axes:
-    """Draw a confusion matrix: the share of each true class's samples as colour, their numbers as text.
-
-    Parameters
-    ----------
-    counts : array-like of int, shape (n_classes, n_classes)
-        Number of samples by true class (row) and predicted class (column).
-    classes : sequence of object
-        Names of the classes.
-    ax : matplotlib Axes
-        Axes to draw on.
-    side : float, optional
-        Side length of the matrix in inches, for the size of the text; by default that of `confusion_figure`.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw a confusion matrix: the share of each true class's samples as colour, their numbers as text."""
     numbers, shares = np.asarray(counts, dtype=np.int64), row_shares(counts)
     n = len(classes)
     side = _side(n) if side is None else side
@@ -81,22 +53,7 @@ def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes, *, si
 
 
 def plot_label_errors(counts: ArrayLike, labels: Sequence[object], ax: Axes) -> Axes:
-    """Draw for each label the numbers of samples that have it and are found or missed, and of false alarms.
-
-    Parameters
-    ----------
-    counts : array-like of int, shape (n_labels, 4)
-        True negatives, false positives, false negatives and true positives of each label.
-    labels : sequence of object
-        Names of the labels.
-    ax : matplotlib Axes
-        Axes to draw on.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw for each label the numbers of samples that have it and are found or missed, and of false alarms."""
     _, false_alarms, missed, found = np.asarray(counts, dtype=np.int64).T
     places = np.arange(len(labels))
     ax.barh(places, found, height=0.7, color=BLUE, label="found")
@@ -130,35 +87,7 @@ def confusion_figure(
     multilabel: bool = False,
     remarks: Sequence[str] = (),
 ) -> Figure:
-    """Draw how the classes are confused on the outer folds' test samples, or the errors of each label.
-
-    Parameters
-    ----------
-    counts : array-like of int, shape (n_classes, n_classes) or (n_labels, 4)
-        Number of samples by true class (row) and predicted class (column), summed over the outer folds; with several
-        labels a sample, true negatives, false positives, false negatives and true positives of each label.
-    classes : sequence of object
-        Names of the classes or labels.
-    name : str
-        Name of the study, for the title.
-    n_folds : int
-        Number of outer folds.
-    multilabel : bool, default=False
-        Whether a sample has several labels.
-    remarks : sequence of str, default=()
-        Limitations, written in the header.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> figure = confusion_figure([[9, 1], [2, 8]], ["a", "b"], name="digits", n_folds=3)
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['9', '1', '2', '8']
-    """
+    """Draw how the classes are confused on the outer folds' test samples, or the errors of each label."""
     numbers = np.asarray(counts, dtype=np.int64)
     folds = f"test samples of {n_folds} outer folds" if n_folds > 1 else "test samples of one outer fold"
     if multilabel:

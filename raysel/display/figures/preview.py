@@ -29,22 +29,7 @@ _MARKS = ((BLUE, "o"), (OUTLINE, "s"), (GREEN, "^"), (PINK, "D"), (SKY, "v"), ("
 
 
 def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> list[Axes]:
-    """Draw a grid of images with their captions; the axes of the last row's first image are labelled.
-
-    Parameters
-    ----------
-    part : Images
-        The images.
-    area : Figure or SubFigure
-        Area to draw into, without other axes.
-    n_columns : int, default=8
-        Number of columns of the grid, also where there are fewer images, so that images have the same size.
-
-    Returns
-    -------
-    list of matplotlib Axes
-        Axes of each image, in the order of the images.
-    """
+    """Draw a grid of images with their captions; the axes of the last row's first image are labelled."""
     images = np.asarray(part.images)
     n_rows = -(-len(images) // n_columns)
     grid = area.subplots(n_rows, n_columns, squeeze=False)
@@ -77,22 +62,7 @@ def plot_images(part: Images, area: Figure | SubFigure, n_columns: int = 8) -> l
 
 
 def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
-    """Draw quartiles of each part over its own range, whose ends are written beside it, and means of classes.
-
-    Parameters
-    ----------
-    part : Ranges
-        The ranges.
-    ax : matplotlib Axes
-        Axes to draw on.
-    width : float, default=9.0
-        Width of the figure in inches, which the legend is wrapped to.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw quartiles of each part over its own range, whose ends are written beside it, and means of classes."""
     quantiles = np.asarray(part.quantiles, dtype=np.float64)
     low, high = quantiles[:, :1], quantiles[:, -1:]
     constant = (high <= low).ravel()
@@ -137,30 +107,7 @@ def plot_ranges(part: Ranges, ax: Axes, width: float = WIDTH) -> Axes:
 
 
 def preview_figure(parts: Sequence[Images | Ranges], *, name: str, facts: Sequence[str] = ()) -> Figure:
-    """Draw a data set as it was understood.
-
-    Parameters
-    ----------
-    parts : sequence of Images or Ranges
-        What is drawn, from top to bottom; at least one.
-    name : str
-        Name of the data, for the title.
-    facts : sequence of str, default=()
-        Lines of the header.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> part = Images("2 x 2", ["a", "b"], np.eye(4).reshape(2, 2, 4)[:, :, :2])
-    >>> figure = preview_figure([part], name="demo")
-    >>> [axes.get_title() for axes in figure.subfigs[0].axes]
-    ['a', 'b']
-    """
+    """Draw a data set as it was understood."""
     heights = [_height(part) for part in parts]
     figure = headed_figure(WIDTH, sum(heights), f"{short(name, 60)}: the data as they were read", facts)
     areas = figure.subfigures(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -175,24 +122,7 @@ def preview_figure(parts: Sequence[Images | Ranges], *, name: str, facts: Sequen
 
 
 def part_figure(part: Images | Ranges) -> Figure:
-    """Draw one part of a data set without title, for a report.
-
-    Parameters
-    ----------
-    part : Images or Ranges
-        What is drawn.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> part_figure(Images("2 x 2", ["a"], np.eye(2)[None])).axes[0].get_title()
-    'a'
-    """
+    """Draw one part of a data set without title, for a report."""
     figure = Figure(figsize=(_SMALL_WIDTH, _height(part, _SMALL_COLUMNS, _SMALL_WIDTH) - _TITLE), layout="constrained")
     if isinstance(part, Images):
         plot_images(part, figure, _SMALL_COLUMNS)

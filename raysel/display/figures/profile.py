@@ -23,24 +23,7 @@ _COLOURS = colormaps["PuOr"]
 
 
 def plot_profile(coefficients: ArrayLike, features: Sequence[str], classes: Sequence[object], ax: Axes) -> Axes:
-    """Draw coefficients as a heat map of features by class, or as bars where there is one row for two classes.
-
-    Parameters
-    ----------
-    coefficients : array-like of shape (n_rows, n_features)
-        Coefficients of the features; one row for each class or label, or one for two classes.
-    features : sequence of str
-        Names of the features.
-    classes : sequence of object
-        Names of the classes or labels.
-    ax : matplotlib Axes
-        Axes to draw on.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw coefficients as a heat map of features by class, or as bars where there is one row for two classes."""
     values = np.asarray(coefficients, dtype=np.float64)
     names = [short(feature, _LONGEST) for feature in features]
     places = np.arange(len(names))
@@ -68,34 +51,7 @@ def profile_figure(
     n_features: int,
     remarks: Sequence[str] = (),
 ) -> Figure:
-    """Draw the coefficients of the best features in the final model by class.
-
-    Parameters
-    ----------
-    coefficients : array-like of shape (n_rows, n_shown)
-        Coefficients of the best features, best first; one row for each class or label, or one for two classes.
-    features : sequence of str
-        Names of the features, best first; at most 30 are drawn.
-    classes : sequence of object
-        Names of the classes or labels.
-    name : str
-        Name of the study, for the title.
-    n_features : int
-        Number of all features.
-    remarks : sequence of str, default=()
-        Limitations, written in the header.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> figure = profile_figure([[1.0, -2.0]], ["b", "a"], ["no", "yes"], name="digits", n_features=9)
-    >>> [float(bar.get_width()) for bar in figure.axes[0].patches]
-    [1.0, -2.0]
-    """
+    """Draw the coefficients of the best features in the final model by class."""
     values = np.asarray(coefficients, dtype=np.float64)[:, :_MOST]
     shown = list(features)[:_MOST]
     facts = [f"coefficients in the final model, of the scaled features; the best {len(shown)} of {n_features} by score"]

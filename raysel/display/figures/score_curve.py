@@ -50,30 +50,7 @@ def plot_score_curve(
     references: Mapping[str, ArrayLike] | None = None,
     chosen: Sequence[int] = (),
 ) -> Axes:
-    """Draw mean test and inner score over the number of features, with the standard deviation over the outer folds.
-
-    Parameters
-    ----------
-    n_features : sequence of int
-        Numbers of features, increasing; two or more.
-    test : array-like of shape (n_folds, n_sizes)
-        Test score of each outer fold's winner at each number of features.
-    inner : array-like of shape (n_folds, n_sizes)
-        Mean score over the inner folds of each outer fold's winner; empty if it was not recorded.
-    ax : matplotlib Axes
-        Axes to draw on.
-    metric : str, default="accuracy"
-        Name of the score.
-    references : mapping of str to array-like of shape (n_folds, n_sizes) or (n_folds, 1), optional
-        Test scores of each reference; with one column it does not depend on the number of features.
-    chosen : sequence of int, default=()
-        Number of features that each outer fold's inner scores choose; none if empty.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw mean test and inner score over the number of features, with the standard deviation over the outer folds."""
     x, scores, validation = np.array(n_features, dtype=float), _rows(test), _rows(inner)
     if x[-1] > 12 * x[0]:
         ax.set_xscale("log")
@@ -129,22 +106,7 @@ def plot_score_curve(
 
 
 def plot_score_rows(rows: Mapping[str, ArrayLike], ax: Axes, *, metric: str = "accuracy") -> Axes:
-    """Draw a row for each named set of scores: their mean as a bar, their standard deviation and each score.
-
-    Parameters
-    ----------
-    rows : mapping of str to array-like
-        Scores by name, e.g. one for each outer fold.
-    ax : matplotlib Axes
-        Axes to draw on.
-    metric : str, default="accuracy"
-        Name of the score.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw a row for each named set of scores: their mean as a bar, their standard deviation and each score."""
     for y, values in enumerate(rows.values()):
         scores = np.ravel(np.asarray(values, dtype=float))
         ax.barh(y, scores.mean(), height=0.62, color=BLUE if y == 0 else "0.75", zorder=1)
@@ -174,40 +136,7 @@ def score_curve_figure(
     parts: Sequence[str] = (),
     remarks: Sequence[str] = (),
 ) -> Figure:
-    """Draw the scores over the number of features, or as one row each where there is no choice among several.
-
-    Parameters
-    ----------
-    n_features : sequence of int
-        Numbers of features, increasing; empty if the method's own ``predict`` is scored.
-    test : array-like of shape (n_folds, n_sizes)
-        Test score of each outer fold's winner at each number of features, or of each task.
-    inner : array-like of shape (n_folds, n_sizes)
-        Mean score over the inner folds of each outer fold's winner; empty if it was not recorded.
-    name : str
-        Name of the study, for the title.
-    metric : str, default="accuracy"
-        Name of the score.
-    references : mapping of str to array-like of shape (n_folds, n_sizes) or (n_folds, 1), optional
-        Test scores of each reference.
-    chosen : sequence of int, default=()
-        Number of features that each outer fold's inner scores choose; none if empty.
-    parts : sequence of str, default=()
-        Names of the columns of ``test`` where they are tasks.
-    remarks : sequence of str, default=()
-        Limitations of the result, written in the header.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> figure = score_curve_figure([4, 8], [[0.7, 0.9], [0.8, 0.9]], [[0.7, 0.8], [0.7, 0.9]], name="digits")
-    >>> figure.axes[0].get_xlabel()
-    'N, number of best features that the classifier is given'
-    """
+    """Draw the scores over the number of features, or as one row each where there is no choice among several."""
     scores = _rows(test)
     folds = f"{len(scores)} outer folds" if len(scores) > 1 else "one outer fold"
     word = in_words(metric)

@@ -23,26 +23,7 @@ def plot_stability(
     noise: ArrayLike | None = None,
     chosen: int | None = None,
 ) -> Axes:
-    """Draw the stability over the number of features, with that of permuted labels.
-
-    Parameters
-    ----------
-    n_features : sequence of int
-        Numbers of features, increasing.
-    stability : array-like of shape (n_sizes,)
-        Stability at each number; NaN where it is undefined, which leaves a gap.
-    ax : matplotlib Axes
-        Axes to draw on.
-    noise : array-like of shape (n_sizes, 3), optional
-        Mean, lowest and highest stability with permuted labels; none by default.
-    chosen : int, optional
-        Number of best features of the final model that count as selected, which is marked.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
-    """
+    """Draw the stability over the number of features, with that of permuted labels."""
     x, values = np.array(n_features, dtype=float), np.asarray(stability, dtype=float)
     if len(x) > 1 and x[-1] > 12 * x[0]:
         ax.set_xscale("log")
@@ -79,36 +60,7 @@ def stability_figure(
     chosen: int | None = None,
     remarks: Sequence[str] = (),
 ) -> Figure:
-    """Draw the stability over the number of features, with that of permuted labels.
-
-    Parameters
-    ----------
-    n_features : sequence of int
-        Numbers of features, increasing.
-    stability : array-like of shape (n_sizes,)
-        Stability at each number; NaN where it is undefined.
-    name : str
-        Name of the study, for the title.
-    n_folds : int
-        Number of outer folds.
-    noise : array-like of shape (n_sizes, 3), optional
-        Mean, lowest and highest stability with permuted labels; none by default.
-    chosen : int, optional
-        Number of best features of the final model that count as selected, which is marked.
-    remarks : sequence of str, default=()
-        Limitations, written in the header.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> figure = stability_figure([4, 8], [0.5, 0.7], name="digits", n_folds=3, chosen=8)
-    >>> figure.axes[0].get_ylabel()
-    "Nogueira's stability"
-    """
+    """Draw the stability over the number of features, with that of permuted labels."""
     facts = [f"agreement of the N best features of {n_folds} overlapping outer folds: 1 is the same features in all"]
     if not np.isfinite(np.asarray(stability, dtype=float)).any():
         facts.append("undefined at every N: there is one outer fold, or every fold selects all or no features")

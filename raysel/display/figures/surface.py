@@ -34,20 +34,6 @@ def plot_surface(tried: Sequence[TriedConfiguration], ax: Axes, *, metric: str =
     """Draw the validation score over one or two hyperparameters, the best over all others.
 
     Two parameters of a grid are drawn as a heat map, two of other searches as points, and one as a line.
-
-    Parameters
-    ----------
-    tried : sequence of TriedConfiguration
-        Configurations of the search.
-    ax : matplotlib Axes
-        Axes to draw on.
-    metric : str, default="accuracy"
-        Name of the score.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes with the plot.
     """
     names = shown_parameters(tried)
     if not names or all(one.score is None for one in tried):
@@ -66,32 +52,7 @@ def plot_surface(tried: Sequence[TriedConfiguration], ax: Axes, *, metric: str =
 def surface_figure(
     tried: Sequence[TriedConfiguration], *, name: str, over: str, metric: str = "accuracy", remarks: Sequence[str] = ()
 ) -> Figure:
-    """Draw the validation score over one or two hyperparameters, the best over all others.
-
-    Parameters
-    ----------
-    tried : sequence of TriedConfiguration
-        Configurations of the search.
-    name : str
-        Name of the study, for the title.
-    over : str
-        What the score is the mean of, e.g. ``"the inner folds of 5 outer folds"``.
-    metric : str, default="accuracy"
-        Name of the score.
-    remarks : sequence of str, default=()
-        Limitations of the search, written in the header.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Figure that is not registered with pyplot, so it need not be closed.
-
-    Examples
-    --------
-    >>> tried = [TriedConfiguration({"alpha": alpha}, alpha) for alpha in (0.1, 0.2)]
-    >>> surface_figure(tried, name="digits", over="3 inner folds").axes[0].get_xlabel()
-    'alpha'
-    """
+    """Draw the validation score over one or two hyperparameters, the best over all others."""
     shown = shown_parameters(tried)
     others = [other for other in varying_parameters(tried) if other not in shown]
     scored = [one for one in tried if one.score is not None]

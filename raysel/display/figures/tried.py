@@ -13,23 +13,7 @@ _GROUPS = 5  # groups of the values of a parameter of many values
 
 @dataclass(frozen=True)
 class TriedConfiguration:
-    """A configuration as the figure shows it.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        Values of the searched parameters.
-    score : float or None
-        Validation score, None if the configuration failed.
-    n_winners : int, default=0
-        Number of outer folds that it wins.
-    is_model : bool, default=False
-        Whether it is the configuration of the final model.
-    stopped : bool, default=False
-        Whether it was stopped early, so that its score is not that of a finished fit.
-    fold : str, default=""
-        Name of the outer fold that its score is of; empty for a mean over several.
-    """
+    """A configuration as the figure shows it."""
 
     params: Mapping[str, Any]
     score: float | None
@@ -44,16 +28,6 @@ def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
 
     The share of a pair is the variance of the mean scores of the pair's cells; the values of a number with many of
     them are divided into five groups of equal size first. The order is that of the parameters.
-
-    Parameters
-    ----------
-    tried : sequence of TriedConfiguration
-        Configurations of the search.
-
-    Returns
-    -------
-    list of str
-        Names of the parameters; empty if none varies.
     """
     varying = varying_parameters(tried)
     scored = [one for one in tried if one.score is not None]
@@ -74,51 +48,18 @@ def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
 
 
 def varying_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
-    """Return the names of the parameters that have several values.
-
-    Parameters
-    ----------
-    tried : sequence of TriedConfiguration
-        Configurations of the search.
-
-    Returns
-    -------
-    list of str
-        In the order of the parameters.
-    """
+    """Return the names of the parameters that have several values."""
     names = dict.fromkeys(name for one in tried for name in one.params)
     return [name for name in names if len({repr(one.params.get(name)) for one in tried}) > 1]
 
 
 def is_number(value: Any) -> bool:
-    """Return whether the value of a parameter is a number; True and False are none.
-
-    Parameters
-    ----------
-    value : object
-        Value of a parameter.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether the value of a parameter is a number; True and False are none."""
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 def distinct_values(tried: Sequence[TriedConfiguration], name: str) -> list[Any]:
-    """Return the distinct values of a parameter: numbers increasing, then the others in their order.
-
-    Parameters
-    ----------
-    tried : sequence of TriedConfiguration
-        Configurations of the search.
-    name : str
-        Name of the parameter.
-
-    Returns
-    -------
-    list of object
-    """
+    """Return the distinct values of a parameter: numbers increasing, then the others in their order."""
     found = {repr(one.params.get(name)): one.params.get(name) for one in tried}
     numbers: list[Any] = [value for value in found.values() if is_number(value)]
     return [*sorted(numbers), *(value for value in found.values() if not is_number(value))]
@@ -134,19 +75,7 @@ def _groups(values: Sequence[Any]) -> list[int]:
 
 
 def is_grid(tried: Sequence[TriedConfiguration], names: Sequence[str]) -> bool:
-    """Return whether the configurations fill most cells of the grid of the two parameters' values.
-
-    Parameters
-    ----------
-    tried : sequence of TriedConfiguration
-        Configurations of the search.
-    names : sequence of str
-        Names of the two parameters.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether the configurations fill most cells of the grid of the two parameters' values."""
     pairs = {tuple(repr(one.params.get(name)) for name in names) for one in tried}
     n_cells = np.prod([len(distinct_values(tried, name)) for name in names])
     return bool(len(pairs) >= 0.6 * n_cells)

@@ -29,23 +29,6 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure as PNG (150 dots per inch), SVG or PDF; the same figure gives the same bytes.
 
     Text stays text in SVG and PDF. Letters that the font lacks are taken from another installed font if one has them.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Figure to write.
-    path : str or Path
-        Path of the file; its suffix is ``.png``, ``.svg`` or ``.pdf``.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
     """
     kind = Path(path).suffix.removeprefix(".")
     image = io.BytesIO()
@@ -58,29 +41,7 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
 
 
 def write_figures(figure: Figure, folder: str | Path, name: str, kinds: Sequence[str]) -> list[Path]:
-    """Write a figure as files ``<name>.<kind>``.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Figure to write.
-    folder : str or Path
-        Existing folder to write to.
-    name : str
-        Name of the files without suffix.
-    kinds : sequence of str
-        Suffixes of the files: ``png``, ``svg``, ``pdf``.
-
-    Returns
-    -------
-    list of Path
-        Paths of the files.
-
-    Raises
-    ------
-    StudyError
-        If a file cannot be written.
-    """
+    """Write a figure as files ``<name>.<kind>``."""
     return [write_figure(figure, Path(folder, f"{name}.{kind}")) for kind in kinds]
 
 

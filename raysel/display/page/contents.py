@@ -22,39 +22,13 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters and controls of the text direction by the replacement character.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        Text of the same length that HTML and SVG may hold.
-
-    Examples
-    --------
-    >>> printable("pixel\x00 7")
-    'pixel� 7'
-    """
+    r"""Replace control characters and controls of the text direction by the replacement character."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 @dataclass(frozen=True)
 class Download:
-    """File inside the report, behind a link.
-
-    Parameters
-    ----------
-    name : str
-        Suggested name of the file.
-    content : bytes
-        Content, CSV in UTF-8.
-    note : str, default=""
-        What the file leaves out; empty if nothing.
-    """
+    """File inside the report, behind a link."""
 
     name: str
     content: bytes
@@ -69,31 +43,7 @@ class Download:
 def csv_download(
     name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], largest: int = LARGEST_DOWNLOAD, rest: str = ""
 ) -> Download:
-    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file.
-    columns : sequence of str
-        Names of the columns.
-    rows : iterable of sequence
-        Values; a float is written without loss, None as an empty cell, a text as `csv_cell` returns it.
-    largest : int, default=100000
-        Largest size in bytes.
-    rest : str, default=""
-        File of the study's directory that holds all rows, for the note.
-
-    Returns
-    -------
-    Download
-        The file.
-
-    Examples
-    --------
-    >>> csv_download("curve.csv", ["n", "accuracy"], [(4, 0.5), (8, None)]).content
-    b'n,accuracy\r\n4,0.5\r\n8,\r\n'
-    """
+    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # quotes line breaks, which it ends lines with
     writer.writerow(csv_row(columns))
@@ -115,15 +65,7 @@ def csv_download(
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs.
-
-    Parameters
-    ----------
-    paragraphs : sequence of str
-        Plain text.
-    style : {"", "answer", "note", "warning"}, default=""
-        Emphasis.
-    """
+    """Paragraphs."""
 
     kind: ClassVar[str] = "text"
     paragraphs: Sequence[str]
@@ -132,13 +74,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Remarks:
-    """List of sentences.
-
-    Parameters
-    ----------
-    sentences : sequence of str
-        Plain text.
-    """
+    """List of sentences."""
 
     kind: ClassVar[str] = "remarks"
     sentences: Sequence[str]
@@ -146,13 +82,7 @@ class Remarks:
 
 @dataclass(frozen=True)
 class Facts:
-    """Terms with their values.
-
-    Parameters
-    ----------
-    rows : sequence of (str, str)
-        Term and value.
-    """
+    """Terms with their values."""
 
     kind: ClassVar[str] = "facts"
     rows: Sequence[tuple[str, str]]
@@ -160,23 +90,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """Table with a caption; the first column heads the rows.
-
-    Parameters
-    ----------
-    caption : str
-        What the table shows.
-    columns : sequence of str
-        Heads of the columns.
-    rows : sequence of sequence of str
-        Cells as text.
-    text_columns : sequence of int, default=(0,)
-        Columns that hold words, which are aligned left; the others hold numbers.
-    strong : sequence of int, default=()
-        Rows that are emphasized.
-    download : Download, optional
-        Data of the table.
-    """
+    """Table with a caption; the first column heads the rows."""
 
     kind: ClassVar[str] = "table"
     caption: str
@@ -189,19 +103,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """Figure with its caption and its data.
-
-    Parameters
-    ----------
-    svg : str
-        Element ``svg`` made by `inline_svg`: the only part of a report that is not escaped.
-    caption : str
-        What the figure shows, of what, over what.
-    download : Download, optional
-        Data of the figure.
-    on_white : bool, default=False
-        Whether it stands on white also in dark mode, because its colours are those of a scale that starts there.
-    """
+    """Figure with its caption and its data."""
 
     kind: ClassVar[str] = "picture"
     svg: str
@@ -212,13 +114,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Figures side by side where there is room.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture
-        The figures.
-    """
+    """Figures side by side where there is room."""
 
     kind: ClassVar[str] = "pictures"
     pictures: Sequence[Picture]
@@ -226,15 +122,7 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Command:
-    """Command to copy, or text of a file.
-
-    Parameters
-    ----------
-    text : str
-        The command or text.
-    label : str, default=""
-        What it does.
-    """
+    """Command to copy, or text of a file."""
 
     kind: ClassVar[str] = "command"
     text: str
@@ -243,15 +131,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks that are shown on request.
-
-    Parameters
-    ----------
-    title : str
-        What they are.
-    blocks : sequence
-        The blocks.
-    """
+    """Blocks that are shown on request."""
 
     kind: ClassVar[str] = "folded"
     title: str
@@ -263,17 +143,7 @@ Block: TypeAlias = Text | Remarks | Facts | Table | Picture | Pictures | Command
 
 @dataclass(frozen=True)
 class Section:
-    """Section of a report.
-
-    Parameters
-    ----------
-    key : str
-        Name in the address, letters and hyphens.
-    title : str
-        Heading.
-    blocks : sequence of Block
-        Contents.
-    """
+    """Section of a report."""
 
     key: str
     title: str
@@ -282,21 +152,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """Report of a study.
-
-    Parameters
-    ----------
-    title : str
-        Heading and title of the page.
-    subtitle : str
-        Line below the heading.
-    sections : sequence of Section
-        Sections in their order.
-    footer : str, default=""
-        Last line.
-    tiles : sequence of (str, str, str), default=()
-        Figures at the top: the value, what it is, and a line below.
-    """
+    """Report of a study."""
 
     title: str
     subtitle: str

@@ -52,28 +52,7 @@ def small(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 def framed(
     plot: Callable[..., object], height: float, *args: Any, width: float = WIDTH, xlabel: str = "", **kwargs: Any
 ) -> Figure:
-    """Return a figure of a report with one of the package's plots.
-
-    Parameters
-    ----------
-    plot : callable
-        Function that draws on the axes ``ax``.
-    height : float
-        Height of the figure in inches.
-    *args
-        Positional arguments of the function.
-    width : float, default=5.2
-        Width of the figure in inches.
-    xlabel : str, default=""
-        Label of the x axis instead of the plot's, where that is too long.
-    **kwargs
-        Keyword arguments of the function.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Return a figure of a report with one of the package's plots."""
     figure, axes = small_figure(height, width)
     plot(*args, ax=axes, **kwargs)
     if xlabel:
@@ -96,20 +75,7 @@ def small_figure(height: float, width: float = WIDTH) -> tuple[Figure, Axes]:
 
 @small
 def range_figure(names: Sequence[str], lows: FloatArray, means: FloatArray, highs: FloatArray) -> Figure:
-    """Draw the range of the values of each part of the features, and their mean.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the parts.
-    lows, means, highs : ndarray of shape (n_parts,)
-        Smallest, mean and largest value of each part.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the range of the values of each part of the features, and their mean."""
     figure, axes = small_figure(0.26 * len(names) + 0.75)
     places = np.arange(len(names))
     axes.hlines(places, lows, highs, color=BLUE, linewidth=3, label="smallest to largest value")
@@ -127,24 +93,7 @@ def range_figure(names: Sequence[str], lows: FloatArray, means: FloatArray, high
 
 @small
 def bar_figure(names: Sequence[str], values: FloatArray, counts: IntArray, n_folds: int) -> Figure:
-    """Draw the scores of the best features, coloured by the number of outer folds that select each.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the features, best first.
-    values : ndarray of shape (n,)
-        Scores of the final model.
-    counts : ndarray of int, shape (n,)
-        Number of outer folds that select each feature.
-    n_folds : int
-        Number of outer folds.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the scores of the best features, coloured by the number of outer folds that select each."""
     figure, axes = small_figure(0.2 * len(names) + 0.8)
     colours, norm = fold_colours(n_folds)
     places = np.arange(len(names))
@@ -159,24 +108,7 @@ def bar_figure(names: Sequence[str], values: FloatArray, counts: IntArray, n_fol
 
 @small
 def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[str], n_selected: int) -> Figure:
-    """Draw the ranks of the best features in each outer fold as a table of coloured cells.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the features, best first.
-    ranks : ndarray of shape (n_folds, n)
-        Rank of each feature in the winner of each outer fold; NaN for a feature without a score.
-    fold_names : sequence of str
-        Names of the outer folds.
-    n_selected : int
-        Number of features that count as selected; ranks above it are grey.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the ranks of the best features in each outer fold as a table of coloured cells."""
     n_folds = len(fold_names)
     figure, axes = small_figure(0.21 * len(names) + 0.8, WIDTH)
     inside = np.ma.array(ranks.T, mask=np.isnan(ranks.T) | (n_selected < ranks.T))
@@ -209,22 +141,7 @@ def rank_figure(names: Sequence[str], ranks: FloatArray, fold_names: Sequence[st
 
 @small
 def objective_figure(curves: Sequence[Sequence[float]], model: int | None, name: str) -> Figure:
-    """Draw the objective of configurations by iteration.
-
-    Parameters
-    ----------
-    curves : sequence of sequence of float
-        Objective after each iteration, one curve a configuration.
-    model : int or None
-        Position of the curve that is drawn in colour; None for none.
-    name : str
-        Name of that curve.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the objective of configurations by iteration."""
     figure, axes = small_figure(3.1)
     longest = max(len(curve) for curve in curves)
     for i, curve in enumerate(curves):
@@ -252,26 +169,7 @@ def objective_figure(curves: Sequence[Sequence[float]], model: int | None, name:
 def part_figure(
     names: Sequence[str], chosen: IntArray, by_fold: IntArray, expected: FloatArray, n_selected: int
 ) -> Figure:
-    """Draw the number of selected features of each modality.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the modalities.
-    chosen : ndarray of int, shape (n_parts,)
-        Number of features that the final model selects.
-    by_fold : ndarray of int, shape (n_parts, n_folds)
-        Number of features that each outer fold selects.
-    expected : ndarray of shape (n_parts,)
-        Number that a random selection has on average.
-    n_selected : int
-        Number of features that count as selected.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the number of selected features of each modality."""
     figure, axes = small_figure(0.3 * len(names) + 0.85)
     places = np.arange(len(names))
     axes.barh(places, chosen, height=0.62, color=BLUE, alpha=0.35, label="final model")

@@ -17,20 +17,7 @@ from raysel.display.style import OUTLINE, fold_colours, label_folds
 
 @small
 def image_figure(plane: Plane, image: FloatArray) -> Figure:
-    """Draw an image in grey, e.g. the mean of all samples.
-
-    Parameters
-    ----------
-    plane : Plane
-        Arrangement of the cells.
-    image : ndarray of shape (n_cells,)
-        Values of the cells of a sample's array.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw an image in grey, e.g. the mean of all samples."""
     figure, axes = small_figure(*_map_size(plane.shape))
     shown = axes.imshow(plane.of_cells(image), cmap="gray", aspect="auto", interpolation="nearest")
     _label_cells(axes, plane)
@@ -40,24 +27,7 @@ def image_figure(plane: Plane, image: FloatArray) -> Figure:
 
 @small
 def score_map_figure(plane: Plane, scores: FloatArray, selected: BoolArray, background: FloatArray | None) -> Figure:
-    """Draw the scores of the cells over an image; the selected cells are outlined.
-
-    Parameters
-    ----------
-    plane : Plane
-        Arrangement of the cells.
-    scores : ndarray of shape (n_features,)
-        Scores; cells without a score (0) show the image.
-    selected : ndarray of bool, shape (n_features,)
-        Cells that are outlined.
-    background : ndarray of shape (n_cells,) or None
-        Image below the cells; None: a light grey.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the scores of the cells over an image; the selected cells are outlined."""
     figure, axes = small_figure(*_map_size(plane.shape))
     _draw_below(background, plane, axes)
     shown = np.ma.masked_less_equal(plane.of_features(scores), 0)
@@ -74,26 +44,7 @@ def score_map_figure(plane: Plane, scores: FloatArray, selected: BoolArray, back
 def count_map_figure(
     plane: Plane, counts: IntArray, n_folds: int, selected: BoolArray, background: FloatArray | None
 ) -> Figure:
-    """Draw the number of outer folds that select each cell over an image.
-
-    Parameters
-    ----------
-    plane : Plane
-        Arrangement of the cells.
-    counts : ndarray of int, shape (n_features,)
-        Number of outer folds; cells that none selects show the image.
-    n_folds : int
-        Number of outer folds.
-    selected : ndarray of bool, shape (n_features,)
-        Cells that are outlined.
-    background : ndarray of shape (n_cells,) or None
-        Image below the cells; None: a light grey.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
+    """Draw the number of outer folds that select each cell over an image."""
     figure, axes = small_figure(*_map_size(plane.shape))
     _draw_below(background, plane, axes)
     colours, norm = fold_colours(n_folds)

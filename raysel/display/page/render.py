@@ -15,16 +15,6 @@ def render_page(page: Page) -> str:
 
     All texts are escaped; only the figures' SVG and the package's own style sheet are put in as they are. A content
     security policy in the file forbids scripts and all requests.
-
-    Parameters
-    ----------
-    page : Page
-        Contents of the report.
-
-    Returns
-    -------
-    str
-        The document, to be encoded as UTF-8.
     """
     environment = Environment(
         loader=PackageLoader("raysel.display.page", "."),

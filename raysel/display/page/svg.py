@@ -27,20 +27,6 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
 
     Black becomes the colour of the page's text, a grey a transparent shade of it and white the colour of its
     background, so that the figure can be read in light and in dark mode. Texts remain texts, in the page's font.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    key : str
-        Prefix of all ids in the element, distinct from those of the page's other figures.
-    description : str
-        What the figure shows, for readers that cannot see it.
-
-    Returns
-    -------
-    str
-        The element, without scripts and without references outside itself.
     """
     text = io.StringIO()
     with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():

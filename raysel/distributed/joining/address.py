@@ -32,20 +32,7 @@ _ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 
 
 def check_cluster(address: str, patience: float = _PATIENCE) -> None:
-    """Check that this process can join the Ray cluster at an address.
-
-    Parameters
-    ----------
-    address : str
-        HOST:PORT of the cluster, or ``"auto"``.
-    patience : float, default=90.0
-        Seconds after which the cluster counts as not answering.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot; says why, and what to do.
-    """
+    """Check that this process can join the Ray cluster at an address."""
     process = subprocess.Popen(
         [sys.executable, "-c", _SCRIPT, address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -68,20 +55,7 @@ def check_cluster(address: str, patience: float = _PATIENCE) -> None:
 
 
 def refusal(address: str, output: str) -> str:
-    """Say in plain words why Ray does not join a cluster.
-
-    Parameters
-    ----------
-    address : str
-        Address of the cluster.
-    output : str
-        Output of Ray.
-
-    Returns
-    -------
-    str
-        One sentence with the reason, and what to do.
-    """
+    """Say in plain words why Ray does not join a cluster."""
     reason = next((name for name, pattern in _REASONS.items() if pattern.search(output)), "")
     if reason == "token":
         return (

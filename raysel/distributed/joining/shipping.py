@@ -56,37 +56,13 @@ _MOST_MIB = 100
 
 @dataclass(frozen=True)
 class ShippedCode:
-    """Modules that the workers get from the driver.
-
-    Parameters
-    ----------
-    modules : mapping of str to Path
-        File or folder of each top-level module by its name.
-    distributions : sequence of Distribution
-        Installed distributions whose entry points the workers need.
-    """
+    """Modules that the workers get from the driver."""
 
     modules: Mapping[str, Path]
     distributions: Sequence[Distribution]
 
     def stage(self, folder: Path) -> list[str]:
-        """Copy the code into a folder, without what is not code, and return the paths to ship.
-
-        Parameters
-        ----------
-        folder : Path
-            Empty folder.
-
-        Returns
-        -------
-        list of str
-            Value for ``py_modules``.
-
-        Raises
-        ------
-        ConfigError
-            If a module's folder is larger than 100 MiB.
-        """
+        """Copy the code into a folder, without what is not code, and return the paths to ship."""
         for name, source in self.modules.items():
             if source.is_dir():
                 _check_size(name, source)
@@ -110,21 +86,6 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     It is raysel itself, the module of each dotted solver of the user's own with the modules beside it that it imports,
     and all packages that register estimators, metrics or readers. Packages that are installed with pip are not shipped
     for a dotted solver: nodes need the same.
-
-    Parameters
-    ----------
-    studies : sequence of Study
-        Studies that will run on the cluster.
-
-    Returns
-    -------
-    ShippedCode
-        The code.
-
-    Raises
-    ------
-    ConfigError
-        If a module is spread over several folders.
     """
     modules = {"raysel": Path(__file__).resolve().parents[2]}
     solvers = {study.config.solver.name for study in studies}
@@ -146,20 +107,7 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
 
 
 def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of the workers: threads, processor and raysel's own as the driver has them.
-
-    Parameters
-    ----------
-    studies : sequence of Study
-        Studies that will run on the cluster.
-    variables : mapping of str to str
-        Environment of the driver.
-
-    Returns
-    -------
-    dict of str to str
-        Variables without any that may hold a secret.
-    """
+    """Return the environment variables of the workers: threads, processor and raysel's own as the driver has them."""
     cpus = min((study.config.search.cpus_per_trial for study in studies), default=1)
     own = {name: value for name, value in variables.items() if name.startswith("RAYSEL_") and not _SECRET.search(name)}
     threads = {name: variables.get(name, str(cpus)) for name in _THREADS}
@@ -171,20 +119,6 @@ def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> di
 
     Ray joins both itself, but refuses keys and variables that both have: those of the job are kept, as the driver
     itself runs with them, and its modules come after the driver's.
-
-    Parameters
-    ----------
-    code : ShippedCode
-        Code to ship.
-    folder : Path
-        Empty folder to copy the code into.
-    studies : sequence of Study
-        Studies that will run on the cluster.
-
-    Returns
-    -------
-    dict of str to object
-        Argument for ``ray.init``, without credentials: Ray's dashboard shows it.
     """
     job = job_runtime_env()
     variables = environment(studies, os.environ)

@@ -17,17 +17,6 @@ def protect_token(*, make: bool) -> None:
     Ray 2.60 turns token authentication on for a Ray that it starts on this machine, and makes ``~/.ray/auth_token``
     with a mode by which every user of the machine can read it, and so run code as this one. The file in this place
     gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
-
-    Parameters
-    ----------
-    make : bool
-        Whether to make a missing ``~/.ray/auth_token``, as Ray is about to. Where it exists, ``ray start --head`` turns
-        token authentication on.
-
-    Raises
-    ------
-    ConfigError
-        If the file is another user's, or others can read the file that ``RAY_AUTH_TOKEN_PATH`` names.
     """
     if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN"):
         return

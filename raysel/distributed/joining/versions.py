@@ -33,15 +33,7 @@ class MixedVersionsError(StudyError):
 
 @dataclass
 class NodeCheck:
-    """Versions of the driver, and the nodes that were compared with it.
-
-    Parameters
-    ----------
-    modules : sequence of str
-        Top-level modules whose code is compared.
-    allowed : bool
-        Whether nodes with other versions may compute; it is recorded then.
-    """
+    """Versions of the driver, and the nodes that were compared with it."""
 
     modules: Sequence[str]
     allowed: bool
@@ -55,15 +47,7 @@ class NodeCheck:
         self.expected = versions_here(tuple(self.modules))
 
     def compare(self) -> None:
-        """Compare the driver with all nodes that can run trials and were not yet compared.
-
-        Raises
-        ------
-        MixedVersionsError
-            If versions differ that can change numbers, and that is not allowed; names all such nodes.
-        StudyError
-            If a node cannot import the code, or does not answer.
-        """
+        """Compare the driver with all nodes that can run trials and were not yet compared."""
         new = {node["NodeID"]: node for node in computing_nodes() if node["NodeID"] not in self._known}
         tasks = {
             _versions.options(scheduling_strategy=NodeAffinitySchedulingStrategy(id_, soft=False)).remote(
@@ -92,13 +76,7 @@ class NodeCheck:
             raise MixedVersionsError(_refusal(self.found))
 
     def record(self, log: StudyLog) -> None:
-        """Write to the journal, once each, the nodes with other versions that are allowed, and say it.
-
-        Parameters
-        ----------
-        log : StudyLog
-            Log of the running study.
-        """
+        """Write to the journal, once each, the nodes with other versions that are allowed, and say it."""
         for record in self.records():
             if record.node not in self._recorded:
                 self._recorded.add(record.node)
@@ -113,11 +91,6 @@ class NodeCheck:
         """Compare nodes that joined after the start and write those of other versions to the journal, if allowed.
 
         Where they are not allowed, their workers cannot have read the study: see `guard`.
-
-        Parameters
-        ----------
-        log : StudyLog
-            Log of the running study.
         """
         if self.allowed:
             self.compare()
@@ -127,16 +100,6 @@ class NodeCheck:
         """Return an object that Ray stores in place of a study and restores to it where the versions are the driver's.
 
         Nodes may join at any time: a worker of theirs raises `MixedVersionsError` as soon as it reads the study.
-
-        Parameters
-        ----------
-        study : Study
-            Study to store.
-
-        Returns
-        -------
-        object
-            Object to put in the object store; the study itself if other versions are allowed.
         """
         return study if self.allowed else _Guarded(study, _Gate(dict(self.expected), tuple(self.modules)))
 
@@ -147,18 +110,7 @@ def computing_nodes() -> list[dict[str, Any]]:
 
 
 def other_versions(error: object) -> StudyError | None:
-    """Return the error to raise if Ray's error is that of a worker with other versions.
-
-    Parameters
-    ----------
-    error : object
-        Error, or its text, of a task, an actor or a trial.
-
-    Returns
-    -------
-    MixedVersionsError or None
-        The error; None if it is of another kind.
-    """
+    """Return the error to raise if Ray's error is that of a worker with other versions."""
     line = next((line for line in str(error).splitlines() if _MARK in line), None)
     if line is None:
         return None
@@ -167,18 +119,7 @@ def other_versions(error: object) -> StudyError | None:
 
 
 def versions_here(modules: tuple[str, ...]) -> dict[str, str]:
-    """Return what of this process can change a number: libraries, processor features, and the code of modules.
-
-    Parameters
-    ----------
-    modules : tuple of str
-        Names of top-level modules.
-
-    Returns
-    -------
-    dict of str to str
-        `machine_versions`, and a hash of the source of each module by ``"code of NAME"``.
-    """
+    """Return what of this process can change a number: libraries, processor features, and the code of modules."""
     return {**machine_versions(), **{f"code of {name}": _code_hash(name) for name in modules}}
 
 

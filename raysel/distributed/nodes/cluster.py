@@ -21,20 +21,11 @@ _INTERNAL = ("node:", "object_store_memory", "accelerator_type:")
 
 @dataclass(frozen=True)
 class Node:
-    """Node of the cluster.
-
-    Parameters
-    ----------
-    id : str
-        Id that Ray gave the node when it joined; one that joins again gets another.
-    address : str
-        IP address.
-    resources : mapping of str to float
-        Resources of the node in Ray's names and units, e.g. ``CPU``, ``GPU``, ``memory`` in bytes.
-    """
+    """Node of the cluster."""
 
     id: str
     address: str
+    #: Resources of the node in Ray's names and units, e.g. ``CPU``, ``GPU``, ``memory`` in bytes.
     resources: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -47,26 +38,7 @@ def _amount(name: str, number: float) -> str:
 
 
 class Cluster:
-    """View of the cluster's nodes that is at most a second old whenever it is used.
-
-    Parameters
-    ----------
-    needs : mapping of str to float
-        Resources of a trial or task in Ray's names and units.
-    most : int or None
-        Largest number of trials at once, ``search.max_concurrent``; None for as many as fit.
-    say : callable
-        Takes a sentence on each node that joined or left.
-    demand : Demand, optional
-        Requests nodes that an autoscaler may start; by default none are requested.
-    alive : callable, optional
-        Returns the nodes that are alive; those that Ray knows by default.
-
-    Attributes
-    ----------
-    lost : dict of str to Node
-        Nodes that have left since the start, by id.
-    """
+    """View of the cluster's nodes that is at most a second old whenever it is used."""
 
     def __init__(
         self,
@@ -104,20 +76,7 @@ class Cluster:
         return min(fit, self._limits.get(node.id, fit))
 
     def run_fewer(self, name: str, id_: str) -> bool:
-        """Lower the number at once on a node where memory ran short, unless only one trial or task ran there.
-
-        Parameters
-        ----------
-        name : str
-            Trial or task whose worker process Ray ended.
-        id_ : str
-            Id of its node; empty if it is not known.
-
-        Returns
-        -------
-        bool
-            Whether fewer run at once from now on.
-        """
+        """Lower the number at once on a node where memory ran short, unless only one trial or task ran there."""
         node = self._nodes.get(id_)
         running = self._running.get(id_, {})
         n = min(len(running), self.places(node)) - 1 if node and name in running else 0
@@ -143,13 +102,7 @@ class Cluster:
             self._demand.ask((n if self._most is None else min(n, self._most)) - fit, all_taken=taken >= fit)
 
     def check(self) -> None:
-        """Check that a node of the cluster can run a trial.
-
-        Raises
-        ------
-        ConfigError
-            If none can; names what is needed and what the nodes have.
-        """
+        """Check that a node of the cluster can run a trial."""
         if any(n_trials_at_once(node.resources, self._needs) for node in self._nodes.values()):
             return
         needed = ", ".join(f"{name} {_amount(name, need)}" for name, need in self._needs.items())

@@ -20,11 +20,6 @@ class Demand:
     Ray's autoscaler starts nodes for requests that wait, and raysel starts no trial that has to wait. Each request is a
     placement group, which Ray withdraws when this process ends. One that is met is withdrawn with all others, so that
     trials take the places that came.
-
-    Parameters
-    ----------
-    needs : mapping of str to float
-        Resources of a trial or task in Ray's names and units.
     """
 
     def __init__(self, needs: Mapping[str, float]) -> None:
@@ -33,16 +28,7 @@ class Demand:
         self._seen = 0.0
 
     def ask(self, n: int, *, all_taken: bool) -> None:
-        """Request places, at most once a second.
-
-        Parameters
-        ----------
-        n : int
-            Number of places that are missing; 0 or less withdraws the requests.
-        all_taken : bool
-            Whether something runs in all places that there are; if not, nothing is requested, because it would take
-            a place that is free.
-        """
+        """Request places, at most once a second."""
         if n <= 0:
             self.withdraw()
         if n <= 0 or time.monotonic() < self._seen + _PERIOD:

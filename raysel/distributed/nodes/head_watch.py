@@ -24,20 +24,6 @@ class HeadWatch:
 
     Ray itself ends a process that cannot reach the head node for a minute, without a word on what is kept. A cut of the
     network that is shorter than `LIMIT` is survived.
-
-    Parameters
-    ----------
-    address : str
-        HOST:PORT of the cluster's control service.
-    kept : callable
-        Returns a phrase on what is kept, e.g. ``"3 trials had ended and are kept"``.
-    limit : float, default=45.0
-        Seconds without an answer after which the head node counts as lost.
-
-    Attributes
-    ----------
-    error : HeadLostError or None
-        Error to raise once the head node is lost.
     """
 
     def __init__(self, address: str, kept: Callable[[], str], limit: float = LIMIT) -> None:

@@ -44,16 +44,10 @@ class FewValues:
     A binarised pixel, an answer of a questionnaire, or a gene that is present or absent may tell two to four classes
     apart, and is no copy of the label: it is one of many columns of its kind. A column of few values in a table of
     measurements is not.
-
-    Parameters
-    ----------
-    part : Part
-        Samples of one task.
-    n_values : array of int, shape (n_features,)
-        Number of values of each column; 0 for constant columns and for those that are judged.
     """
 
     part: Part
+    #: Number of values of each column; 0 for constant columns and for those that are judged; shape (n_features,).
     n_values: IntArray
 
     @classmethod
@@ -68,43 +62,13 @@ class FewValues:
         return cls(part, n_values)
 
     def is_by_chance(self, codes: IntArray, n_values: int) -> bool:
-        """Tell whether so many columns have few values that one determines the classes by chance.
-
-        Parameters
-        ----------
-        codes : array of int, shape (n_samples,)
-            Classes, counted from 0.
-        n_values : int
-            Number of values of the column.
-
-        Returns
-        -------
-        bool
-            Whether at least 0.001 such columns are expected. False if no other column has few values.
-        """
+        """Tell whether so many columns have few values that one determines the classes by chance."""
         few, sizes = len(self._few(codes, n_values)), np.bincount(codes)
         by_chance = n_values * math.log(len(sizes)) - log_arrangements(sizes) + math.log(few + 1)
         return few > 0 and by_chance >= math.log(BY_CHANCE)
 
     def may_be_feature(self, codes: IntArray, n_values: int, *, separable: bool) -> bool:
-        """Tell whether a column that determines classes may be a feature like the others.
-
-        Parameters
-        ----------
-        codes : array of int, shape (n_samples,)
-            Classes, counted from 0.
-        n_values : int
-            Number of values of the column.
-        separable : bool
-            Whether a measurement separates the classes, too.
-
-        Returns
-        -------
-        bool
-            Whether there are at most 4 classes, and four of five other columns (at least 5) have few values or a
-            measurement separates the classes. A column with one value for each class is none from 200 samples on,
-            unless another one of few values tells 90 % of the samples.
-        """
+        """Tell whether a column that determines classes may be a feature like the others."""
         n_classes, few = int(codes.max()) + 1, self._few(codes, n_values)
         alike = len(few) >= max(_FEWEST_ALIKE, _ALIKE * np.count_nonzero(self.n_values))
         if n_classes >= _MANY_CLASSES or not (alike or separable):

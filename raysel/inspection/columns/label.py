@@ -33,21 +33,7 @@ Kind: TypeAlias = Literal["copy", "recoding", "one_hot", "determines", "separate
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """Relation of a column to the label.
-
-    Parameters
-    ----------
-    kind : {"copy", "recoding", "one_hot", "determines", "separates", "owned", "constant_in_class"}
-        What the column is.
-    n_values : int
-        Number of its distinct values.
-    label : int or None
-        Position of the label that it copies, for an indicator; None otherwise.
-    owner : int or None
-        The class whose samples have a value that no other sample has, if all others share one value; else None.
-    in_order : bool
-        Whether a threshold stands between each two classes.
-    """
+    """Relation of a column to the label."""
 
     kind: Kind
     n_values: int
@@ -65,26 +51,6 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     determines the label is remarkable if a column with as many values does so rarely by chance: of the
     :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k` give each of k
     values one of c classes.
-
-    Parameters
-    ----------
-    part : Part
-        Samples of one task.
-
-    Returns
-    -------
-    dict of int to LabelColumn
-        Relation by the position of the column; empty for 20 samples or fewer.
-
-    Examples
-    --------
-    >>> from raysel.data.dataset import Dataset
-    >>> from raysel.data.layouts import Tensor
-    >>> from raysel.inspection.parts import parts
-    >>> y = np.arange(30) % 3
-    >>> X = np.stack([np.random.default_rng(0).normal(size=30), 2.0 - y], axis=1)
-    >>> label_columns(*parts(Dataset(X, y, Tensor((2,)))))
-    {1: LabelColumn(kind='recoding', n_values=3, label=None, owner=None, in_order=True)}
     """
     n_samples, n_features = part.X.shape
     counts = np.bincount(part.codes)

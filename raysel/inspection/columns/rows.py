@@ -41,27 +41,7 @@ Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "gr
 
 @np.errstate(over="ignore")  # differences of huge values are no steps of 1
 def row_columns(part: Part) -> dict[int, Kind]:
-    """Find the columns that follow the order of the rows or number them.
-
-    Parameters
-    ----------
-    part : Part
-        Samples of one task, in the order of their file.
-
-    Returns
-    -------
-    dict of int to {"unnamed", "index", "identifier", "in_file_order", "group"}
-        What a column is, by its position.
-
-    Examples
-    --------
-    >>> from raysel.data.dataset import Dataset
-    >>> from raysel.data.layouts import Tensor
-    >>> from raysel.inspection.parts import parts
-    >>> X = np.stack([np.arange(1, 9), np.random.default_rng(0).normal(size=8)], axis=1)
-    >>> row_columns(*parts(Dataset(X, [0, 1] * 4, Tensor((2,)))))
-    {0: 'index'}
-    """
+    """Find the columns that follow the order of the rows or number them."""
     found: dict[int, Kind] = {}
     numbered: list[int] = []
     sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1

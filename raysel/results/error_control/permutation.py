@@ -43,59 +43,40 @@ _NOT_EXCHANGEABLE = {
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest:
-    """Permutation test of a study's honest score and of its final model's feature scores.
+    """Permutation test of a study's honest score and of its final model's feature scores."""
 
-    Parameters
-    ----------
-    metric : str
-        Name of the score.
-    test_mean : float
-        Mean test score of the study over the outer folds.
-    permuted : tuple of (float or None)
-        The same with permuted labels, in the order of the permutations; None for one that failed.
-    p : PermutationPValue
-        P value of ``test_mean`` and its Monte-Carlo error.
-    retune : bool
-        Whether the configurations were searched again for each permutation; else those that were chosen with the true
-        labels were refitted, and p is approximate.
-    seed : int
-        Seed of the permutations.
-    exchanged : str
-        What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
-        ``"blocks"``, or several.
-    n_movable : int
-        Number of samples that can get another label.
-    log10_arrangements : float
-        Decimal logarithm of the number of different arrangements of the labels.
-    recomputed : float or None
-        Mean test score as computed again with the true labels; None if that failed.
-    features : dict of str to ndarray of shape (n_features,)
-        P values of the feature scores, in the order of the columns: ``p_value``, ``p_value_fwer`` (adjusted by the
-        maximum over all features) and ``p_value_fwer_step_down``. Empty if the method gives no feature scores.
-    feature_names : tuple of str
-        Names of the features.
-    shares : bool
-        Whether the feature scores were also compared as shares of their sum.
-    errors : dict of int to str
-        Error of each permutation that failed, by its number.
-    mixed : tuple of str, default=()
-        Sentence on each node of a cluster that computed with other versions, which was allowed.
-    """
-
+    #: Name of the score.
     metric: str
+    #: Mean test score of the study over the outer folds.
     test_mean: float
+    #: The same with permuted labels, in the order of the permutations; None for one that failed.
     permuted: tuple[float | None, ...]
+    #: P value of ``test_mean`` and its Monte-Carlo error.
     p: PermutationPValue
+    #: Whether the configurations were searched again for each permutation; else those that were chosen with the true
+    #: labels were refitted, and p is approximate.
     retune: bool
+    #: Seed of the permutations.
     seed: int
+    #: What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
+    #: ``"blocks"``, or several.
     exchanged: str
+    #: Number of samples that can get another label.
     n_movable: int
+    #: Decimal logarithm of the number of different arrangements of the labels.
     log10_arrangements: float
+    #: Mean test score as computed again with the true labels; None if that failed.
     recomputed: float | None
+    #: P values of the feature scores, in the order of the columns: ``p_value``, ``p_value_fwer`` (adjusted by the
+    #: maximum over all features) and ``p_value_fwer_step_down``; each (n_features,).
     features: Mapping[str, FloatArray]
+    #: Names of the features.
     feature_names: tuple[str, ...]
+    #: Whether the feature scores were also compared as shares of their sum.
     shares: bool
+    #: Error of each permutation that failed, by its number.
     errors: Mapping[int, str] = field(default_factory=dict)
+    #: Sentence on each node of a cluster that computed with other versions, which was allowed.
     mixed: tuple[str, ...] = ()
 
     @property
@@ -106,21 +87,12 @@ class PermutationTest:
     def table(self) -> pd.DataFrame:
         """Return the p values of the features, in the order of the columns.
 
-        Returns
-        -------
-        DataFrame
-            ``feature``, ``p_value``, ``p_value_fwer`` and ``p_value_fwer_step_down``.
+        ``feature``, ``p_value``, ``p_value_fwer`` and ``p_value_fwer_step_down``.
         """
         return self._table().to_pandas()
 
     def sentences(self) -> list[str]:
-        """Return the result as sentences: the honest score's p value, then the features', then what limits them.
-
-        Returns
-        -------
-        list of str
-            One sentence each.
-        """
+        """Return the result as sentences: the honest score's p value, then the features', then what limits them."""
         return [self._score_sentence(), *self._feature_sentences(), *self._remarks()]
 
     def _score_sentence(self) -> str:
@@ -198,25 +170,7 @@ class PermutationTest:
         return pa.table({"feature": list(self.feature_names), **self.features})
 
     def write(self, folder: Path, of: Mapping[str, Any]) -> list[Path]:
-        """Write the test into a folder.
-
-        Parameters
-        ----------
-        folder : Path
-            Existing folder.
-        of : mapping
-            Plain data that identify the study's result, for `read_permutation_test`.
-
-        Returns
-        -------
-        list of Path
-            result.json, and features.csv and features.parquet if there are feature scores.
-
-        Raises
-        ------
-        StudyError
-            If a file cannot be written.
-        """
+        """Write the test into a folder."""
         written = []
         if self.features:
             table, parquet = self._table(), pa.BufferOutputStream()
@@ -252,23 +206,7 @@ class PermutationTest:
 
 
 def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
-    """Read the test of a study that `PermutationTest.write` wrote.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of the study.
-
-    Returns
-    -------
-    PermutationTest or None
-        The test; None if there is none, it was made of an earlier result of the study, or the study has not finished.
-
-    Raises
-    ------
-    DirectoryError
-        If a file is damaged.
-    """
+    """Read the test of a study that `PermutationTest.write` wrote."""
     folder, names = result.path / FOLDER, tuple(result.feature_names)
     if result.status != "finished" or not (folder / _RESULT).exists():
         return None
@@ -304,18 +242,7 @@ def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
 
 
 def identity(result: StudyNumbers) -> dict[str, Any]:
-    """Return plain data that change whenever a figure that the test is of changes.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    dict
-        Test scores and winners of the folds, and the hash of the data.
-    """
+    """Return plain data that change whenever a figure that the test is of changes."""
     return {
         "test_scores": result.test_scores,
         "winners": {refit.fold: [refit.trial, refit.position] for refit in result.refits},

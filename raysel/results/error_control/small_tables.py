@@ -13,27 +13,7 @@ from raysel.data.formats.tables.columnar import check_columnar
 
 
 def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:
-    """Read columns of numbers, after a process of its own has read the file under a limit of memory.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    columns : iterable of str
-        Names of the columns.
-    n_rows : int
-        Number of rows that the table must have.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_rows,)
-        Values by name of the column.
-
-    Raises
-    ------
-    OSError, ValueError
-        If the file cannot be read, has another number of rows, or a column is missing or is none of numbers.
-    """
+    """Read columns of numbers, after a process of its own has read the file under a limit of memory."""
     names = list(columns)
     check_columnar(path)
     with pa.parquet.ParquetFile(path) as file:

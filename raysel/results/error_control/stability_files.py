@@ -27,29 +27,7 @@ _TABLE, _RESULT = "selection.parquet", "result.json"
 def write_stability_selection(
     found: StabilitySelection, folder: Path, feature_names: Sequence[str], coordinates: Mapping[str, LabelArray]
 ) -> tuple[Path, Path, Path]:
-    """Write ``selection.parquet``, ``selection.csv`` and ``result.json``.
-
-    Parameters
-    ----------
-    found : StabilitySelection
-        Result to write.
-    folder : Path
-        Existing folder to write to.
-    feature_names : sequence of str
-        Names of the features.
-    coordinates : mapping of str to ndarray of shape (d,)
-        Position of each feature in the layout, by the name of the axis.
-
-    Returns
-    -------
-    tuple of Path
-        The written files.
-
-    Raises
-    ------
-    StudyError
-        If a file cannot be written.
-    """
+    """Write ``selection.parquet``, ``selection.csv`` and ``result.json``."""
     columns: dict[str, Any] = {
         "feature": np.array(feature_names),
         "index": np.arange(len(found.counts)),
@@ -99,25 +77,7 @@ def _described(found: StabilitySelection, names: Sequence[str]) -> dict[str, Any
 
 
 def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySelection | None:
-    """Read the result that `write_stability_selection` wrote.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files.
-    constant : ndarray of bool, shape (d,)
-        Mask of the features that have the same value in all samples.
-
-    Returns
-    -------
-    StabilitySelection or None
-        The result; None if there is none.
-
-    Raises
-    ------
-    DirectoryError
-        If a file is damaged.
-    """
+    """Read the result that `write_stability_selection` wrote."""
     if not (folder / _RESULT).exists():
         return None
     try:

@@ -31,55 +31,31 @@ class StabilitySelection:
     Half of the samples select the ``top`` best features of the winner's configuration, or fewer if fewer have a score.
     A feature is a false selection here if half of the samples, drawn at random, select it with a probability of at most
     ``theta`` = q / p, that of a selection by chance. `raysel.statistics.selection_bounds` states the bounds.
-
-    Parameters
-    ----------
-    top : int
-        Largest number of features that a half selects.
-    threshold : float
-        Selection probability from which a feature is in the set, a multiple of 1 / (2 ``n_pairs``).
-    is_default : bool
-        Whether the threshold is the default: the smallest whose bound is at most 1.
-    counts : ndarray of int64, shape (d,)
-        Number of halves, of 2 ``n_pairs``, that select each feature.
-    pair_counts : ndarray of int64, shape (d,)
-        Number of pairs whose two halves both select each feature.
-    n_selected : ndarray of int64, shape (2 ``n_pairs``,)
-        Number of features that each half selects.
-    constant : ndarray of bool, shape (d,)
-        Mask of the features that cannot be selected, because they have the same value in all samples.
-    n_halves : int
-        Number of halves that were asked for.
-    errors : mapping of int to str
-        Errors of the halves that failed, by number; their pairs count for nothing.
-    n_unconverged : int
-        Number of fits that did not reach their ``tol``.
-    identity : mapping
-        Winner's parameters and hash of the data, by which a result that no longer holds is known.
-    mixed : tuple of str, default=()
-        Sentence on each node of a cluster that computed with other versions, which was allowed.
-
-    Examples
-    --------
-    >>> found = StabilitySelection(
-    ...     top=1, threshold=0.75, is_default=False, counts=np.array([4, 0, 0, 0]), pair_counts=np.array([2, 0, 0, 0]),
-    ...     n_selected=np.ones(4, dtype=int), constant=np.zeros(4, dtype=bool), n_halves=4, errors={}, n_unconverged=0,
-    ... )
-    >>> found.probability, found.selected.tolist(), found.simple_bound
-    (array([1., 0., 0., 0.]), [True, False, False, False], 0.5)
     """
 
+    #: Largest number of features that a half selects.
     top: int
+    #: Selection probability from which a feature is in the set, a multiple of 1 / (2 ``n_pairs``).
     threshold: float
+    #: Whether the threshold is the default: the smallest whose bound is at most 1.
     is_default: bool
+    #: Number of halves, of 2 ``n_pairs``, that select each feature; shape (d,).
     counts: IntArray
+    #: Number of pairs whose two halves both select each feature; shape (d,).
     pair_counts: IntArray
+    #: Number of features that each half selects; shape (2 ``n_pairs``,).
     n_selected: IntArray
+    #: Mask of the features that cannot be selected, because they have the same value in all samples; shape (d,).
     constant: BoolArray
+    #: Number of halves that were asked for.
     n_halves: int
+    #: Errors of the halves that failed, by number; their pairs count for nothing.
     errors: Mapping[int, str]
+    #: Number of fits that did not reach their ``tol``.
     n_unconverged: int
+    #: Winner's parameters and hash of the data, by which a result that no longer holds is known.
     identity: Mapping[str, Any] = field(default_factory=dict)
+    #: Sentence on each node of a cluster that computed with other versions, which was allowed.
     mixed: tuple[str, ...] = ()
 
     @property
@@ -145,23 +121,7 @@ class StabilitySelection:
         return self.simple_bound if self.unimodal_bound is None else self.unimodal_bound
 
     def at(self, threshold: float | None) -> StabilitySelection:
-        """Return the selection with another threshold.
-
-        Parameters
-        ----------
-        threshold : float or None
-            Threshold above 0.5, at most 1, which is rounded up to a share that can occur; None for the default.
-
-        Returns
-        -------
-        StabilitySelection
-            The same probabilities with the other threshold.
-
-        Raises
-        ------
-        ConfigError
-            If the threshold is not above 0.5, or above 1.
-        """
+        """Return the selection with another threshold."""
         if threshold is None:
             return replace(self, threshold=smallest_threshold(self.q, self.p, self.n_pairs), is_default=True)
         return replace(self, threshold=threshold_on_grid(threshold, self.n_pairs), is_default=False)
@@ -169,11 +129,8 @@ class StabilitySelection:
     def thresholds(self) -> pd.DataFrame:
         """Return the size of the set and its bounds for every threshold.
 
-        Returns
-        -------
-        DataFrame
-            One row a threshold above 0.5: ``threshold``, ``n_features``, ``simple_bound`` and ``unimodal_bound`` (NaN
-            where there is none).
+        One row a threshold above 0.5: ``threshold``, ``n_features``, ``simple_bound`` and ``unimodal_bound`` (NaN where
+        there is none).
         """
         import pandas as pd  # noqa: PLC0415 - takes a second to import
 

@@ -11,19 +11,7 @@ if TYPE_CHECKING:
 
 
 def error_control_figures(result: StudyResult) -> dict[str, Any]:
-    """Return what the manifest says of a study's stability selection and permutation test.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    dict
-        ``stability_selection`` and ``permutation_test``, each only if it was run: what its figures are of, the figures
-        and its sentences.
-    """
+    """Return what the manifest says of a study's stability selection and permutation test."""
     found: dict[str, Any] = {}
     if (halves := result.stability_selection) is not None:
         found["stability_selection"] = {

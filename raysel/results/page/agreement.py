@@ -18,18 +18,7 @@ _MOST_RANKS = 20
 
 
 def stability(result: StudyResult) -> Section | None:
-    """Return the section on the stability of the selection; None if the method does not rank features.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section or None
-        The section.
-    """
+    """Return the section on the stability of the selection; None if the method does not rank features."""
     if not result.ranks_features:
         return None
     said = [f"Stability {stability_in_words(result)}."]
@@ -62,18 +51,7 @@ def _stability_picture(result: StudyResult) -> Iterator[Block]:
 
 
 def disagreement(result: StudyResult) -> Section | None:
-    """Return the section on the ranks of the best features in each outer fold.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section or None
-        None if the method does not rank features.
-    """
+    """Return the section on the ranks of the best features in each outer fold."""
     if not result.ranks_features:
         return None
     ranks = np.array(

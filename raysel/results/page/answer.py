@@ -17,18 +17,7 @@ from raysel.results.result import StudyResult
 
 
 def answer(result: StudyResult) -> Section:
-    """Return the section with the answer: score, references and trust.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section
-        The section.
-    """
+    """Return the section with the answer: score, references and trust."""
     blocks: list[Block] = [Text(answer_sentences(result), "answer")]
     if result.references:
         rows = [[row.name, row.n_features, row.score, row.difference] for row in words.score_rows(result)]
@@ -49,18 +38,7 @@ def answer(result: StudyResult) -> Section:
 
 
 def answer_sentences(result: StudyResult) -> list[str]:
-    """Return the answer in three sentences: the score, how it compares, and how far to trust the selection.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-    """
+    """Return the answer in three sentences: the score, how it compares, and how far to trust the selection."""
     first = words.headline(result)
     said = [f"{first[0].upper()}{first[1:]}."]
     if result.references:
@@ -73,18 +51,7 @@ def answer_sentences(result: StudyResult) -> list[str]:
 
 
 def scores(result: StudyResult) -> Section:
-    """Return the section on the score over the number of features, or its rows where there is no such choice.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section
-        The section.
-    """
+    """Return the section on the score over the number of features, or its rows where there is no such choice."""
     from raysel.display.figures.score_curve import plot_score_curve, plot_score_rows  # noqa: PLC0415 - matplotlib
     from raysel.display.page.figures import framed  # noqa: PLC0415
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
@@ -125,18 +92,7 @@ def scores(result: StudyResult) -> Section:
 
 
 def optimism(result: StudyResult) -> Section:
-    """Return the section on resubstitution, best inner and honest score.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section
-        The section.
-    """
+    """Return the section on resubstitution, best inner and honest score."""
     rows = words.optimism_rows(result)
     caption = (
         f"Mean {result.metric.replace('_', ' ')} of the winners of {len(result.outer)} outer folds. Only the test "
@@ -147,18 +103,7 @@ def optimism(result: StudyResult) -> Section:
 
 
 def confusion(result: StudyResult) -> Section | None:
-    """Return the section on the errors by class or label; None if the study did not record them.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section or None
-        The section.
-    """
+    """Return the section on the errors by class or label; None if the study did not record them."""
     from raysel.display.figures.confusion import plot_confusion, plot_label_errors  # noqa: PLC0415 - matplotlib
     from raysel.display.page.figures import framed  # noqa: PLC0415
     from raysel.display.page.svg import inline_svg  # noqa: PLC0415
@@ -189,18 +134,7 @@ def confusion(result: StudyResult) -> Section | None:
 
 
 def error_control(result: StudyResult) -> Section | None:
-    """Return the section on false selections and chance: what was run, or the commands that run it.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section or None
-        The section.
-    """
+    """Return the section on false selections and chance: what was run, or the commands that run it."""
     return Section("errors", "Could it be chance?", list(_error_blocks(result)))
 
 

@@ -24,27 +24,7 @@ _LONGEST_REMARK = 600
 
 
 def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
-    """Write the report of a finished study as one HTML file that needs no network.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    path : str or Path, optional
-        File to write; by default ``report.html`` in the study's directory.
-
-    Returns
-    -------
-    Path
-        Path of the file.
-
-    Raises
-    ------
-    UnfinishedStudyError
-        If the study has not finished.
-    StudyError
-        If the file cannot be written.
-    """
+    """Write the report of a finished study as one HTML file that needs no network."""
     html = render_page(page_of(result))
     return write_result(result.directory.report if path is None else path, html.encode("utf-8", "replace"))
 
@@ -53,34 +33,13 @@ def write_final_report(result: StudyResult) -> None:
     """Write the report at the end of a study, or of later work on it, unless the study asks for no pictures.
 
     A report that is there already is always written again.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
     """
     if result.config.get("pictures", True) or result.directory.report.exists():
         write_report(result)
 
 
 def page_of(result: StudyResult) -> Page:
-    """Return the contents of a study's report.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Page
-        Plain data.
-
-    Raises
-    ------
-    UnfinishedStudyError
-        If the study has not finished.
-    """
+    """Return the contents of a study's report."""
     _ = result.refits  # raises if the study has not finished
     preview = Preview.read(result.directory.preview)
     sections = [

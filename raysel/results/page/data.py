@@ -22,20 +22,7 @@ _MOST_TASKS = 6
 
 
 def asked(result: StudyResult, preview: Preview | None) -> Section:
-    """Return the section on what was asked.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    preview : Preview or None
-        Preview of the data, if the study's directory has one.
-
-    Returns
-    -------
-    Section
-        The section.
-    """
+    """Return the section on what was asked."""
     pictures = list(_pictures(result, preview))
     blocks: list[Block] = [Facts([*_data_facts(result, preview), *_study_facts(result)])]
     if pictures:
@@ -46,18 +33,7 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
 
 
 def drawn_parts(layout: Layout) -> list[tuple[str, slice, Tensor | MaskedVolume]]:
-    """Return the name, the columns and the layout of each task whose samples are images or volumes.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the features.
-
-    Returns
-    -------
-    list of (str, slice, Tensor or MaskedVolume)
-        The name is empty if there is one task.
-    """
+    """Return the name, the columns and the layout of each task whose samples are images or volumes."""
     whole = slice(0, layout.n_features)
     if isinstance(layout, Tensor | MaskedVolume):
         return [("", whole, layout)] if has_images(layout) else []

@@ -16,13 +16,7 @@ _LOCAL = re.compile(r"((?:sqlite:///|file://)?)(/.*)", re.DOTALL)
 
 
 def named(place: str | Path) -> str:
-    """Return a path or URI as a report names it.
-
-    Examples
-    --------
-    >>> named(Path.cwd() / "runs/wine"), named("/home/me/wine.csv"), named("s3://mine/wine.csv")
-    ('runs/wine', 'FOLDER/wine.csv', 's3://mine/wine.csv')
-    """
+    """Return a path or URI as a report names it."""
     shown = shown_place(place)
     if as_uri(shown) and not shown.startswith("file:"):
         return shown
@@ -31,13 +25,7 @@ def named(place: str | Path) -> str:
 
 
 def without_folders(value: Any) -> Any:
-    """Return plain data with the paths in it as a report names them.
-
-    Examples
-    --------
-    >>> without_folders({"uri": "sqlite:////home/me/mlflow.db", "columns": ["a/b"]})
-    {'uri': 'sqlite:///FOLDER/mlflow.db', 'columns': ['a/b']}
-    """
+    """Return plain data with the paths in it as a report names them."""
     if isinstance(value, Mapping):
         return {key: without_folders(own) for key, own in value.items()}
     if isinstance(value, list | tuple):

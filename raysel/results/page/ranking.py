@@ -26,18 +26,7 @@ _RANKING_BYTES = 400_000
 
 
 def features(result: StudyResult) -> Section:
-    """Return the section on the features that the final model selects.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section
-        The section; a sentence if there is no ranking.
-    """
+    """Return the section on the features that the final model selects."""
     title = "Which features"
     if not result.is_ranked:
         why = (
@@ -206,16 +195,5 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
 
 
 def error_columns(result: StudyResult) -> dict[str, FloatArray]:
-    """Return selection probabilities and p-values of the features, if they have been computed.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_features,)
-        By the name of the column.
-    """
+    """Return selection probabilities and p-values of the features, if they have been computed."""
     return result.added_columns

@@ -20,18 +20,7 @@ _LONGEST = 48  # letters of a configuration
 
 
 def tried(result: StudyResult) -> Section:
-    """Return the section on the configurations that were tried and the budget.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section
-        The section.
-    """
+    """Return the section on the configurations that were tried and the budget."""
     blocks: list[Block] = [Text([" ".join(_budget(result))])]
     blocks += [*_surface(result), _winners_table(result), _best_table(result)]
     if failures := _failures(result):
@@ -149,18 +138,7 @@ def _failures(result: StudyResult) -> list[str]:
 
 
 def convergence(result: StudyResult) -> Section:
-    """Return the section on the objective of the configurations by iteration.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    Section
-        The section; a sentence if no objective was recorded.
-    """
+    """Return the section on the objective of the configurations by iteration."""
     model = result.final.trial if result.has_final else ""
     curves = {record.id: curve for record in result.records if (curve := record.objective_curve())}
     told = words.convergence_in_words(result.refits)

@@ -19,19 +19,7 @@ if TYPE_CHECKING:
 
 
 def score_curves(result: StudyNumbers) -> dict[str, Any]:
-    """Return the arguments of `plot_score_curve`: scores of each outer fold for each number of features.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    dict
-        ``n_features``, ``test``, ``inner``, ``metric``, ``references`` and ``chosen``, which is empty if the figure of
-        a fold is its mean over the numbers of features.
-    """
+    """Return the arguments of `plot_score_curve`: scores of each outer fold for each number of features."""
     outer = result.outer
     n_features = [int(n) for n in result.score_curves()["n_features"]]
     inner = [refit.inner_curve for refit in outer]
@@ -55,18 +43,7 @@ def score_curves(result: StudyNumbers) -> dict[str, Any]:
 
 
 def stability_curve(result: StudyNumbers) -> dict[str, Any]:
-    """Return the arguments of `plot_stability`: the stability of the outer folds' best features by their number.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study whose method ranks features.
-
-    Returns
-    -------
-    dict
-        ``n_features``, ``stability``, ``noise`` (mean, lowest and highest with permuted labels) and ``chosen``.
-    """
+    """Return the arguments of `plot_stability`: the stability of the outer folds' best features by their number."""
     result.check_ranks()
     table = trust.stability_curve(result)
     return {
@@ -78,20 +55,7 @@ def stability_curve(result: StudyNumbers) -> dict[str, Any]:
 
 
 def tried_configurations(result: StudyNumbers) -> list[TriedConfiguration]:
-    """Return the configurations of the search with their mean validation scores over the outer folds.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    list of TriedConfiguration
-        In the order in which they ended. In an adaptive search the trials of a configuration on several outer folds
-        are one, with the mean score of those that have one; if it is over one parameter, which is drawn as a line a
-        fold, they are apart.
-    """
+    """Return the configurations of the search with their mean validation scores over the outer folds."""
     from raysel.display.figures.tried import varying_parameters  # noqa: PLC0415 - loads matplotlib
 
     found = _tried(result, by_fold=False)
@@ -128,18 +92,7 @@ def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
 
 
 def confusion(result: StudyNumbers) -> dict[str, Any] | None:
-    """Return the arguments of `confusion_figure`: counts of the outer folds' test samples.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    dict or None
-        ``counts``, summed over the outer folds, ``classes`` and ``multilabel``; None if they were not recorded.
-    """
+    """Return the arguments of `confusion_figure`: counts of the outer folds' test samples."""
     recorded = [refit.confusion for refit in result.outer]
     if not recorded or not all(recorded):
         return None
@@ -155,21 +108,7 @@ def confusion(result: StudyNumbers) -> dict[str, Any] | None:
 
 
 def profile(result: StudyNumbers, top: int | None = None) -> dict[str, Any] | None:
-    """Return the arguments of `plot_profile`: coefficients of the final model's best features by class.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study with a ranking.
-    top : int, optional
-        Number of features; `StudyResult.default_top` by default.
-
-    Returns
-    -------
-    dict or None
-        ``coefficients`` of shape (n_rows, n_top), ``features`` and ``classes``, best feature first; None if the
-        method has no coefficient for each feature, or there is no model file.
-    """
+    """Return the arguments of `plot_profile`: coefficients of the final model's best features by class."""
     if isinstance(result.layout, Tasks) or not result.directory.model.exists():
         return None
     found = linear_coefficients(result.model, len(result.feature_names))
@@ -188,20 +127,7 @@ def profile(result: StudyNumbers, top: int | None = None) -> dict[str, Any] | No
 
 
 def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
-    """Find the coefficients of the method in a fitted pipeline of a scaler, the method and further steps.
-
-    Parameters
-    ----------
-    model : Pipeline
-        Fitted pipeline.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    (ndarray of shape (n_rows, n_features), list) or None
-        Coefficients with one row for each class, or one for two classes, and the classes; None if there are none.
-    """
+    """Find the coefficients of the method in a fitted pipeline of a scaler, the method and further steps."""
     waiting: list[Any] = [model.steps[1][1]]
     while waiting:
         estimator = waiting.pop(0)

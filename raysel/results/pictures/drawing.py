@@ -25,22 +25,7 @@ if TYPE_CHECKING:
 
 
 def draw_pictures(result: StudyResult, ranking: FeatureRanking | None) -> dict[str, Any]:
-    """Draw all pictures of a finished study.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    ranking : FeatureRanking or None
-        Ranking to draw; None if there is none.
-
-    Returns
-    -------
-    dict of str to matplotlib.figure.Figure
-        Figures by name: ``ranking`` and ``stability`` (only if there is a ranking), ``scores``, ``search`` (only if
-        several configurations were tried), ``confusion`` (only if it was recorded) and ``profile`` (only if the final
-        model has a coefficient for each feature).
-    """
+    """Draw all pictures of a finished study."""
     from raysel.display.figures.confusion import confusion_figure  # noqa: PLC0415 - loads matplotlib
     from raysel.display.figures.profile import profile_figure  # noqa: PLC0415
     from raysel.display.figures.score_curve import score_curve_figure  # noqa: PLC0415
@@ -85,19 +70,7 @@ def _draw_ranking(result: StudyResult, ranking: FeatureRanking) -> Any:
 
 
 def picture_background(result: StudyResult) -> tuple[FloatArray | None, str]:
-    """Return the image that is shown below the maps of a study, and what it is.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-
-    Returns
-    -------
-    (ndarray of shape (n_cells,) or None, str)
-        The image that the configuration names, or else the mean sample: the value of each cell of a sample's array,
-        NaN outside a mask. None if there is neither.
-    """
+    """Return the image that is shown below the maps of a study, and what it is."""
     layout, directory = result.layout, result.directory
     n_cells = math.prod(layout.shape) if isinstance(layout, MaskedVolume) else layout.n_features
     chosen = read_image(directory.background, n_cells)
@@ -115,31 +88,7 @@ def write_pictures(
     *,
     all_of_them: bool = True,
 ) -> list[Path]:
-    """Write all pictures of a finished study as PNG, SVG and PDF.
-
-    Parameters
-    ----------
-    result : StudyResult
-        Result of a finished study.
-    folder : str or Path
-        Existing folder to write to.
-    ranking : FeatureRanking or None
-        Ranking to draw; None if there is none.
-    kinds : sequence of str, default=("png", "svg", "pdf")
-        Suffixes of the files; matplotlib is not loaded if there are none.
-    all_of_them : bool, default=True
-        Whether all pictures are written, or that of the ranking alone.
-
-    Returns
-    -------
-    list of Path
-        Paths of the files in the order of the pictures, ``ranking.png`` first if there is a ranking.
-
-    Raises
-    ------
-    StudyError
-        If a file cannot be written.
-    """
+    """Write all pictures of a finished study as PNG, SVG and PDF."""
     if not kinds:
         return []
     from raysel.display.figures.writing import write_figures  # noqa: PLC0415 - loads matplotlib

@@ -32,22 +32,7 @@ _QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
-    """Return what a picture of a data set shows.
-
-    Parameters
-    ----------
-    data : Dataset
-        The data set.
-    orders : mapping of str to str, optional
-        Order, C or F, in which the file of each task holds the cells, under an empty name if there is one task; only
-        for the titles.
-
-    Returns
-    -------
-    list of Images or Ranges
-        Mean images of the classes and single samples, ranges of the columns or of the modalities; for several tasks
-        those of each task, of six at most.
-    """
+    """Return what a picture of a data set shows."""
     orders = orders or {}
     if not isinstance(data.layout, Tasks) or not isinstance(data.X, TaskBlocks):
         X = data.X.blocks[0] if isinstance(data.X, TaskBlocks) else data.X
@@ -67,37 +52,13 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
 
 
 def preview_orders(dataset: Mapping[str, Any]) -> dict[str, str]:
-    """Return the orders that a configuration gives for the cells of a sample, by task.
-
-    Parameters
-    ----------
-    dataset : mapping
-        Section ``dataset`` of the configuration.
-
-    Returns
-    -------
-    dict of str to str
-        C or F by the task's name, which is empty if there is one task.
-    """
+    """Return the orders that a configuration gives for the cells of a sample, by task."""
     sections = dataset.get("tasks") or [dataset]
     return {section.get("name", ""): section.get("order") or "C" for section in sections}
 
 
 def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
-    """Write the data of a picture in NumPy's format for several arrays; images as 256 greys.
-
-    Parameters
-    ----------
-    parts : sequence of Images or Ranges
-        What the picture shows.
-    path : Path
-        The file.
-
-    Raises
-    ------
-    StudyError
-        If the file cannot be written.
-    """
+    """Write the data of a picture in NumPy's format for several arrays; images as 256 greys."""
     arrays: dict[str, Any] = {}
     described = []
     for i, part in enumerate(parts):
@@ -117,18 +78,7 @@ def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
 
 
 def read_preview_parts(path: Path) -> list[Images | Ranges]:
-    """Read the data of a picture.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    list of Images or Ranges
-        Empty if the file is missing, as in studies of earlier versions, or damaged: the report does without.
-    """
+    """Read the data of a picture."""
     try:
         with open_npz(path) as file:
             arrays = {name: file.get(name) for name in file.names}

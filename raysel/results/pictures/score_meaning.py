@@ -34,25 +34,7 @@ _MEANINGS = {
 
 
 def score_meaning(method: str) -> str:
-    """Return what the feature scores of a method are, for a caption.
-
-    Parameters
-    ----------
-    method : str
-        Registered name of the method, or dotted name of a class. The class is not imported.
-
-    Returns
-    -------
-    str
-        Clause without a full stop.
-
-    Examples
-    --------
-    >>> score_meaning("variance")
-    'variance of the feature'
-    >>> score_meaning("sklearn.svm.LinearSVC")
-    'norm of coef_ over the classes, or feature_importances_ or scores_, of LinearSVC'
-    """
+    """Return what the feature scores of a method are, for a caption."""
     if "." in method:
         return f"norm of coef_ over the classes, or feature_importances_ or scores_, of {method.rpartition('.')[2]}"
     return _MEANINGS.get(method, f"score of the method {method}")

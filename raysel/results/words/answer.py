@@ -16,35 +16,12 @@ _RULES = {
 
 
 def headline(result: StudyNumbers) -> str:
-    """Return the honest score of a finished study as one line: of what, over what, with how many features.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"test accuracy 0.968 ± 0.004 (SD over 3 outer folds; corrected 95 % interval 0.951 to 0.985) with the
-        16 best of 64 features"``.
-    """
+    """Return the honest score of a finished study as one line: of what, over what, with how many features."""
     return f"test {result.metric.replace('_', ' ')} {score_in_words(result)} {n_features_in_words(result)}"
 
 
 def score_in_words(result: StudyNumbers) -> str:
-    """Return the mean test score with SD, number of outer folds and interval, or why there is none.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"0.968 ± 0.004 (SD over 3 outer folds; corrected 95 % interval 0.951 to 0.985)"``.
-    """
+    """Return the mean test score with SD, number of outer folds and interval, or why there is none."""
     found = result.interval
     if found.lower is None or found.upper is None:
         interval = f"no interval: {found.reason}"
@@ -61,20 +38,7 @@ def interval_name(result: StudyNumbers) -> str:
 
 
 def n_features_in_words(result: StudyNumbers) -> str:
-    """Return the numbers of features that the score is of.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"with the 16 best of 64 features"``; the range and how it is chosen if it differs between the outer
-        folds, and the numbers that are averaged if ``evaluation.choose_n`` is ``mean``. That of the final model beside
-        it where it differs.
-    """
+    """Return the numbers of features that the score is of."""
     evaluation, d = result.config["evaluation"], len(result.feature_names)
     if evaluation["classifier"] == "native":
         tasks = len(result.stored.study.labels)
@@ -91,52 +55,17 @@ def n_features_in_words(result: StudyNumbers) -> str:
 
 
 def shows_n_features(result: StudyNumbers) -> bool:
-    """Return whether each outer fold has a number of features that its score is of.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    bool
-        False for the classifier ``native``, and where scores are means over several numbers.
-    """
+    """Return whether each outer fold has a number of features that its score is of."""
     return result.stored.study.choose_n != "mean" and all(refit.n_features is not None for refit in result.outer)
 
 
 def rule_sentence(result: StudyNumbers) -> str:
-    """Return how the number of features is chosen, and which classifier gives the score.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a study.
-
-    Returns
-    -------
-    str
-        One sentence or two.
-    """
+    """Return how the number of features is chosen, and which classifier gives the score."""
     return rule_in_words(result.config["evaluation"], result.stored.study.choose_n)
 
 
 def rule_in_words(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
-    """Return how the number of features is chosen, and which classifier gives the score.
-
-    Parameters
-    ----------
-    evaluation : mapping
-        Section ``evaluation`` of the configuration.
-    rule : {"one_se", "best", "mean"}
-        Rule that chooses the number of features.
-
-    Returns
-    -------
-    str
-        One sentence or two.
-    """
+    """Return how the number of features is chosen, and which classifier gives the score."""
     if evaluation["classifier"] == "native":
         return "The model's own predictions are scored; no number of features is chosen."
     scored = f"Scored by {classifier_in_words(evaluation)} on the best features."
@@ -154,18 +83,7 @@ def rule_in_words(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
 
 
 def classifier_in_words(evaluation: Mapping[str, Any]) -> str:
-    """Return the classifier that scores the best features, and the references.
-
-    Parameters
-    ----------
-    evaluation : mapping
-        Section ``evaluation`` of the configuration.
-
-    Returns
-    -------
-    str
-        E.g. ``"1-nearest neighbour"``; for ``native``, the classifier of the reference ``all features``.
-    """
+    """Return the classifier that scores the best features, and the references."""
     if evaluation["classifier"] == "linear_svm":
         values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
         return f"linear SVM (C = {values[0]})" if len(values) == 1 else f"linear SVM (C of {_and(values)})"
@@ -178,18 +96,7 @@ def _and(parts: Sequence[str]) -> str:
 
 
 def interval_footnote(result: StudyNumbers) -> str:
-    """Return what the interval means, as one footnote.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        Empty if there is no interval.
-    """
+    """Return what the interval means, as one footnote."""
     found = result.interval
     if found.lower is None:
         return ""
@@ -207,32 +114,10 @@ def interval_footnote(result: StudyNumbers) -> str:
 
 
 def tasks_in_words(result: StudyNumbers) -> str:
-    """Return each task's mean test score with its standard deviation as one line.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        Empty if the data are one task.
-    """
+    """Return each task's mean test score with its standard deviation as one line."""
     return ", ".join(f"{name} {values_in_words(own)}" for name, own in result.task_scores.items())
 
 
 def report_in_words(result: StudyNumbers) -> str:
-    """Return the mean and the standard deviation over the outer folds of each metric of ``evaluation.report``.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"mean_average_precision 0.873 ± 0.021 (SD)"``; empty if there are no further metrics.
-    """
+    """Return the mean and the standard deviation over the outer folds of each metric of ``evaluation.report``."""
     return ", ".join(f"{name} {values_in_words(own)}" for name, own in result.report.items())

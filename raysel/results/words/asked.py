@@ -32,26 +32,7 @@ def data_facts(
     feature_names: Sequence[str],
     groups: str | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Describe the data as they were understood.
-
-    Parameters
-    ----------
-    preview : Preview or None
-        Preview of the data; what only it knows is left out if there is none.
-    dataset : mapping
-        Section ``dataset`` of the configuration.
-    layout : Layout
-        Layout of the features.
-    feature_names : sequence of str
-        Names of the features.
-    groups : str, optional
-        Name of the column or array of the groups.
-
-    Yields
-    ------
-    (str, str)
-        Term of one or two words, and text.
-    """
+    """Describe the data as they were understood."""
     d = len(feature_names)
     if preview:
         if preview.label is not None:
@@ -71,38 +52,14 @@ def data_facts(
 
 
 def data_name(dataset: Mapping[str, Any], default: str) -> str:
-    """Return the name of a study's data: the names of the files without their folders, the source, or "own samples".
-
-    Parameters
-    ----------
-    dataset : mapping
-        Section ``dataset`` of the configuration.
-    default : str
-        Name of data that come from no file.
-
-    Returns
-    -------
-    str
-        The name.
-    """
+    """Return the name of a study's data: the names of the files without their folders, the source, or "own samples"."""
     paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
     names = ", ".join(Path(path).name for path in paths if path)
     return "own samples" if names == OWN_DATA else names or dataset.get("source") or default
 
 
 def classes_in_words(preview: Preview) -> str:
-    """Return the number of classes or labels, how many samples each has, and their names.
-
-    Parameters
-    ----------
-    preview : Preview
-        Preview of the data.
-
-    Returns
-    -------
-    str
-        E.g. ``"2, 20 samples each: no, yes"``; classes of several tasks are counted by task.
-    """
+    """Return the number of classes or labels, how many samples each has, and their names."""
     if preview.n_by_task:
         found: dict[str, list[int]] = {}
         for name, count in zip(preview.classes, preview.counts, strict=True):
@@ -117,22 +74,7 @@ def classes_in_words(preview: Preview) -> str:
 
 
 def layout_in_words(layout: Layout, order: str | None = None, n_by_task: Sequence[int] = ()) -> str:
-    """Return the arrangement of the features as text.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the features.
-    order : {"C", "F"}, optional
-        Order in which the columns of the file run through the cells; not told by default.
-    n_by_task : sequence of int, default=()
-        Number of samples of each task; not told by default.
-
-    Returns
-    -------
-    str
-        E.g. ``"each sample is 8 x 8 (rows x columns)"``.
-    """
+    """Return the arrangement of the features as text."""
     if isinstance(layout, Tasks):
         counts = [f", {n} samples" for n in n_by_task] or [""] * len(layout.tasks)
         widths = [f"{name} ({_size(s)}{n})" for (name, s), n in zip(layout.tasks.items(), counts, strict=True)]
@@ -165,18 +107,7 @@ def values_of_features(preview: Preview) -> str:
 
 
 def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Describe the settings of the method and how it is scored.
-
-    Parameters
-    ----------
-    config : mapping
-        Configuration of the study as plain data.
-
-    Yields
-    ------
-    (str, str)
-        Term of one or two words, and text.
-    """
+    """Describe the settings of the method and how it is scored."""
     solver, evaluation = config["solver"], config["evaluation"]
     space = [f"{name} ({domain_in_words(domain)})" for name, domain in solver.get("space", {}).items()]
     fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
@@ -200,23 +131,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def domain_in_words(domain: Any) -> str:
-    """Return the values of a searched parameter as text.
-
-    Parameters
-    ----------
-    domain : object
-        Domain in the form of a configuration.
-
-    Returns
-    -------
-    str
-        E.g. ``"0.01, 0.1"`` or ``"6 values from 0.003 to 0.9 in equal ratios"``.
-
-    Examples
-    --------
-    >>> domain_in_words([[7, 7], [10, 10]])
-    '[7, 7], [10, 10]'
-    """
+    """Return the values of a searched parameter as text."""
     if not isinstance(domain, Mapping):
         return _items(domain) if isinstance(domain, list | tuple) else _value(domain)
     ((kind, bounds),) = domain.items()

@@ -12,41 +12,14 @@ _MOST_LISTED = 8
 
 
 def mean_and_sd(mean: float, sd: float) -> str:
-    """Return a mean and its standard deviation as text.
-
-    Parameters
-    ----------
-    mean, sd : float
-        Mean and standard deviation; NaN where one is undefined.
-
-    Returns
-    -------
-    str
-        E.g. ``"0.968 ± 0.004"``.
-
-    Examples
-    --------
-    >>> mean_and_sd(0.9684, 0.004), mean_and_sd(0.5, float("nan"))
-    ('0.968 ± 0.004', '0.500')
-    """
+    """Return a mean and its standard deviation as text."""
     if np.isnan(mean):
         return "undefined"
     return f"{mean:.3f}" if np.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
 
 
 def difference_in_words(reference: Reference) -> str:
-    """Return the method's mean difference to a reference with its 95 % interval, or why there is no interval.
-
-    Parameters
-    ----------
-    reference : Reference
-        Scores of the reference.
-
-    Returns
-    -------
-    str
-        E.g. ``"-0.019 (corrected 95 % interval -0.034 to -0.004)"``.
-    """
+    """Return the method's mean difference to a reference with its 95 % interval, or why there is no interval."""
     test, paired = reference.test, reference.paired
     if test is None:
         return f"{paired.mean:+z.3f} (no interval: {paired.reason})"
@@ -56,18 +29,7 @@ def difference_in_words(reference: Reference) -> str:
 
 
 def bracketed_difference(reference: Reference) -> str:
-    """Return the method's mean difference to a reference with its 95 % interval in the short form of a table.
-
-    Parameters
-    ----------
-    reference : Reference
-        Scores of the reference.
-
-    Returns
-    -------
-    str
-        E.g. ``"-0.019 [-0.034, -0.004]"``, or ``"-0.025 (equal in all runs)"`` where there is no interval.
-    """
+    """Return the method's mean difference to a reference with its 95 % interval in the short form of a table."""
     test, paired = reference.test, reference.paired
     reason = paired.reason.removeprefix("the difference is ")
     return f"{paired.mean:+z.3f} " + (f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})")
@@ -79,23 +41,7 @@ def number_range(numbers: Sequence[int]) -> str:
 
 
 def values_in_words(values: Sequence[float | None]) -> str:
-    """Return mean and standard deviation over the outer folds as text.
-
-    Parameters
-    ----------
-    values : sequence of float or None
-        Value of each outer fold, None where it is undefined.
-
-    Returns
-    -------
-    str
-        E.g. ``"0.873 ± 0.021 (SD)"``.
-
-    Examples
-    --------
-    >>> values_in_words([0.5, 0.7]), values_in_words([0.5, None])
-    ('0.600 ± 0.141 (SD)', 'undefined on an outer fold')
-    """
+    """Return mean and standard deviation over the outer folds as text."""
     known = np.array([value for value in values if value is not None])
     if len(known) < len(values):
         return "undefined on an outer fold"
@@ -103,23 +49,7 @@ def values_in_words(values: Sequence[float | None]) -> str:
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Return numbers as text: all of a few, the first and the last of many.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        Two numbers or more.
-
-    Returns
-    -------
-    str
-        E.g. ``"4, 8 and 16"``.
-
-    Examples
-    --------
-    >>> listed([4, 8, 16]), listed(list(range(10, 101, 10)))
-    ('4, 8 and 16', '10 numbers from 10 to 100')
-    """
+    """Return numbers as text: all of a few, the first and the last of many."""
     if len(numbers) > _MOST_LISTED:
         return f"{len(numbers)} numbers from {numbers[0]} to {numbers[-1]}"
     return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"

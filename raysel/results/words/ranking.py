@@ -30,21 +30,7 @@ def best_features_in_words(ranking: FeatureRanking, most: int = 10) -> str:
 
 
 def redundancy_in_words(result: StudyNumbers, top: int | None = None) -> str:
-    """Return the redundancy of the best features as one line, with what it is of and over what.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-    top : int, optional
-        Number of features that count as selected; `StudyResult.default_top` by default.
-
-    Returns
-    -------
-    str
-        E.g. ``"of the top 10 over all 400 samples, mean of 5 outer folds: 0.31"``; empty if it was not recorded for
-        this number of features.
-    """
+    """Return the redundancy of the best features as one line, with what it is of and over what."""
     values = result.fold_redundancy.get(top or result.default_top)
     if values is None:
         return ""
@@ -55,19 +41,7 @@ def redundancy_in_words(result: StudyNumbers, top: int | None = None) -> str:
 
 
 def modalities_in_words(result: StudyNumbers) -> str:
-    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"HOG 0.412, LBP 0.588"``; if there is a number for each class or label, their mean. Empty if the method
-        weighs no modalities or the data have none.
-    """
+    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line."""
     found = result.modality_scores
     outer = [found[refit.fold] for refit in result.outer if refit.fold in found]
     names = outer[0] if outer else ()

@@ -12,20 +12,7 @@ _RIVALS = {"f_test": "the F-test", "variance": "the largest variance", "all feat
 
 
 def reference_in_words(result: StudyNumbers, name: str) -> str:
-    """Return the name of a reference, with the classifier where it is not that of the method.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-    name : str
-        Name of the reference.
-
-    Returns
-    -------
-    str
-        E.g. ``"all 64 features"``.
-    """
+    """Return the name of a reference, with the classifier where it is not that of the method."""
     if name == "all features":
         evaluation = result.config["evaluation"]
         by = f" ({classifier_in_words(evaluation)})" if evaluation["classifier"] == "native" else ""
@@ -39,36 +26,12 @@ def reference_in_words(result: StudyNumbers, name: str) -> str:
 
 
 def short_reference(result: StudyNumbers, name: str) -> str:
-    """Return the name of a reference for the head of a narrow column.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-    name : str
-        Name of the reference.
-
-    Returns
-    -------
-    str
-        E.g. ``"all 64"``.
-    """
+    """Return the name of a reference for the head of a narrow column."""
     return {"all features": f"all {len(result.feature_names)}", "f_test": "F-test"}.get(name, name)
 
 
 def reference_sentences(result: StudyNumbers) -> list[str]:
-    """Return each reference's score and the method's difference to it, one sentence a reference.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    list of str
-        Empty if the study has no references.
-    """
+    """Return each reference's score and the method's difference to it, one sentence a reference."""
     return [
         f"{_capital(reference_in_words(result, name))}: {mean_and_sd(found.mean, found.sd)} (SD); the method's "
         f"difference to it is {difference_in_words(found)}."
@@ -77,19 +40,7 @@ def reference_sentences(result: StudyNumbers) -> list[str]:
 
 
 def references_line(result: StudyNumbers) -> str:
-    """Return the mean scores of the references as one short line.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"for comparison: all 64 features 0.987, largest variance 0.950, F-test 0.961, chance (stratified
-        guess) 0.100"``; empty if the study has no references.
-    """
+    """Return the mean scores of the references as one short line."""
     shown = ", ".join(
         f"{reference_in_words(result, name)} {found.mean:.3f}" for name, found in result.references.items()
     )
@@ -97,17 +48,8 @@ def references_line(result: StudyNumbers) -> str:
 
 
 def verdict_sentences(result: StudyNumbers) -> list[str]:
-    """Return which references score higher than the method, and which of the others it does not beat by the interval.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    list of str
-        One sentence for each of these references, the best one first; chance comes last unless it scores higher.
+    """Return which references score higher than the method, and which of the others it does not beat by the
+    interval.
     """
     found = [result.references[name] for name in (*_RIVALS, "chance") if name in result.references]
     found.sort(key=lambda reference: -max(reference.mean, result.test_mean))
@@ -150,18 +92,7 @@ def _verdict_sentence(result: StudyNumbers, reference: Reference) -> str:
 
 
 def missing_references_sentence(result: StudyNumbers) -> str:
-    """Return which references have no score, and why.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        Empty if none is missing, or ``evaluation.references`` is false.
-    """
+    """Return which references have no score, and why."""
     if not any(refit.references for refit in result.outer):
         return ""
     native = result.config["evaluation"]["classifier"] == "native"

@@ -10,19 +10,7 @@ from raysel.results.words.references import reference_in_words
 
 
 class ScoreRow(NamedTuple):
-    """Row of the table of a method and its references.
-
-    Parameters
-    ----------
-    name : str
-        Study's method, or the reference.
-    n_features : str
-        Number of features that the score is of.
-    score : str
-        Mean and SD over the outer folds.
-    difference : str
-        Difference of the method to the reference with its 95 % interval; empty for the method.
-    """
+    """Row of the table of a method and its references."""
 
     name: str
     n_features: str
@@ -31,18 +19,7 @@ class ScoreRow(NamedTuple):
 
 
 def score_rows(result: StudyNumbers) -> list[ScoreRow]:
-    """Return the method and its references as rows of a table.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    list of ScoreRow
-        The method first.
-    """
+    """Return the method and its references as rows of a table."""
     score = mean_and_sd(result.test_mean, result.interval.sd)
     rows = [ScoreRow(result.config["solver"]["name"], _numbers(result), score, "")]
     for name, found in result.references.items():
@@ -57,20 +34,7 @@ def score_rows(result: StudyNumbers) -> list[ScoreRow]:
 
 
 def curve_rows(result: StudyNumbers) -> tuple[list[str], list[list[str]]]:
-    """Return inner and test score and the references' means for each number of features as a table.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    header : list of str
-        Names of the columns; the first is the number of features.
-    rows : list of list of str
-        Cells; empty for the classifier ``native``.
-    """
+    """Return inner and test score and the references' means for each number of features as a table."""
     table = result.score_curves()
     names = list(result.references)
     rows = []
@@ -81,18 +45,7 @@ def curve_rows(result: StudyNumbers) -> tuple[list[str], list[list[str]]]:
 
 
 def optimism_rows(result: StudyNumbers) -> list[tuple[str, str, str]]:
-    """Return resubstitution, best inner and honest score as rows of a table.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    list of (name, score, what it is)
-        From the most to the least optimistic kind of score.
-    """
+    """Return resubstitution, best inner and honest score as rows of a table."""
     told = {
         "training": ("training", "resubstitution: on the samples of the fit itself"),
         "inner": ("best inner", "validation score by which the winner was chosen"),
@@ -102,18 +55,7 @@ def optimism_rows(result: StudyNumbers) -> list[tuple[str, str, str]]:
 
 
 def optimism_sentence(result: StudyNumbers) -> str:
-    """Return resubstitution, best inner and honest score as one sentence.
-
-    Parameters
-    ----------
-    result : StudyNumbers
-        Result of a finished study.
-
-    Returns
-    -------
-    str
-        E.g. ``"Optimism: training 1.000, best inner 0.972, test 0.968 (means over 3 outer folds)."``.
-    """
+    """Return resubstitution, best inner and honest score as one sentence."""
     parts = ", ".join(f"{name} {value}" for name, value, _ in optimism_rows(result))
     return f"Optimism: {parts} (mean {result.metric.replace('_', ' ')} over {len(result.outer)} outer folds)."
 

@@ -27,34 +27,19 @@ from raysel.linalg.trace_ratio import Scatters, maximize_trace_ratio, shrunken
 
 @dataclass(frozen=True)
 class MappedTasks:
-    """Tasks in the common space.
+    """Tasks in the common space."""
 
-    Attributes
-    ----------
-    maps : tuple of ndarray of shape (D_i, d'), or None
-        Map W_i of each task; None for the identity.
-    means : tuple of ndarray of shape (D_i,)
-        Mean of each task in its own features.
-    samples : tuple of ndarray of shape (n_i, d')
-        Mapped samples of each task, (X_i - mean_i) W_i.
-    """
-
+    #: Map W_i of each task; None for the identity; each (D_i, d').
     maps: tuple[FloatArray, ...] | None
+    #: Mean of each task in its own features; each (D_i,).
     means: tuple[FloatArray, ...]
+    #: Mapped samples of each task, (X_i - mean_i) W_i; each (n_i, d').
     samples: tuple[FloatArray, ...]
 
     def lift(self, bases: Sequence[FloatArray]) -> list[FloatArray]:
         """Express directions of the common space in each task's own features.
 
-        Parameters
-        ----------
-        bases : sequence of ndarray of shape (d', d_i)
-            Directions V_i for each task.
-
-        Returns
-        -------
-        list of ndarray of shape (D_i, d_i)
-            W_i V_i.
+        Each of `bases` is (d', d_i); returns each (D_i, d_i).
         """
         if self.maps is None:
             return list(bases)
@@ -64,24 +49,7 @@ class MappedTasks:
 def check_maps(maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence[int]) -> list[FloatArray]:
     """Check that there is one map for each task, and that all map into one space.
 
-    Parameters
-    ----------
-    maps : sequence of array-like of shape (D_i, d')
-        Map W_i of each task.
-    names : sequence of str
-        Description of each task for messages.
-    widths : sequence of int
-        Number of features D_i of each task.
-
-    Returns
-    -------
-    list of ndarray of shape (D_i, d')
-        The maps as arrays of float64.
-
-    Raises
-    ------
-    ConfigError
-        If the number or the shapes of the maps do not match the tasks, or a map is not finite.
+    Each of `maps` is (D_i, d'); returns each (D_i, d').
     """
     if len(maps) != len(names):
         raise ConfigError(f"aligned has {len(maps)} maps for {len(names)} tasks: give one map for each task.")
@@ -96,25 +64,7 @@ def check_maps(maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence
 
 
 def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None) -> MappedTasks:
-    """Map each task's centred samples by its W_i.
-
-    Parameters
-    ----------
-    samples : sequence of TaskSamples
-        Samples of each task.
-    maps : sequence of ndarray of shape (D_i, d'), or None
-        Maps returned by `check_maps`; None for the identity.
-
-    Returns
-    -------
-    MappedTasks
-        The tasks in the common space.
-
-    Raises
-    ------
-    DataError
-        If all samples of a task are mapped to one point.
-    """
+    """Map each task's centred samples by its W_i. Each of `maps` is (D_i, d')."""
     means, centred = zip(*(centre(task.X) for task in samples), strict=True)
     mapped = centred if maps is None else tuple(own @ W for own, W in zip(centred, maps, strict=True))
     for i, (task, Z) in enumerate(zip(samples, mapped, strict=True)):
@@ -131,30 +81,7 @@ def shared_projection(
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
     """Maximise the ratio over one P for all tasks, by Newton's method.
 
-    Parameters
-    ----------
-    samples : sequence of TaskSamples
-        Samples of each task.
-    mapped : MappedTasks
-        The same samples in the common space.
-    weights : ndarray of shape (n_tasks,)
-        Weight w_i of each task.
-    size : int or None
-        Number of directions d. None: the largest number of classes of a task minus 1.
-    shrinkage : float
-        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
-
-    Returns
-    -------
-    rank : int
-        Rank of the mapped tasks together.
-    steps : iterator of (float, list of ndarray of shape (d', d))
-        Ratio after each iteration, and P repeated for each task; endless.
-
-    Raises
-    ------
-    ConfigError
-        If ``size`` exceeds the rank.
+    `weights` is (n_tasks,); returns `steps` each (d', d).
     """
     # Weighting the rows by sqrt(w_i n / n_i) makes the scatter of the stacked samples equal to the weighted sum.
     n = sum(len(task.y) for task in samples)
@@ -176,30 +103,7 @@ def pooled_within(
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
     """Maximise the ratio over a V_i for each task with the pooled within-class scatter, by Newton's method.
 
-    Parameters
-    ----------
-    samples : sequence of TaskSamples
-        Samples of each task.
-    mapped : MappedTasks
-        The same samples in the common space.
-    weights : ndarray of shape (n_tasks,)
-        Weight w_i of each task.
-    size : int or None
-        Number of directions of every task. None: the task's number of classes minus 1.
-    shrinkage : float
-        Weight of a multiple of the identity in the within-class scatter, in [0, 1].
-
-    Returns
-    -------
-    rank : int
-        Rank of the mapped tasks together.
-    steps : iterator of (float, list of ndarray of shape (d', d_i))
-        Ratio after each iteration, and V_i of each task; endless.
-
-    Raises
-    ------
-    ConfigError
-        If ``size`` exceeds the rank.
+    `weights` is (n_tasks,); returns `steps` each (d', d_i).
     """
     factors, residuals = [], []
     for task, Z in zip(samples, mapped.samples, strict=True):
@@ -226,19 +130,7 @@ def pooled_within(
 def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Compute the between-class and total scatter of each column of projected samples.
 
-    Parameters
-    ----------
-    task : TaskSamples
-        Samples of one task.
-    embedded : ndarray of shape (n, d)
-        Projected samples, centred.
-
-    Returns
-    -------
-    between : ndarray of shape (d,)
-        Between-class scatter of each column.
-    total : ndarray of shape (d,)
-        Total scatter of each column.
+    `embedded` is (n, d); returns `between` (d,), `total` (d,).
     """
     sums = task.one_hot.T @ embedded
     return (sums**2 / task.counts[:, None]).sum(axis=0) / len(embedded), (embedded**2).mean(axis=0)

@@ -19,29 +19,7 @@ from raysel.linalg.trace_ratio import LARGEST_RATIO, Scatters, shared_ratio
 
 
 def common_width(wanted: int | None, sizes: Sequence[int], problems: Sequence[Scatters], names: Sequence[str]) -> int:
-    """Return the dimension d' of the space that every W_i maps into.
-
-    Parameters
-    ----------
-    wanted : int or None
-        Requested dimension. None: halfway between its limits.
-    sizes : sequence of int
-        Number of directions d_i of each task.
-    problems : sequence of Scatters
-        Scatter matrices of each task.
-    names : sequence of str
-        Description of each task for messages.
-
-    Returns
-    -------
-    int
-        The dimension.
-
-    Raises
-    ------
-    ConfigError
-        If the dimension is below a d_i or above the rank of a task; the message names the task of smallest rank.
-    """
+    """Return the dimension d' of the space that every W_i maps into."""
     rank, narrowest = min((len(problem.total), name) for problem, name in zip(problems, names, strict=True))
     width = wanted or (max(sizes) + rank + 1) // 2
     if not max(sizes) <= width <= rank:
@@ -67,27 +45,7 @@ def alternate(
     every W_i after its update (steps 2.3 and 2.4) although the ratio depends on the position of W_i relative to P;
     with these steps the ratio may decrease.
 
-    Parameters
-    ----------
-    problems : sequence of Scatters
-        Scatter matrices of each task, of dimension r_i.
-    sizes : sequence of int
-        Number of directions d_i of each task.
-    weights : ndarray of shape (len(problems),)
-        Weight w_i of each task.
-    width : int
-        Dimension d' of the common space, at least every d_i and at most every r_i.
-    rng : RandomState
-        Random number generator of the start.
-    printed : bool, default=False
-        Whether to apply steps 2.3 and 2.4.
-
-    Yields
-    ------
-    ratio : float
-        Ratio after the iteration.
-    bases : list of ndarray of shape (r_i, d_i)
-        W_i P of each task, with orthonormal columns.
+    `weights` is (len(problems),); yields `bases` each (r_i, d_i).
     """
     maps = [_random_orthonormal(len(problem.total), width, rng) for problem in problems]
     common = _random_orthonormal(width, max(sizes), rng)
@@ -105,19 +63,7 @@ def alternate(
 def update_map(problem: Scatters, ratio: float, common: FloatArray) -> FloatArray:
     """Maximise tr(P'W'(B - x T)W P) over W: W = E [P, P_perp]', E the leading eigenvectors of B - x T.
 
-    Parameters
-    ----------
-    problem : Scatters
-        Scatter matrices B and T of one task.
-    ratio : float
-        Current ratio x.
-    common : ndarray of shape (d', d)
-        Common projection P.
-
-    Returns
-    -------
-    ndarray of shape (r, d')
-        W, with orthonormal columns.
+    `common` is (d', d); returns (r, d').
     """
     width, size = common.shape
     complement = scipy.linalg.qr(common, check_finite=False)[0][:, size:]
@@ -128,17 +74,7 @@ def update_map(problem: Scatters, ratio: float, common: FloatArray) -> FloatArra
 def turn_to_total(problem: Scatters, W: FloatArray) -> FloatArray:
     """Rotate W to the leading eigenvectors of W W' T W W', steps 2.3 and 2.4 of Table 1.
 
-    Parameters
-    ----------
-    problem : Scatters
-        Scatter matrices of one task.
-    W : ndarray of shape (r, d')
-        Map of the task, with orthonormal columns.
-
-    Returns
-    -------
-    ndarray of shape (r, d')
-        Orthonormal columns that span the same space.
+    `W` is (r, d'); returns (r, d').
     """
     inner = W.T @ (problem.total[:, None] * W)
     projected = problem.between.T @ W
@@ -159,25 +95,8 @@ def update_common(
     Task i uses the first d_i columns of P. Columns used by the same tasks form a block, which is maximised exactly in
     the complement of the other blocks; if all d_i are equal, there is one block, and the result is the maximum.
 
-    Parameters
-    ----------
-    problems : sequence of Scatters
-        Scatter matrices of each task.
-    ratio : float
-        Current ratio x.
-    maps : sequence of ndarray of shape (r_i, d')
-        Map W_i of each task.
-    common : ndarray of shape (d', max d_i)
-        P before the update.
-    sizes : sequence of int
-        Number of directions d_i of each task.
-    weights : ndarray of shape (len(problems),)
-        Weight w_i of each task.
-
-    Returns
-    -------
-    ndarray of shape (d', max d_i)
-        P after the update, with orthonormal columns.
+    Each of `maps` is (r_i, d'), `common` is (d', max d_i), `weights` (len(problems),); returns
+    (d', max d_i).
     """
     ratio = min(ratio, LARGEST_RATIO)
     inner = [

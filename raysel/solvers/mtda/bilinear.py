@@ -32,117 +32,44 @@ ASCENT_TOL, ASCENT_SWEEPS = 1e-10, 50
 
 @dataclass(frozen=True)
 class MatrixTask:
-    """Centred matrices of one task, reduced to the ranges of their rows and columns.
+    """Centred matrices of one task, reduced to the ranges of their rows and columns."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (a b,)
-        Mean of the samples.
-    rows : ndarray of shape (a, r)
-        Orthonormal basis of the range of the rows, by descending scatter.
-    columns : ndarray of shape (b, s)
-        Orthonormal basis of the range of the columns, by descending scatter.
-    samples : ndarray of shape (n, r, s)
-        Reduced samples.
-    classes : ndarray of shape (c, r, s)
-        Reduced class means times the root of the class sizes, sqrt(n_k) M_k.
-    """
-
+    #: Mean of the samples; shape (a b,).
     mean: FloatArray
+    #: Orthonormal basis of the range of the rows, by descending scatter; shape (a, r).
     rows: FloatArray
+    #: Orthonormal basis of the range of the columns, by descending scatter; shape (b, s).
     columns: FloatArray
+    #: Reduced samples; shape (n, r, s).
     samples: FloatArray
+    #: Reduced class means times the root of the class sizes, sqrt(n_k) M_k; shape (c, r, s).
     classes: FloatArray
 
     def lift(self, factors: Factors) -> FloatArray:
-        """Compute U = L kron R in the original features.
-
-        Parameters
-        ----------
-        factors : (L, R)
-            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
-
-        Returns
-        -------
-        ndarray of shape (a b, k l)
-            U, with orthonormal columns.
-        """
+        """Compute U = L kron R in the original features. Returns (a b, k l)."""
         L, R = factors
         return np.asarray(np.kron(self.rows @ L, self.columns @ R), dtype=np.float64)
 
     def embed(self, factors: Factors) -> FloatArray:
-        """Project the samples, L'X_jR.
-
-        Parameters
-        ----------
-        factors : (L, R)
-            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
-
-        Returns
-        -------
-        ndarray of shape (n, k l)
-            Projected samples.
-        """
+        """Project the samples, L'X_jR. Returns (n, k l)."""
         L, R = factors
         return (L.T @ self.samples @ R).reshape(len(self.samples), -1)
 
     def traces(self, factors: Factors) -> tuple[float, float]:
-        """Compute tr(U'S_bU) and tr(U'S_tU).
-
-        Parameters
-        ----------
-        factors : (L, R)
-            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
-
-        Returns
-        -------
-        between : float
-            tr(U'S_bU).
-        total : float
-            tr(U'S_tU).
-        """
+        """Compute tr(U'S_bU) and tr(U'S_tU)."""
         L, R = factors
         between, total = (float(((L.T @ part @ R) ** 2).sum()) for part in (self.classes, self.samples))
         return between / len(self.samples), total / len(self.samples)
 
     def column_ratios(self, factors: Factors) -> FloatArray:
-        """Compute the ratio of between-class to total scatter of each column of U.
-
-        Parameters
-        ----------
-        factors : (L, R)
-            Factors in the reduced coordinates, of shapes (r, k) and (s, l).
-
-        Returns
-        -------
-        ndarray of shape (k l,)
-            Ratios in [0, 1].
-        """
+        """Compute the ratio of between-class to total scatter of each column of U. Returns (k l,)."""
         L, R = factors
         between, total = (((L.T @ part @ R) ** 2).sum(axis=0).ravel() for part in (self.classes, self.samples))
         return between / total
 
 
 def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
-    """Centre one task's matrices and reduce them to the ranges of their rows and columns.
-
-    Parameters
-    ----------
-    task : TaskSamples
-        Samples of the task.
-    shape : (int, int)
-        Shape (a, b) of a sample.
-
-    Returns
-    -------
-    MatrixTask
-        The reduced matrices.
-
-    Raises
-    ------
-    DataError
-        If all features are constant.
-    """
+    """Centre one task's matrices and reduce them to the ranges of their rows and columns."""
     mean, centred = centre(task.X)
     if not centred.any():
         raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
@@ -164,32 +91,7 @@ def alternate_sides(
 ) -> Iterator[tuple[float, list[Factors]]]:
     """Update the factors of each task at the shared ratio from all starts, and use the best start; endless.
 
-    Parameters
-    ----------
-    tasks : sequence of MatrixTask
-        Reduced matrices of each task.
-    names : sequence of str
-        Description of each task for messages.
-    size : (int, int)
-        Number of columns k of every L_i and l of every R_i.
-    weights : ndarray of shape (n_tasks,)
-        Weight w_i of each task.
-    n_init : int
-        Number of starts of each task: the leading directions of total scatter, and n_init - 1 random ones.
-    rng : RandomState
-        Random number generator of the starts.
-
-    Yields
-    ------
-    ratio : float
-        Ratio after the iteration.
-    factors : list of (L_i, R_i)
-        Factors of each task in the reduced coordinates.
-
-    Raises
-    ------
-    ConfigError
-        If ``size`` exceeds the dimensions of a task's ranges.
+    `weights` is (n_tasks,).
     """
     for task, name in zip(tasks, names, strict=True):
         r, s = task.samples.shape[1:]
@@ -211,26 +113,7 @@ def alternate_sides(
 
 
 def climb(task: MatrixTask, R: FloatArray, size: tuple[int, int], ratio: float) -> tuple[float, Factors]:
-    """Maximise tr(U'(S_b - x S_t)U) locally by alternating updates of L and R.
-
-    Parameters
-    ----------
-    task : MatrixTask
-        Reduced matrices of the task.
-    R : ndarray of shape (s, l)
-        Start, with orthonormal columns.
-    size : (int, int)
-        Number of columns k of L and l of R.
-    ratio : float
-        Current ratio x.
-
-    Returns
-    -------
-    value : float
-        Value of the objective.
-    factors : (L, R)
-        Factors in the reduced coordinates.
-    """
+    """Maximise tr(U'(S_b - x S_t)U) locally by alternating updates of L and R. `R` is (s, l)."""
     value = -np.inf
     transposed = (task.classes.transpose(0, 2, 1), task.samples.transpose(0, 2, 1))
     for _ in range(ASCENT_SWEEPS):

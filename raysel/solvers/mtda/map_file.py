@@ -15,25 +15,7 @@ _FORMAT = "A file of maps is .npz with an array of shape (n_features of the task
 
 
 def read_maps(path: str, names: Sequence[str]) -> list[FloatArray]:
-    """Read the map of each task, without unpickling.
-
-    Parameters
-    ----------
-    path : str
-        Path of an .npz file, relative to the working directory or else to ``$RAYSEL_DATA``.
-    names : sequence of str
-        Names of the tasks. For one task with an empty name the file's only array is the map.
-
-    Returns
-    -------
-    list of ndarray
-        Map of each task, in the order of ``names``.
-
-    Raises
-    ------
-    ConfigError
-        If the file does not exist, cannot be read, or lacks the map of a task.
-    """
+    """Read the map of each task, without unpickling."""
     try:
         file_path = find_data_file(path, _FORMAT)
         with reading(file_path, "a file of maps (.npz)"), open_npz(file_path) as file:

@@ -24,41 +24,16 @@ from raysel.linalg.scatter import ScatterRange, scatter_range
 
 @dataclass(frozen=True)
 class PartlyLabelled:
-    """One task in the range of the total scatter of all its samples, of dimension r.
-
-    Attributes
-    ----------
-    reduced : ScatterRange
-        Scatter matrices; ``total`` is that of all samples, ``between`` that of the labelled ones.
-    labelled : ndarray of shape (r, r)
-        Total scatter of the labelled samples, S_t(labelled).
-    samples : ndarray of shape (n, r)
-        All samples, centred.
-    """
+    """One task in the range of the total scatter of all its samples, of dimension r."""
 
     reduced: ScatterRange
+    #: Total scatter of the labelled samples, S_t(labelled); shape (r, r).
     labelled: FloatArray
+    #: All samples, centred; shape (n, r).
     samples: FloatArray
 
     def denominator(self, eta: float, mu: float, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
-        """Compute the eigendecomposition of T.
-
-        Parameters
-        ----------
-        eta : float
-            Weight of the total scatter of all samples, above 0.
-        mu : float
-            Weight of the term of the graph; 0 omits it.
-        n_neighbors : int
-            Number of neighbours in the graph, limited to the number of other samples.
-
-        Returns
-        -------
-        values : ndarray of shape (r,)
-            Eigenvalues of T, in descending order.
-        vectors : ndarray of shape (r, r)
-            Eigenvectors of T, as columns.
-        """
+        """Compute the eigendecomposition of T. Returns `values` (r,), `vectors` (r, r)."""
         T = self.labelled.copy()
         if mu:
             n = len(self.samples)
@@ -76,23 +51,7 @@ class PartlyLabelled:
 
 
 def partly_labelled(task: TaskSamples) -> PartlyLabelled:
-    """Compute the scatter matrices of a task with unlabelled samples, whose code is -1.
-
-    Parameters
-    ----------
-    task : TaskSamples
-        Samples of the task.
-
-    Returns
-    -------
-    PartlyLabelled
-        The task in the range of the total scatter of all its samples.
-
-    Raises
-    ------
-    DataError
-        If all features are constant.
-    """
+    """Compute the scatter matrices of a task with unlabelled samples, whose code is -1."""
     one_class = np.zeros(len(task.y), dtype=np.int64)
     reduced = scatter_range(task.X, one_class, 1)
     if reduced.rank == 0:

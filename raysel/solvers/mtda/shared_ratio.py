@@ -102,10 +102,8 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
         problems: Sequence[Scatters],
         turns: Sequence[FloatArray] | None = None,
     ) -> Iterator[float]:
-        """Solve the problems, each in the range of its task.
-
-        ``turns`` are the axes of the problems in those of the ranges; None if the axes are equal.
-        """
+        """Solve the problems, each in the range of its task."""
+        # ``turns`` are the axes of the problems in those of the ranges; None if the axes are equal.
         sizes = self._sizes(samples, ranges)
         traces = np.array([problem.trace for problem in problems])
         self._weigh(samples, traces)

@@ -22,24 +22,7 @@ def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], tra
 
     A task whose classes all have a single sample gets weight 0, because its ratio is 1 for every U_i.
 
-    Parameters
-    ----------
-    wanted : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,)
-        Value of the parameter ``task_weights``.
-    samples : sequence of TaskSamples
-        Samples of each task.
-    traces : ndarray of shape (n_tasks,)
-        Total scatter of each task, tr(S_t^i).
-
-    Returns
-    -------
-    ndarray of shape (n_tasks,)
-        Weights.
-
-    Raises
-    ------
-    ConfigError
-        If given weights are not a non-negative number for each task, or all are 0.
+    `wanted` and `traces` are (n_tasks,); returns (n_tasks,).
     """
     if isinstance(wanted, str):
         weights = 1.0 / traces if wanted == "inverse_trace" else np.ones(len(samples))
@@ -50,25 +33,7 @@ def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], tra
 
 
 def given_weights(wanted: ArrayLike, n_tasks: int) -> FloatArray:
-    """Validate weights given by the user.
-
-    Parameters
-    ----------
-    wanted : array-like of shape (n_tasks,)
-        Weight of each task.
-    n_tasks : int
-        Number of tasks.
-
-    Returns
-    -------
-    ndarray of shape (n_tasks,)
-        Weights as float64.
-
-    Raises
-    ------
-    ConfigError
-        If the weights are not a non-negative number for each task, or all are 0.
-    """
+    """Validate weights given by the user. `wanted` is (n_tasks,); returns (n_tasks,)."""
     try:
         weights = np.asarray(wanted, dtype=np.float64)
     except (TypeError, ValueError):
@@ -100,21 +65,7 @@ def warn_of_dropped_tasks(names: Sequence[str], retained: FloatArray, ratios: Fl
     Such a projection was chosen only because it does not lower the joint ratio. A projection of small scatter whose
     own ratio is comparable to the joint one is useful and causes no warning.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Description of each task for messages.
-    retained : ndarray of shape (n_tasks,)
-        Share of each task's scatter that its projection retains.
-    ratios : ndarray of shape (n_tasks,)
-        Ratio of each task.
-    joint : float
-        Joint ratio.
-
-    Warns
-    -----
-    UserWarning
-        For each dropped task.
+    `retained` and `ratios` are (n_tasks,).
     """
     for name, share, ratio in zip(names, retained, ratios, strict=True):
         if share < DROPPED and ratio < BELOW * joint:

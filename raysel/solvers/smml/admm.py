@@ -30,20 +30,7 @@ _HINGE_BALANCE, _PENALTY_BALANCE = 1.0, 2.0
 
 
 class ConsensusADMM:
-    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and an evaluation of the certificate.
-
-    Parameters
-    ----------
-    problem : MultimodalProblem
-        The problem to solve.
-
-    Attributes
-    ----------
-    certificate : Certificate
-        Best solution and best lower bound found so far.
-    rho, tau : float
-        Penalties of ADMM: rho on Z1, rho tau on Z2 and Z3; balanced during the iteration.
-    """
+    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and an evaluation of the certificate."""
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem, self.certificate = problem, Certificate(problem)
@@ -148,11 +135,9 @@ class ConsensusADMM:
         self._anderson.restart()
 
     def _certify(self, ahead: FloatArray) -> None:
-        """Pass the sparse W and two dual points to the certificate.
-
-        After a proximal step the multipliers are within their bounds but X'(alpha * Y) = U + V does not hold; after a
-        projection it is the other way round. Which of them gives the higher bound, once feasible, varies.
-        """
+        """Pass the sparse W and two dual points to the certificate."""
+        # After a proximal step the multipliers are within their bounds but X'(alpha * Y) = U + V does not hold; after a
+        # projection it is the other way round. Which of them gives the higher bound, once feasible, varies.
         problem, signs = self.problem, self.problem.prepared.signs
         z = self._parts(ahead)
         W = z[-1] if len(self._penalties) == 1 else np.where(z[1] != 0.0, z[2], 0.0)

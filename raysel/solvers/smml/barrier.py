@@ -34,20 +34,7 @@ _LAST_MU = 1e-16
 
 
 class DualBarrier:
-    """Solver of one problem by a barrier method; a round is a Newton step and an evaluation of the certificate.
-
-    Parameters
-    ----------
-    problem : MultimodalProblem
-        The problem to solve.
-    certificate : Certificate
-        Solution and lower bound known already; improved in place.
-
-    Attributes
-    ----------
-    certificate : Certificate
-        Best solution and best lower bound found so far.
-    """
+    """Solver of one problem by a barrier method; a round is a Newton step and an evaluation of the certificate."""
 
     def __init__(self, problem: MultimodalProblem, certificate: Certificate) -> None:
         self.problem, self.certificate = problem, certificate

@@ -12,47 +12,14 @@ from raysel.solvers.smml.problem import DualPoint, MultimodalProblem, Solution
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """Relative duality gap (objective - bound) / bound, never below the true (objective - optimum) / optimum.
-
-    Parameters
-    ----------
-    objective : float
-        Objective of a solution, not negative.
-    bound : float
-        Lower bound of the optimum, not negative.
-
-    Returns
-    -------
-    float
-        The gap; 0 where rounding puts the bound above the objective, infinite where only the bound is 0.
-
-    Examples
-    --------
-    >>> relative_gap(3.0, 2.0)
-    0.5
-    """
+    """Relative duality gap (objective - bound) / bound, never below the true (objective - optimum) / optimum."""
     if objective <= bound:
         return 0.0
     return (objective - bound) / bound if bound > 0 else np.inf
 
 
 class Certificate:
-    """The best solution and the best lower bound that a solver has found so far.
-
-    Parameters
-    ----------
-    problem : MultimodalProblem
-        The problem that is certified.
-
-    Attributes
-    ----------
-    problem : MultimodalProblem
-        The problem that is certified.
-    solution : Solution
-        The solution of the lowest objective offered; at first W = 0.
-    dual : DualPoint
-        The dual point of the highest bound offered; at first that of W = 0.
-    """
+    """The best solution and the best lower bound that a solver has found so far."""
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem = problem

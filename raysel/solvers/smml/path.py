@@ -16,50 +16,33 @@ from raysel.solvers.smml.walk import Source, Walk
 
 @dataclass(frozen=True)
 class PathPoint:
-    """The model at one pair of gammas.
+    """The model at one pair of gammas."""
 
-    Attributes
-    ----------
-    gamma1, gamma2 : float
-        Weights of the two norms, absolute.
-    coef : ndarray of shape (n_classes, n_features)
-        Coefficients of the features; the same array at all points that share a solution.
-    intercept : ndarray of shape (n_classes,)
-        Intercept of each class.
-    objective : float
-        Objective P of the model at these gammas.
-    dual_gap : float
-        Relative duality gap, never below (P - P*) / P*.
-    source : {"solved", "zero", "diagonal", "negligible"}
-        Solved here; zero by `SMML.is_zero_solution`; or proved within ``tol`` to be a model without hinge loss of
-        larger gammas in the same ratio, or the solution without a term that is negligible.
-    """
-
+    #: Weights of the two norms, absolute.
     gamma1: float
     gamma2: float
+    #: Coefficients of the features; the same array at all points that share a solution; shape (n_classes, n_features).
     coef: FloatArray
+    #: Intercept of each class; shape (n_classes,).
     intercept: FloatArray
+    #: Objective P of the model at these gammas.
     objective: float
+    #: Relative duality gap, never below (P - P*) / P*.
     dual_gap: float
+    #: Solved here; zero by `SMML.is_zero_solution`; or proved within ``tol`` to be a model without hinge loss of larger
+    #: gammas in the same ratio, or the solution without a term that is negligible.
     source: Source
 
 
 @dataclass(frozen=True)
 class SMMLPath:
-    """The models at all points of a grid.
+    """The models at all points of a grid."""
 
-    Attributes
-    ----------
-    points : list of list of PathPoint
-        ``points[i][j]`` is at the i-th gamma1 and the j-th gamma2.
-    n_solves : int
-        Number of problems solved, including those at no point of the grid.
-    n_rounds : int
-        Number of the solver's iterations, all solves together.
-    """
-
+    #: ``points[i][j]`` is at the i-th gamma1 and the j-th gamma2.
     points: list[list[PathPoint]]
+    #: Number of problems solved, including those at no point of the grid.
     n_solves: int
+    #: Number of the solver's iterations, all solves together.
     n_rounds: int
 
 

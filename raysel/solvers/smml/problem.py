@@ -23,43 +23,27 @@ from raysel.linalg.rounding import product
 
 @dataclass(frozen=True)
 class PreparedModalities:
-    """A training set prepared for all gammas; read-only, shared by all configurations.
+    """A training set prepared for all gammas; read-only, shared by all configurations."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features), C-contiguous
-        Centred, each modality divided by its unit.
-    mean : ndarray of shape (n_features,)
-        Mean of each feature, as given.
-    units : ndarray of shape (n_modalities,)
-        Root mean square of a modality's centred features, times a factor common to all.
-    widths : ndarray of int64, shape (n_modalities,)
-        Number of columns of each modality, in column order.
-    eigenvalues : ndarray of shape (r,)
-        Eigenvalues of X'X or, where there are fewer samples than features, of XX'.
-    eigenvectors : ndarray of shape (r, r)
-        Eigenvectors of the same matrix, in the columns.
-    signs : ndarray of shape (n_problems, n_samples)
-        Y': 1 for the class or label, -1 for the rest; one row for two classes.
-    classes : ndarray of shape (n_classes,)
-        The classes, or 0, 1, ... for labels.
-    multilabel : bool
-        Whether each problem is a label of a multi-label target.
-    gradient : ndarray of shape (n_problems, n_features)
-        G = X'(alpha * Y) where alpha is 1 on the smaller side of each problem and constant on the other.
-    gamma1_max, gamma2_max : float
-        Largest norm of a class's part of G in one modality, and of a feature's column of G, X in its original units.
-    """
-
+    #: Centred, each modality divided by its unit; shape (n_samples, n_features).
     X: FloatArray
+    #: Mean of each feature, as given; shape (n_features,).
     mean: FloatArray
+    #: Root mean square of a modality's centred features, times a factor common to all; shape (n_modalities,).
     units: FloatArray
+    #: Number of columns of each modality, in column order; shape (n_modalities,).
     widths: IntArray
+    #: Eigenvalues of X'X or, where there are fewer samples than features, of XX'; shape (r,).
     eigenvalues: FloatArray
+    #: Eigenvectors of the same matrix, in the columns; shape (r, r).
     eigenvectors: FloatArray
+    #: Y': 1 for the class or label, -1 for the rest; one row for two classes; shape (n_problems, n_samples).
     signs: FloatArray
+    #: The classes, or 0, 1, ... for labels; shape (n_classes,).
     classes: LabelArray
     multilabel: bool
+    #: G = X'(alpha * Y) where alpha is 1 on the smaller side of each problem and constant on the other;
+    #: shape (n_problems, n_features).
     gradient: FloatArray
     gamma1_max: float
     gamma2_max: float
@@ -80,23 +64,8 @@ def prepare_modalities(
 ) -> PreparedModalities:
     """Centre a training set, divide each modality by its unit and decompose it.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Features as given; not modified.
-    signs : ndarray of shape (n_problems, n_samples)
-        Y': 1 for the class or label, -1 for the rest.
-    widths : ndarray of int64, shape (n_modalities,)
-        Number of columns of each modality, in column order.
-    classes : ndarray of shape (n_classes,)
-        The classes, or 0, 1, ... for labels; stored as given.
-    multilabel : bool
-        Whether each problem is a label of a multi-label target; stored as given.
-
-    Returns
-    -------
-    PreparedModalities
-        The prepared set.
+    `X` is (n_samples, n_features), `signs` (n_problems, n_samples), `widths` (n_modalities,), `classes`
+    (n_classes,).
     """
     n, d = X.shape
     mean = X.mean(axis=0)
@@ -133,21 +102,11 @@ def prepare_modalities(
 
 @dataclass(frozen=True)
 class Solution:
-    """A primal point and the three parts of its objective, which do not depend on the gammas.
+    """A primal point and the three parts of its objective, which do not depend on the gammas."""
 
-    Attributes
-    ----------
-    W : ndarray of shape (c, d)
-        Coefficients of the prepared X.
-    bias : ndarray of shape (c,)
-        Best bias of each class.
-    hinge : float
-        Hinge loss, summed over samples and classes.
-    modality_norm, feature_norm : float
-        ``sum_jk ||w_j^k||`` and ``sum_r ||w^r||`` in the original units of X.
-    """
-
+    #: Coefficients of the prepared X; shape (c, d).
     W: FloatArray
+    #: Best bias of each class; shape (c,).
     bias: FloatArray
     hinge: float
     modality_norm: float
@@ -160,19 +119,11 @@ class Solution:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """The norms of a dual point that give its lower bound at any gammas.
+    """The norms of a dual point that give its lower bound at any gammas."""
 
-    Attributes
-    ----------
-    sums : ndarray of shape (c,)
-        ``sum_i alpha_ij`` of each class.
-    modality_ratios : ndarray of shape (c,)
-        ``max_k ||U_j^k||`` of each class, in the original units of X.
-    feature_ratio : float
-        ``max_r ||V^r||``, in the original units of X.
-    """
-
+    #: ``sum_i alpha_ij`` of each class; shape (c,).
     sums: FloatArray
+    #: ``max_k ||U_j^k||`` of each class, in the original units of X; shape (c,).
     modality_ratios: FloatArray
     feature_ratio: float
 
@@ -189,15 +140,7 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class MultimodalProblem:
-    """The problem for one pair of gammas.
-
-    Attributes
-    ----------
-    prepared : PreparedModalities
-        The training set.
-    gamma1, gamma2 : float
-        Weights of the modality norm and of the feature norm, absolute; a term whose gamma is 0 is left out.
-    """
+    """The problem for one pair of gammas."""
 
     prepared: PreparedModalities
     gamma1: float
@@ -249,22 +192,7 @@ class MultimodalProblem:
         return FeatureNorm(1.0 / self.prepared.column_units)
 
     def dual_point(self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
-        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V.
-
-        Parameters
-        ----------
-        alpha : ndarray of shape (c, n)
-            Dual variable of each sample in each problem, feasible or not.
-        V : ndarray of shape (c, d), default=None
-            First guess of the feature norm's part, for the prepared X; None for all of X'(alpha * Y).
-        rounds : int, default=2
-            Number of alternating projections that improve the guess.
-
-        Returns
-        -------
-        DualPoint
-            The norms that give the lower bound at any gammas.
-        """
+        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V. `alpha` is (c, n), `V` (c, d)."""
         prepared = self.prepared
         alpha = balanced(alpha, prepared.signs)
         total = (alpha * prepared.signs) @ prepared.X

@@ -29,24 +29,7 @@ _SVM_STEPS = 100_000
 
 
 class ReweightedSVM:
-    """Solver of one problem by Algorithm 1; a round is one SVM a class and one reweighting.
-
-    Parameters
-    ----------
-    problem : MultimodalProblem
-        The problem to solve.
-    svm_tol : float, default=1e-8
-        Stopping tolerance of the SVM solver (LIBSVM).
-
-    Attributes
-    ----------
-    certificate : Certificate
-        Best solution and best lower bound found so far.
-    n_subproblems : int
-        Number of SVMs solved so far.
-    smoothed_objective : float
-        Objective with smoothed norms, which the iteration lowers, at the last W and eps.
-    """
+    """Solver of one problem by Algorithm 1; a round is one SVM a class and one reweighting."""
 
     def __init__(self, problem: MultimodalProblem, svm_tol: float = _SVM_TOL) -> None:
         self.problem, self.certificate = problem, Certificate(problem)

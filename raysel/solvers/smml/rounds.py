@@ -23,16 +23,6 @@ def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
     A round is ``UPDATES`` updates of ADMM. Once these have cost about as much as the barrier method would, that method
     takes over, one Newton step a round, until rounding errors end it; then ADMM continues. The cost is thus at most
     about twice that of the faster method.
-
-    Parameters
-    ----------
-    problem : MultimodalProblem
-        The problem to solve.
-
-    Yields
-    ------
-    Certificate
-        The same object each time, never worse than before.
     """
     admm = ConsensusADMM(problem)
     switch = _switch(problem)

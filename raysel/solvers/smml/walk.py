@@ -41,24 +41,7 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """Finder of models at pairs of gammas; the solutions it keeps save time and change no result.
-
-    Parameters
-    ----------
-    prepared : PreparedModalities
-        The training set.
-    tol : float
-        Relative duality gap within which a model is accepted.
-    max_iter : int
-        Largest number of the solver's rounds in one solve.
-
-    Attributes
-    ----------
-    n_solves : int
-        Number of problems solved so far.
-    n_rounds : int
-        Number of the solver's rounds so far.
-    """
+    """Finder of models at pairs of gammas; the solutions it keeps save time and change no result."""
 
     def __init__(self, prepared: PreparedModalities, tol: float, max_iter: int) -> None:
         self.n_solves = self.n_rounds = 0
@@ -67,20 +50,7 @@ class Walk:
         self._levels: dict[tuple[float, float], tuple[Found | None, bool]] = {}
 
     def find(self, problem: MultimodalProblem) -> tuple[Certificate, Source]:
-        """Find the model at one pair of gammas: proved zero, taken from another point, or solved.
-
-        Parameters
-        ----------
-        problem : MultimodalProblem
-            The problem at the point, on the training set of the walk.
-
-        Returns
-        -------
-        certificate : Certificate
-            The model and its duality gap.
-        source : {"solved", "zero", "diagonal", "negligible"}
-            The proof: solved here, W = 0, a model without hinge loss on the ray, or one without a negligible term.
-        """
+        """Find the model at one pair of gammas: proved zero, taken from another point, or solved."""
         if problem.is_zero_solution:
             return Certificate(problem), "zero"
         first, second = problem.fractions
@@ -157,10 +127,9 @@ def _certificate(problem: MultimodalProblem, found: Found) -> Certificate:
 
 
 def _without_hinge(certificate: Certificate, gap: float) -> Found | None:
-    """Enlarge the solution, class by class, until no sample violates its margin; None where classes overlap.
-
-    Only a solution without any hinge loss is optimal all the way down its ray, and a solver leaves a small rest of it.
-    """
+    """Enlarge the solution, class by class, until no sample violates its margin; None where classes overlap."""
+    # Only a solution without any hinge loss is optimal all the way down its ray, and a solver leaves a small rest of
+    # it.
     problem, W = certificate.problem, certificate.solution.W
     signs = problem.prepared.signs
     scores = W @ problem.prepared.X.T

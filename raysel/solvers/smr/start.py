@@ -38,21 +38,7 @@ def unit_weight(data: LeastSquaresData, p: float) -> float:
 
 
 def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
-    """Penalties that lead from a smooth one with exponent 1 towards the given one, which they do not include.
-
-    Parameters
-    ----------
-    data : LeastSquaresData
-        The training set, which gives the units of alpha and of the smoothing.
-    penalty : Penalty
-        The penalty at the end.
-
-    Returns
-    -------
-    list of Penalty
-        Five penalties. p falls linearly; zeta falls geometrically, but not below the given one; alpha is the same
-        share of ``data.penalty_unit(p)`` at each p.
-    """
+    """Penalties that lead from a smooth one with exponent 1 towards the given one, which they do not include."""
     alpha, p, zeta = penalty
     unit = data.penalty_unit(p)
     exponents = np.linspace(1.0, p, _CONTINUATION_STEPS, endpoint=False).tolist()
@@ -80,24 +66,6 @@ def multistart_steps(
     of the best start, so that J is low soon. Where the rank is min(shape) it bounds nothing, so that LS21 is solved
     instead, which is convex for p = 1; for p < 1 from the ridge solution, with continuation and without, compared
     likewise. No start depends on the unit of the data or on the order of the classes.
-
-    Parameters
-    ----------
-    data : LeastSquaresData
-        The training set.
-    shape : tuple of (int, int)
-        Height m and width n of the samples.
-    rank : int
-        Rank of each coefficient matrix, at most min(m, n).
-    penalty : Penalty
-        The penalty on the coefficients.
-    place : {0, 1}, default=0
-        0 continues the best of the last two starts, 1 the other one.
-
-    Returns
-    -------
-    iterator of (ndarray, float)
-        Coefficients, of shape (c, n_features) or (c, m, n), and objective after each iteration, without end.
     """
     (m, n), c = shape, len(data.Y)
     endless, smooth = repeat(penalty), continuation(data, penalty)

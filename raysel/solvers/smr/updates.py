@@ -21,22 +21,7 @@ class _Iterate(NamedTuple):
 
 
 def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zeta: float) -> float:
-    """Objective J of given coefficients.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n_classes, n_features) or (n_classes, m, n)
-        Coefficients of the features as ``data`` stores them.
-    data : LeastSquaresData
-        The training set.
-    alpha, p, zeta : float
-        Strength, exponent and smoothing of the penalty on P; see `Penalty`.
-
-    Returns
-    -------
-    float
-        The loss with the best intercept plus the penalty.
-    """
+    """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m, n)."""
     flat = P.reshape(len(P), -1)
     error = flat @ data.X - data.Y
     return float((error**2).sum()) + data.residual + alpha * l2p_penalty((flat**2).sum(axis=0), p, zeta)
@@ -47,21 +32,7 @@ def alternating_steps(
 ) -> Iterator[FloatArray]:
     """Run the paper's iterations and yield the coefficients after each half-step: U-step, V-step, U-step, ...
 
-    Parameters
-    ----------
-    data : LeastSquaresData
-        The training set.
-    V : ndarray of shape (c, n, k)
-        Right factor of each class at the start; only the span of its columns matters.
-    D : ndarray of shape (m, n)
-        Positive weight of each cell in the first U-step.
-    penalties : iterable of Penalty
-        The penalty of each iteration (two half-steps). Under equal penalties the objective never rises.
-
-    Yields
-    ------
-    P : ndarray of shape (c, m, n)
-        Coefficients of the features as ``data`` stores them.
+    `V` is (c, n, k), `D` (m, n); yields `P` (c, m, n).
     """
     P = None
     for alpha, p, zeta in penalties:
@@ -88,17 +59,7 @@ def accelerated_steps(
     the last J, and where the penalty changes, it begins at V_t instead and t is counted anew. So J never rises
     under one penalty.
 
-    Parameters
-    ----------
-    data, V, D, penalties
-        As in `alternating_steps`.
-
-    Yields
-    ------
-    P : ndarray of shape (c, m, n)
-        Coefficients after each iteration.
-    J : float
-        Their objective under the iteration's penalty.
+    Yields `P` (c, m, n).
     """
     penalties = iter(penalties)
     penalty = next(penalties)

@@ -20,59 +20,19 @@ SamplesCheck: TypeAlias = Callable[[MethodCase, Samples], None]
 
 
 def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
-    """Fit a method and ignore its ConvergenceWarning, because the suite uses few iterations.
-
-    Parameters
-    ----------
-    model : Estimator
-        Unfitted method.
-    X : array-like of shape (n_samples, n_features)
-        Training samples.
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Training labels.
-
-    Returns
-    -------
-    Estimator
-        ``model`` itself, fitted.
-    """
+    """Fit a method and ignore its ConvergenceWarning, because the suite uses few iterations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
 
 
 def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:
-    """Build the method of a case and fit it to a data set.
-
-    Parameters
-    ----------
-    case : MethodCase
-        Method and its parameters.
-    samples : Samples
-        Data set.
-    **changes
-        Parameters that replace those of the case.
-
-    Returns
-    -------
-    Estimator
-        The fitted method.
-    """
+    """Build the method of a case and fit it to a data set."""
     return fit(case.build(samples.layout, **changes), samples.X, samples.y)
 
 
 def require_same_bits(found: Estimator, expected: Estimator, X: FloatArray, what: str) -> None:
-    """Raise AssertionError unless two fits agree in scores, objectives and predictions to the last bit.
-
-    Parameters
-    ----------
-    found, expected : Estimator
-        Fitted methods.
-    X : ndarray of shape (n_samples, n_features)
-        Samples to predict.
-    what : str
-        Description of what is compared, for the message.
-    """
+    """Raise AssertionError unless two fits agree in scores, objectives and predictions to the last bit."""
     require_equal(found.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs")
     require(
         (found.n_iter_, found.converged_) == (expected.n_iter_, expected.converged_),

@@ -91,18 +91,7 @@ CHECKS: tuple[SamplesCheck, ...] = (sample_order, class_names, class_order, feat
 
 
 def feature_permutation(layout: Layout) -> IntArray:
-    """Draw a permutation of the columns that keeps the layout: within each part, or along each axis.
-
-    Parameters
-    ----------
-    layout : Layout
-        Layout of the columns.
-
-    Returns
-    -------
-    ndarray of int, shape (n_features,)
-        Permutation of the columns.
-    """
+    """Draw a permutation of the columns that keeps the layout: within each part, or along each axis."""
     rng = np.random.default_rng(6)
     if isinstance(layout, Tensor):
         return _along_axes(rng, layout.shape)

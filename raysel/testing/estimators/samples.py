@@ -15,23 +15,13 @@ from raysel.testing.estimators.case import MethodCase
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples, targets and the layout of the columns; the arrays are read-only.
-
-    Parameters
-    ----------
-    name : str
-        Description of the data set, part of the names of checks.
-    layout : Layout
-        Layout of the columns.
-    X : ndarray of shape (n_samples, n_features)
-        Samples; for several tasks NaN outside the columns of a sample's own task.
-    y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels, or an indicator.
-    """
+    """Samples, targets and the layout of the columns; the arrays are read-only."""
 
     name: str
     layout: Layout
+    #: Samples; for several tasks NaN outside the columns of a sample's own task; shape (n_samples, n_features).
     X: FloatArray
+    #: Labels, or an indicator; shape (n_samples,) or (n_samples, n_labels).
     y: LabelArray
 
     def __post_init__(self) -> None:
@@ -51,18 +41,7 @@ _WORDS = np.array(["ant", "bee", "cat"])
 
 
 def samples_for(case: MethodCase) -> Iterator[Samples]:
-    """Generate a data set for each layout and kind of label that a method declares.
-
-    Parameters
-    ----------
-    case : MethodCase
-        The method.
-
-    Yields
-    ------
-    Samples
-        Data sets.
-    """
+    """Generate a data set for each layout and kind of label that a method declares."""
     can: Capabilities = case.capabilities
     if TENSOR in can.layouts:
         yield draw("vectors, 2 classes", Tensor((8,)), 60, 2)
@@ -77,41 +56,14 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
 
 
 def draw(name: str, layout: Layout, n_samples: int, n_classes: int, text: bool = False, seed: int = 0) -> Samples:
-    """Draw normal samples around a mean of each class, which differ in the first half of the columns.
-
-    Parameters
-    ----------
-    name : str
-        Description of the data set.
-    layout : Layout
-        Layout of the columns.
-    n_samples : int
-        Number of samples.
-    n_classes : int
-        Number of classes, as equally frequent as possible.
-    text : bool, default=False
-        Whether labels are words instead of integers.
-    seed : int, default=0
-        Seed of the random numbers.
-
-    Returns
-    -------
-    Samples
-        The data set.
-    """
+    """Draw normal samples around a mean of each class, which differ in the first half of the columns."""
     rng = np.random.default_rng(seed)
     X, codes = _normal(rng, n_samples, layout.n_features, n_classes)
     return Samples(name, layout, X, _WORDS[codes] if text else codes)
 
 
 def multilabel_samples() -> Samples:
-    """Draw samples of two modalities with three labels, of which a sample may have any.
-
-    Returns
-    -------
-    Samples
-        60 samples of 10 features.
-    """
+    """Draw samples of two modalities with three labels, of which a sample may have any."""
     rng = np.random.default_rng(3)
     layout = Modalities({"a": 4, "b": 6})
     X = rng.standard_normal((60, layout.n_features))

@@ -46,22 +46,7 @@ CHECKS: tuple[Callable[[MethodCase], None], ...] = (study_learns, study_of_permu
 
 
 def executors_agree(case: MethodCase, make: Callable[[Study], Executor], **search: Any) -> None:
-    """An executor gives the numbers of `SerialExecutor` for a small study of the method.
-
-    Parameters
-    ----------
-    case : MethodCase
-        The method.
-    make : callable
-        Function that makes the executor of a study.
-    **search
-        Keys of the study's section ``search``, e.g. ``max_concurrent=2``.
-
-    Raises
-    ------
-    AssertionError
-        If a record, a refit or a model differs in a bit; times are not compared.
-    """
+    """An executor gives the numbers of `SerialExecutor` for a small study of the method."""
     samples = _samples(case)
     with tempfile.TemporaryDirectory() as folder:
         study = _study(case, samples, samples.y, Path(folder), **search)

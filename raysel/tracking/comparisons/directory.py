@@ -16,18 +16,7 @@ from raysel.tracking.locks import FileLock, LockedFile
 
 @dataclass(frozen=True)
 class ComparisonDirectory:
-    """Paths of the files of a comparison.
-
-    Parameters
-    ----------
-    path : Path
-        Directory of the comparison.
-
-    Examples
-    --------
-    >>> ComparisonDirectory(Path("orl")).member("smr").journal.as_posix()
-    'orl/smr/journal.jsonl'
-    """
+    """Paths of the files of a comparison."""
 
     path: Path
 
@@ -81,21 +70,7 @@ class ComparisonDirectory:
         return StudyDirectory(self.path / folder)
 
     def create(self, folders: Iterable[str] = (), n_bytes: int = 0) -> FileLock:
-        """Create the directory of a new comparison and lock it.
-
-        Parameters
-        ----------
-        folders : iterable of str, default=()
-            Folders of the members, in which there must be no studies.
-        n_bytes : int, default=0
-            Size of the data set that will be written there too; 0 if none will.
-
-        Raises
-        ------
-        DirectoryError
-            If a study or a comparison is running there or its files exist, a member's folder holds a study, or nothing
-            can be written.
-        """
+        """Create the directory of a new comparison and lock it."""
         if self.members.exists() and not self.incomplete.exists() and not self._as_study.is_running():
             raise DirectoryError(
                 f"{self.path} already holds a comparison; nothing was overwritten. Resume it, or choose another "
@@ -115,18 +90,7 @@ class ComparisonDirectory:
         return self._as_study.open(_NEEDED_BYTES)
 
     def read(self) -> ComparisonRecord:
-        """Read the list of members.
-
-        Returns
-        -------
-        ComparisonRecord
-            Content of ``members.json``.
-
-        Raises
-        ------
-        DirectoryError
-            If the directory holds no comparison, or the file is damaged.
-        """
+        """Read the list of members."""
         self._as_study.check()
         try:
             record = ComparisonRecord.from_json(read_again(lambda: read_json(self.members)))
@@ -143,22 +107,7 @@ class ComparisonDirectory:
         return record
 
     def write(self, record: ComparisonRecord, lock: FileLock) -> None:
-        """Write the list of members.
-
-        Parameters
-        ----------
-        record : ComparisonRecord
-            Content of ``members.json``.
-        lock : FileLock
-            Lock of the directory.
-
-        Raises
-        ------
-        DirectoryError
-            If the file cannot be written.
-        StudyError
-            If another process has taken over the directory.
-        """
+        """Write the list of members."""
         text = json.dumps(record.to_json(), indent=1, ensure_ascii=False)
         try:
             LockedFile(self.members, lock).write(text, durable=True)

@@ -41,23 +41,7 @@ RESULTS = "comparison"
 
 @dataclass(frozen=True)
 class MemberEntry:
-    """Entry of a member in ``members.json``.
-
-    Parameters
-    ----------
-    label : str
-        Label of the member.
-    folder : str
-        Name of the member's folder.
-    solver : str
-        ``solver.name`` of the member.
-    reconstructed : bool
-        Whether the method is a reconstruction from its paper, because the authors' code was not found.
-    error : str, default=None
-        Why the member failed; None if it did not, or has not run.
-    transductive : bool, default=False
-        Whether the method sees the features of the test samples.
-    """
+    """Entry of a member in ``members.json``."""
 
     label: str
     folder: str
@@ -69,31 +53,14 @@ class MemberEntry:
 
 @dataclass(frozen=True)
 class ComparisonRecord:
-    """Content of ``members.json``.
-
-    Parameters
-    ----------
-    id : str
-        Id of the comparison's run in MLflow.
-    name : str
-        Name of the comparison.
-    reference : str
-        Label of the member that the others are tested against.
-    experiment : str
-        Name of the MLflow experiment.
-    uri : str
-        Tracking URI of MLflow.
-    started : float
-        Time of the first start, in seconds since the epoch.
-    members : tuple of MemberEntry
-        Members in the order of the configuration.
-    """
+    """Content of ``members.json``."""
 
     id: str
     name: str
     reference: str
     experiment: str
     uri: str
+    #: Time of the first start, in seconds since the epoch.
     started: float
     members: tuple[MemberEntry, ...]
 
@@ -103,13 +70,7 @@ class ComparisonRecord:
 
     @classmethod
     def from_json(cls, raw: Any) -> ComparisonRecord:
-        """Restore the record from the data of `to_json`; unknown keys are ignored.
-
-        Raises
-        ------
-        DataError
-            If the data are not those of a comparison; describes the first error.
-        """
+        """Restore the record from the data of `to_json`; unknown keys are ignored."""
         if fault := _fault(raw):
             raise DataError(fault)
         members = tuple(

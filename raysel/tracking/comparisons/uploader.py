@@ -44,12 +44,8 @@ _LONGEST_NOTE = 5000
 
 
 class ComparisonUploader:
-    """Handle of the background process that uploads a comparison; one process, because each imports MLflow for seconds.
-
-    Parameters
-    ----------
-    directory : ComparisonDirectory
-        Directory of the comparison, whose list of members is written.
+    """Handle of the background process that uploads a comparison; one process, because each imports MLflow for
+    seconds.
     """
 
     def __init__(self, directory: ComparisonDirectory) -> None:
@@ -67,18 +63,7 @@ class ComparisonUploader:
         send_credentials(self._process)
 
     def follow(self, member: StudyDirectory) -> MemberUpload:
-        """Upload a member's journal, which has been opened, until its end is recorded.
-
-        Parameters
-        ----------
-        member : StudyDirectory
-            Directory of the member.
-
-        Returns
-        -------
-        MemberUpload
-            Handle as a study expects it.
-        """
+        """Upload a member's journal, which has been opened, until its end is recorded."""
         member.tracking.unlink(missing_ok=True)
         self._members.append(member)
         if self._process.stdin:
@@ -88,18 +73,7 @@ class ComparisonUploader:
         return MemberUpload()
 
     def finish(self, patience: float = 60.0) -> dict[str, Any]:
-        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
-
-        Parameters
-        ----------
-        patience : float, default=60.0
-            Seconds without progress after which the process is stopped, see `waiting_limit`.
-
-        Returns
-        -------
-        dict of str to object
-            State of the upload as `comparison_status` returns it.
-        """
+        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait."""
         moved, last = time.monotonic(), -1
         limit = patience
         try:
@@ -137,19 +111,7 @@ class MemberUpload:
 
 
 def comparison_status(directory: ComparisonDirectory) -> dict[str, Any]:
-    """Return the state of the upload of a comparison to MLflow.
-
-    Parameters
-    ----------
-    directory : ComparisonDirectory
-        Directory of the comparison.
-
-    Returns
-    -------
-    dict of str to object
-        As `tracking_status` returns it; ``logged`` counts the members and the comparison's own run, whose id is
-        ``run_id``.
-    """
+    """Return the state of the upload of a comparison to MLflow."""
     return tracking_status(StudyDirectory(directory.path))
 
 
@@ -165,31 +127,7 @@ def upload(
     uri: str | None = None,
     names: Mapping[str, str | None] = MappingProxyType({}),
 ) -> bool:
-    """Upload members to MLflow below a run of the comparison, then its tables and figures.
-
-    Parameters
-    ----------
-    directory : ComparisonDirectory
-        Directory of the comparison.
-    folders : iterable of str
-        Folders of the members to upload, each once its journal has been opened.
-    driver : int or None
-        Process id of the process that runs the comparison; None if it has ended.
-    uri : str, optional
-        Tracking URI of MLflow; that of the comparison by default.
-    names : mapping of str to str or None, optional
-        ``experiment`` and ``register`` in place of those of the comparison.
-
-    Returns
-    -------
-    bool
-        Whether all was uploaded.
-
-    Raises
-    ------
-    DirectoryError
-        If the directory holds no comparison, or is damaged.
-    """
+    """Upload members to MLflow below a run of the comparison, then its tables and figures."""
     from raysel.tracking.mlflow_runs.comparison import ComparisonRun  # noqa: PLC0415 - takes seconds to import
     from raysel.tracking.mlflow_runs.failure import failure_sentence, is_locked  # noqa: PLC0415
 
@@ -244,39 +182,13 @@ def upload(
 def replay_comparison(
     directory: ComparisonDirectory, uri: str, names: Mapping[str, str | None] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Upload a comparison that has ended, with the studies of its members.
-
-    Parameters
-    ----------
-    directory : ComparisonDirectory
-        Directory of the comparison.
-    uri : str
-        Tracking URI of MLflow; may differ from that of the comparison.
-    names : mapping of str to str or None, optional
-        As for `upload`.
-
-    Returns
-    -------
-    dict of str to object
-        State of the upload as `comparison_status` returns it.
-    """
+    """Upload a comparison that has ended, with the studies of its members."""
     upload(directory, [member.path.name for member in _members(directory)], None, uri, names)
     return comparison_status(directory)
 
 
 def comparison_view(directory: ComparisonDirectory) -> RunView:
-    """Return the content of the run of a comparison.
-
-    Parameters
-    ----------
-    directory : ComparisonDirectory
-        Directory of the comparison.
-
-    Returns
-    -------
-    RunView
-        The common keys of the configuration, the members' means on the outer test samples, and the files.
-    """
+    """Return the content of the run of a comparison."""
     record = directory.read()
     ended = record.started
     metrics: dict[str, float | None] = {}

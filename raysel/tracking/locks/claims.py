@@ -3,8 +3,6 @@
 They also exclude processes on machines that share a directory whose file system has no locks, or has locks of each
 machine alone (NFS mounted with ``nolock`` or ``local_lock``). A process first writes its claim and then looks for
 others, so that of two at least one sees the other; the holder touches its claim every few seconds.
-
-filelock's leases are not used: they take the file of a dead process by exchanging two names, which NFS refuses.
 """
 
 from __future__ import annotations
@@ -33,30 +31,14 @@ _WATCH_SECONDS = 2.5 * HEARTBEAT_SECONDS
 
 @dataclass(frozen=True)
 class Other:
-    """Claim of another process.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-    owner : Owner or None
-        The process; None if the file is not whole.
-    touched : float
-        When its process last gave a sign of life, by the file server's clock.
-    """
+    """Claim of another process."""
 
     path: Path
     owner: Owner | None
     touched: float
 
     def is_alive(self, *, flocked: bool) -> bool | None:
-        """Return whether the process holds or wants the lock; None if only its signs of life can tell.
-
-        Parameters
-        ----------
-        flocked : bool
-            Whether this process holds the lock of the operating system.
-        """
+        """Return whether the process holds or wants the lock; None if only its signs of life can tell."""
         if self.owner is None:
             return None
         if flocked and self.owner.flock and self.owner.on_this_machine():
@@ -64,23 +46,11 @@ class Other:
         return self.owner.is_alive()
 
     def is_silent(self, now: float) -> bool:
-        """Return whether there was no sign of life for long; also if the file server's clock was set back.
-
-        Parameters
-        ----------
-        now : float
-            Time by the file server's clock.
-        """
+        """Return whether there was no sign of life for long; also if the file server's clock was set back."""
         return abs(now - self.touched) > DEAD_AFTER_SECONDS
 
     def describe(self, now: float) -> str:
-        """Return who it is and, if that matters, since when it is silent.
-
-        Parameters
-        ----------
-        now : float
-            Time by the file server's clock.
-        """
+        """Return who it is and, if that matters, since when it is silent."""
         if self.owner is None:
             return f"a process that {self.path.name} does not name"
         if self.owner.is_alive():
@@ -93,20 +63,7 @@ class Other:
 
 
 class Claim:
-    """Claim of this process.
-
-    Parameters
-    ----------
-    lock : Path
-        The lock file.
-    flock : bool
-        Whether this process holds the lock of the operating system on it.
-
-    Raises
-    ------
-    OSError
-        If the claim cannot be written.
-    """
+    """Claim of this process."""
 
     def __init__(self, lock: Path, *, flock: bool) -> None:
         self._token = secrets.token_hex(8)
@@ -134,13 +91,7 @@ class Claim:
                 continue  # the file server does not answer; it may again
 
     def is_held(self) -> bool:
-        """Return whether no other process has removed the claim.
-
-        Raises
-        ------
-        OSError
-            If the file server does not answer.
-        """
+        """Return whether no other process has removed the claim."""
         try:
             return read_again(lambda: self._path.read_text(encoding="utf-8")) == self._content
         except FileNotFoundError:
@@ -156,13 +107,7 @@ class Claim:
             self._path.unlink()
 
     def others(self, lock: Path) -> list[Other]:
-        """Return the claims of other processes.
-
-        Raises
-        ------
-        OSError
-            If the claim itself is not found, so that others may not be either.
-        """
+        """Return the claims of other processes."""
         found = {other.path: other for other in claims(lock)}
         if found.pop(self._path, None) is None:
             raise OSError(errno.EIO, "a new file is missing in the list of the folder's files")
@@ -170,18 +115,7 @@ class Claim:
 
 
 def claims(lock: Path) -> Iterator[Other]:
-    """Find the claims of a lock.
-
-    Parameters
-    ----------
-    lock : Path
-        The lock file.
-
-    Yields
-    ------
-    Other
-        Each claim.
-    """
+    """Find the claims of a lock."""
     name = re.compile(re.escape(lock.name) + r"\.[0-9a-f]{16}")
     for path in sorted(lock.parent.iterdir()):
         if name.fullmatch(path.name):
@@ -195,18 +129,7 @@ def _read(path: Path) -> Other:
 
 
 def stays_silent(other: Other) -> bool:
-    """Wait for a sign of life of a process on another machine.
-
-    Parameters
-    ----------
-    other : Other
-        Its claim.
-
-    Returns
-    -------
-    bool
-        Whether there was none.
-    """
+    """Wait for a sign of life of a process on another machine."""
     until = time.monotonic() + _WATCH_SECONDS
     while time.monotonic() < until:
         time.sleep(0.5)

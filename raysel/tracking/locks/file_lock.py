@@ -30,38 +30,7 @@ class FileLock:
 
     It is both a lock of the operating system (``flock``), which ends with the process but which some network file
     systems lack or have for each machine alone, and a claim (`raysel.tracking.locks.claims`), which a process that is
-    killed leaves behind. A claim that was left is removed if its process is known to have ended, which processes of
-    the same machine know at once; one of another machine if its process gave no sign of life for two minutes. So that
-    process, if it was only stopped or cut off, must ask `check` before it writes.
-
-    Parameters
-    ----------
-    path : Path
-        Lock file; created if it does not exist, and never removed.
-    wait : bool, default=False
-        Whether to wait until another process releases the lock.
-
-    Attributes
-    ----------
-    evicted : bool
-        Whether the claim of a process that may still live was removed.
-
-    Raises
-    ------
-    LockHeldError
-        If another process holds the lock and ``wait`` is False.
-    OSError
-        If the lock file or the claim cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / ".lock"
-    >>> with FileLock(path):
-    ...     is_locked(path)
-    True
-    >>> is_locked(path)
-    False
+    killed leaves behind.
     """
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
@@ -112,13 +81,7 @@ class FileLock:
         return self._remove_dead(own) if silent else None  # others may have come meanwhile
 
     def check(self) -> None:
-        """Check that no other process has taken over, which only happens if this one gave no sign of life for long.
-
-        Raises
-        ------
-        StudyError
-            If another process has, or the file server does not answer.
-        """
+        """Check that no other process has taken over, which only happens if this one gave no sign of life for long."""
         try:
             held = self._claim.is_held()
         except OSError as error:
@@ -142,18 +105,7 @@ class FileLock:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock on a file; nothing is waited for.
-
-    Parameters
-    ----------
-    path : Path
-        The lock file.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened for writing.
-    """
+    """Return whether a process holds the lock on a file; nothing is waited for."""
     with _open(path) as file:
         try:
             flocked = _flock(file, path, wait=False)

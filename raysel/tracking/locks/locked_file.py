@@ -14,27 +14,6 @@ class LockedFile:
     A process may be stopped at any instruction and go on after another has taken over. If it was stopped before it
     created the temporary file of `raysel.files.atomic_write`, it finds that the lock is lost before it moves that file;
     if later, the file is missing when it moves it, because who takes over removes it.
-
-    Parameters
-    ----------
-    path : Path
-        The file; temporary files that others have left beside it are removed.
-    lock : FileLock, optional
-        Lock of the folder; by default nobody else writes.
-
-    Raises
-    ------
-    OSError
-        If temporary files cannot be removed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with FileLock(folder / ".lock") as lock:
-    ...     LockedFile(folder / "progress.json", lock).write("{}")
-    >>> (folder / "progress.json").read_text()
-    '{}'
     """
 
     def __init__(self, path: Path, lock: FileLock | None = None) -> None:
@@ -42,22 +21,7 @@ class LockedFile:
         remove_temporary_files(path)
 
     def write(self, text: str, *, durable: bool = False) -> None:
-        """Write or replace the file.
-
-        Parameters
-        ----------
-        text : str
-            Content of the file, which is encoded as UTF-8.
-        durable : bool, default=False
-            Whether the file is flushed to disk first, so that it survives a power cut.
-
-        Raises
-        ------
-        StudyError
-            If another process has taken over.
-        OSError
-            If the file cannot be written; the old one is kept.
-        """
+        """Write or replace the file."""
         with atomic_write(self._path, durable) as temporary:
             temporary.write_text(text, encoding="utf-8")
             if self._lock:

@@ -13,28 +13,7 @@ from raysel.files import parse_json
 
 @dataclass(frozen=True)
 class Owner:
-    """Process that holds a lock.
-
-    Parameters
-    ----------
-    host : str
-        Name of its machine.
-    boot : str
-        Id of the machine's last start, which no other machine has; empty if the system has none.
-    namespace : str
-        Namespace in which its process id counts; that of a container differs from its machine's.
-    pid : int
-        Its process id.
-    start : str
-        When it started, in clock ticks since the machine did, so that a process that got the same id later is another.
-    flock : bool
-        Whether it also holds the lock of the operating system.
-
-    Examples
-    --------
-    >>> Owner.from_json(Owner.current(flock=True).to_json()).is_alive()
-    True
-    """
+    """Process that holds a lock."""
 
     host: str
     boot: str
@@ -45,13 +24,7 @@ class Owner:
 
     @classmethod
     def current(cls, *, flock: bool) -> Owner:
-        """Return this process.
-
-        Parameters
-        ----------
-        flock : bool
-            Whether it also holds the lock of the operating system.
-        """
+        """Return this process."""
         pid = os.getpid()
         return cls(socket.gethostname(), _boot(), _namespace(), pid, _state(pid)[1], flock)
 

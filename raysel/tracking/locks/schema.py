@@ -13,23 +13,7 @@ from raysel.tracking.locks.file_lock import FileLock
 
 @contextlib.contextmanager
 def schema_lock(uri: str) -> Iterator[None]:
-    """Let one process at a time create the tables of a sqlite store, because two at once would corrupt them.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI of MLflow; only sqlite stores are locked.
-
-    Yields
-    ------
-    None
-        While the lock is held.
-
-    Raises
-    ------
-    OSError
-        If the file system has no locks and a lock file cannot be written.
-    """
+    """Let one process at a time create the tables of a sqlite store, because two at once would corrupt them."""
     if not uri.startswith("sqlite:///"):
         yield
         return

@@ -37,26 +37,7 @@ _DATASET_LENGTH = 500
 
 
 class MLflowExperiment:
-    """One experiment of an MLflow store; created if it does not exist, restored if it was deleted.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI of MLflow.
-    name : str
-        Name of the experiment.
-
-    Attributes
-    ----------
-    client : MlflowClient
-        Client of the store.
-    id : str
-        Id of the experiment.
-    tags : dict of str to str
-        Tags of the experiment.
-    notice : str
-        What was done with a half-made store; empty if there was none.
-    """
+    """One experiment of an MLflow store; created if it does not exist, restored if it was deleted."""
 
     def __init__(self, uri: str, name: str) -> None:
         with tables_lock(uri) as self.notice:
@@ -77,22 +58,7 @@ class MLflowExperiment:
                 return
 
     def create_run(self, name: str, started: float, tags: Mapping[str, str]) -> str:
-        """Create a run and return its id.
-
-        Parameters
-        ----------
-        name : str
-            Name of the run.
-        started : float
-            Seconds since the epoch.
-        tags : mapping of str to str
-            Tags besides those that name raysel and the user.
-
-        Returns
-        -------
-        str
-            Id of the run.
-        """
+        """Create a run and return its id."""
         own = {"mlflow.source.name": "raysel.tune", "mlflow.user": _user()}
         run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, escaped(name)[:_NAME_LENGTH])
         return str(run.info.run_id)
@@ -104,19 +70,7 @@ class MLflowExperiment:
         model_id: str | None = None,
         data: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        """Log the metrics, parameters and tags of a run; metrics have four digits, but objectives by iteration all.
-
-        Parameters
-        ----------
-        run_id : str
-            Id of the run.
-        view : RunView
-            Content of the run.
-        model_id : str, optional
-            Id of the logged model that the single metrics are of, too; by default there is none.
-        data : (str or None, str or None), default=(None, None)
-            Name and digest of the data set that they are of.
-        """
+        """Log the metrics, parameters and tags of a run; metrics have four digits, but objectives by iteration all."""
         started, ended = int(view.started * 1000), int(view.ended * 1000)
         values = {key: math.nan if value is None else _readable(value) for key, value in view.metrics.items()}
         keys = allowed_keys([*values, *view.curves, *view.by_number])
@@ -152,21 +106,7 @@ class MLflowExperiment:
     def log_dataset(
         self, run_id: str, name: str, digest: str, source: Mapping[str, str], shape: tuple[int, int]
     ) -> None:
-        """Link a run to the data set that it is fitted on, of which nothing is copied; a run is linked once.
-
-        Parameters
-        ----------
-        run_id : str
-            Id of the run.
-        name : str
-            Name of the data set.
-        digest : str
-            Hash of its content.
-        source : mapping of str to str
-            Where it is from.
-        shape : (int, int)
-            Numbers of samples and features.
-        """
+        """Link a run to the data set that it is fitted on, of which nothing is copied; a run is linked once."""
         inputs = self.client.get_run(run_id).inputs
         if any(linked.dataset.digest == digest for linked in (inputs.dataset_inputs if inputs else [])):
             return
@@ -199,23 +139,7 @@ class MLflowExperiment:
 
 
 def allowed_keys(names: Iterable[str]) -> dict[str, str]:
-    """Find a key that MLflow accepts for each name of a parameter or metric.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of the parameters, or of the metrics, of one run.
-
-    Returns
-    -------
-    dict of str to str
-        Key by name, unique; an accepted name is its own key.
-
-    Examples
-    --------
-    >>> allowed_keys(["alpha", "RGB (mean)"])
-    {'alpha': 'alpha', 'RGB (mean)': 'RGB _mean_'}
-    """
+    """Find a key that MLflow accepts for each name of a parameter or metric."""
     names = list(dict.fromkeys(names))
     near = {name: _near(name) for name in names}
     keys = {name: name for name in names if near[name] == name}

@@ -9,24 +9,7 @@ from raysel.tracking.mlflow_view import RunView
 
 
 class ComparisonRun:
-    """MLflow run of one comparison; found by its tag, so that it is created once.
-
-    Parameters
-    ----------
-    record : ComparisonRecord
-        The comparison.
-    uri : str
-        Tracking URI of MLflow.
-
-    Attributes
-    ----------
-    id : str
-        Id of the run.
-    experiment_id : str
-        Id of the MLflow experiment.
-    notice : str
-        What was done beside logging the runs; empty if nothing.
-    """
+    """MLflow run of one comparison; found by its tag, so that it is created once."""
 
     def __init__(self, record: ComparisonRecord, uri: str) -> None:
         self._record, self._experiment = record, MLflowExperiment(uri, record.experiment)
@@ -41,13 +24,7 @@ class ComparisonRun:
             self.id = self._experiment.create_run(f"comparison {record.name}", record.started, tags)
 
     def end(self, view: RunView) -> None:
-        """Log the result of the comparison, close its run and describe the experiment by it.
-
-        Parameters
-        ----------
-        view : RunView
-            Content of the run; parameters that it has already stay as they are, because MLflow changes none.
-        """
+        """Log the result of the comparison, close its run and describe the experiment by it."""
         known = self._client.get_run(self.id).data.params
         keys = allowed_keys(view.params)
         params = {keys[name]: value for name, value in view.params.items() if keys[name] not in known}

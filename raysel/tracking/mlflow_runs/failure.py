@@ -62,25 +62,7 @@ _MEANINGS: Sequence[tuple[str, str]] = (
 
 
 def failure_sentence(error: Exception, uri: str) -> str:
-    """Return what MLflow answered and what to do about it, without credentials.
-
-    Parameters
-    ----------
-    error : Exception
-        Error of a call of MLflow.
-    uri : str
-        Tracking URI of MLflow.
-
-    Returns
-    -------
-    str
-        One line.
-
-    Examples
-    --------
-    >>> failure_sentence(OSError("[Errno 111] Connection refused"), "http://ada:lovelace@localhost:5000")
-    'MLflow at http://localhost:5000 cannot be reached: Connection refused; check that it runs'
-    """
+    """Return what MLflow answered and what to do about it, without credentials."""
     text, place = str(error), f"MLflow at {bare_uri(uri)}"
     status = next((group for found in _STATUS.finditer(text) for group in found.groups() if group), None)
     if status is not None:

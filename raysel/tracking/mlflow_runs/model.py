@@ -35,29 +35,6 @@ def log_model(
     """Log the final model of a study as output of a run; a model that is already there is not logged again.
 
     The file is a copy of the study's ``model.skops``, which is read without unpickling.
-
-    Parameters
-    ----------
-    client : MlflowClient
-        Client of the store.
-    run_id : str
-        Id of the final run.
-    study : StudyRecord
-        Record of the study.
-    directory : StudyDirectory
-        Directory with the exported result.
-    params : mapping of str to object
-        Parameters of the model.
-
-    Returns
-    -------
-    str
-        Id of the model in MLflow.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, or names a class that is not trusted.
     """
     file = directory.ranking / "model.skops"
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -125,28 +102,7 @@ def _example(model: Any, path: Path, study: StudyRecord) -> tuple[Any, Any]:
 def register_model(
     client: MlflowClient, name: str, model_id: str, run_id: str, study: StudyRecord, description: str
 ) -> tuple[str, str]:
-    """Register a logged model as a new version of a registered model; the same model is registered once.
-
-    Parameters
-    ----------
-    client : MlflowClient
-        Client of the store.
-    name : str
-        Name of the registered model; created if it does not exist.
-    model_id : str
-        Id of the logged model.
-    run_id : str
-        Id of the final run.
-    study : StudyRecord
-        Record of the study.
-    description : str
-        Description of the version.
-
-    Returns
-    -------
-    str, str
-        What is registered, and the error; one of the two is empty.
-    """
+    """Register a logged model as a new version of a registered model; the same model is registered once."""
     try:
         before = client.search_model_versions(f"name = '{name}'")
         if same := [made for made in before if made.tags.get("raysel.model_id") == model_id]:

@@ -22,22 +22,7 @@ _FORMER_NOTE = "raysel.note"  # to 0.6
 
 
 def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags that describe an experiment, unless a person has changed its description or it is a later one.
-
-    Parameters
-    ----------
-    note : str
-        Description in Markdown.
-    time : float
-        Time that the description is of, in seconds since the epoch.
-    tags : mapping of str to str
-        Tags that the experiment has.
-
-    Returns
-    -------
-    dict of str to str
-        Tags to set; empty if the description must stay as it is.
-    """
+    """Return the tags that describe an experiment, unless a person has changed its description or it is a later one."""
     digest, _, before = (tags.get(_OWN_NOTE) or tags.get(_FORMER_NOTE, "")).partition(" ")
     of = f"{time:020.6f}"  # sorted as text, it is by time
     if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > of):
@@ -46,22 +31,7 @@ def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]
 
 
 def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -> str:
-    """Return the description of an experiment whose last runs are those of a comparison.
-
-    Parameters
-    ----------
-    record : ComparisonRecord
-        The comparison.
-    experiment_id : str
-        Id of the experiment.
-    run_id : str
-        Id of the comparison's own run.
-
-    Returns
-    -------
-    str
-        Text in Markdown.
-    """
+    """Return the description of an experiment whose last runs are those of a comparison."""
     table = run_page(experiment_id, run_id, "comparison.md")
     links = f"[its run]({_here(run_page(experiment_id, run_id))}) · [its tables]({_here(table)})"
     return (
@@ -78,24 +48,7 @@ def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -
 def experiment_note(
     study: StudyRecord, experiment_id: str, study_run: str, final_run: str = "", end: EndRecord | None = None
 ) -> str:
-    """Return the description of an experiment: what the study asks, how the runs nest and what to sort by.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the experiment's last study.
-    experiment_id : str
-        Id of the experiment.
-    study_run, final_run : str
-        Ids of the study's own run and of that of its final model; the latter is empty if there is none yet.
-    end : EndRecord, optional
-        Record of the study's end; by default it runs.
-
-    Returns
-    -------
-    str
-        Text in Markdown.
-    """
+    """Return the description of an experiment: what the study asks, how the runs nest and what to sort by."""
     val, test = f"val_{study.metric}", f"test_{study.metric}"
     table = runs_page(experiment_id, view_key(study))
     charts = runs_page(experiment_id, view_key(study), charts=True)
@@ -161,30 +114,7 @@ def final_note(
     report: str = "",
     model: str = "",
 ) -> str:
-    """Return the description of the final run: the honest score, what it is of, and where to read on.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-    end : EndRecord
-        Record of the study's end, with its figures.
-    final : RefitRecord
-        Record of the final refit.
-    outer : sequence of RefitRecord
-        Records of the outer folds' refits.
-    links : mapping of str to str
-        Address of the page of each outer fold's run, by fold.
-    report : str, default=""
-        Address of the report; by default there is none.
-    model : str, default=""
-        URI of the model in MLflow; by default there is none.
-
-    Returns
-    -------
-    str
-        Text in Markdown.
-    """
+    """Return the description of the final run: the honest score, what it is of, and where to read on."""
     told = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _score_in_words(study, end):

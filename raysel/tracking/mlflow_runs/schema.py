@@ -29,18 +29,7 @@ _QUIET_SECONDS = 5.0
 
 @contextmanager
 def tables_lock(uri: str) -> Iterator[str]:
-    """Let one client of raysel at a time create or upgrade the tables of a store.
-
-    Parameters
-    ----------
-    uri : str
-        Tracking URI of MLflow with its credentials; sqlite files and PostgreSQL databases are locked.
-
-    Yields
-    ------
-    str
-        While the lock is held: what was done with a half-made sqlite file; empty if there was none.
-    """
+    """Let one client of raysel at a time create or upgrade the tables of a store."""
     if not uri.startswith("postgresql"):
         with schema_lock(uri):
             name = sqlalchemy.make_url(uri).database if uri.startswith("sqlite:///") else None

@@ -29,36 +29,13 @@ def view_key(study: StudyRecord) -> str:
 
 
 def shared_view_tag(study: StudyRecord) -> tuple[str, str]:
-    """Return the tag of the experiment that holds a study's shared view.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-
-    Returns
-    -------
-    key, value : str
-        Name and value of the tag.
-    """
+    """Return the tag of the experiment that holds a study's shared view."""
     text = json.dumps(shared_view(study), separators=(",", ":"), sort_keys=True)
     return f"{_PREFIX}{view_key(study)}", _COMPRESSED + base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def shared_view(study: StudyRecord) -> dict[str, Any]:
-    """Return the shared view of a study's runs.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        Record of the study.
-
-    Returns
-    -------
-    dict of str to object
-        State of MLflow's page: the study's runs only, best validation score first; columns for the validation and
-        the test score, kind, the searched parameters and status; charts of the validation score before all others.
-    """
+    """Return the shared view of a study's runs."""
     score, searched = f"val_{study.metric}", searched_keys(study)
     columns = [
         _column("metrics", score),

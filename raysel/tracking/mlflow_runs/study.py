@@ -21,30 +21,7 @@ _DIGEST_LENGTH = 16
 
 
 class MLflowRuns:
-    """MLflow runs of one study; they are found by their tags, so that logging a record twice changes nothing.
-
-    Parameters
-    ----------
-    directory : StudyDirectory
-        Directory of the study, whose files become artifacts.
-    study : StudyRecord
-        Last record of the study in its journal, with the tracking URI to use.
-    parent : str, optional
-        Id of the run that the study's own run is shown below, e.g. that of a comparison; by default there is none.
-
-    Attributes
-    ----------
-    experiment_id : str
-        Id of the MLflow experiment.
-    study_run_id : str
-        Id of the study's own run.
-    view : str
-        Key of the shared view that shows the study's runs.
-    notice : str
-        What was done beside logging the runs; empty if nothing.
-    problem : str
-        What of the finished study's model could not be logged, and how to mend it; empty if all was.
-    """
+    """MLflow runs of one study; they are found by their tags, so that logging a record twice changes nothing."""
 
     def __init__(self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None) -> None:
         self._directory, self._study = directory, study
@@ -66,16 +43,7 @@ class MLflowRuns:
             self._client.set_tag(self.study_run_id, PARENT, parent)
 
     def log(self, record: Record, *, settle: bool = False) -> None:
-        """Log a record of the journal.
-
-        Parameters
-        ----------
-        record : Record
-            Record to log; path and search records are ignored, because they have no run.
-        settle : bool, default=False
-            Whether the record is the journal's last end, so that the refits before it are the valid ones: their files
-            are uploaded, and refits of earlier winners are marked as superseded.
-        """
+        """Log a record of the journal."""
         if isinstance(record, StudyRecord):
             self._begin(record)
         elif isinstance(record, EndRecord):

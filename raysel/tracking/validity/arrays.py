@@ -11,25 +11,7 @@ from raysel.data.formats.numpy_files import open_npy
 
 
 def read_floats(path: Path, shape: tuple[int | None, ...]) -> FloatArray:
-    """Read an array of floats in NumPy's format.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    shape : tuple of (int or None)
-        Shape that the array must have; None where any length up to 1000 will do.
-
-    Returns
-    -------
-    ndarray of float64
-        The values.
-
-    Raises
-    ------
-    OSError, ValueError, EOFError
-        If the file cannot be read, holds another array, or claims more than it holds or than may be read.
-    """
+    """Read an array of floats in NumPy's format."""
     with open_npy(path) as file:
         values: FloatArray = file.get("X")
     fits = values.ndim == len(shape) and all(

@@ -2,8 +2,7 @@
 
 A directory may be untrusted: a server that it names would get the results of a resumed study, or be asked for data with
 this user's credentials. So a place that the user does not name again is used only if this user has used it before:
-every study that is started or resumed notes its places in a file of the user's own. An experiment or a registered model
-is one place for each study, so that no directory writes into those of another study.
+every study that is started or resumed notes its places in a file of the user's own.
 """
 
 from __future__ import annotations
@@ -34,22 +33,7 @@ def own_store() -> str:
 
 
 def check_place(key: str, uri: str, directory: Path) -> None:
-    """Check that this user has used a place before that a study's directory names.
-
-    Parameters
-    ----------
-    key : str
-        Key of the configuration that names the place, e.g. ``"tracking.uri"``.
-    uri : str
-        URI of the place.
-    directory : Path
-        The study's directory.
-
-    Raises
-    ------
-    ConfigError
-        If the user has not, so that the place must be given again.
-    """
+    """Check that this user has used a place before that a study's directory names."""
     if uri and _place(uri) not in (_place(own_store()), *_noted()):
         raise ConfigError(
             f"{key}: {uri} is named by the directory {directory} only, which may be a stranger's, and you have not "
@@ -59,24 +43,7 @@ def check_place(key: str, uri: str, directory: Path) -> None:
 
 
 def check_names(names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()) -> None:
-    """Check that this user has used the names in MLflow with a study before, unless they are given again.
-
-    Parameters
-    ----------
-    names : mapping of str to object
-        Names by key of the section ``tracking``, as `names_in_mlflow` returns them.
-    study_id : str
-        Id of the study or comparison.
-    directory : Path
-        Its directory.
-    given : container of str, default=()
-        Keys that the user gives.
-
-    Raises
-    ------
-    ConfigError
-        If a name must be given again.
-    """
+    """Check that this user has used the names in MLflow with a study before, unless they are given again."""
     for key, name in names.items():
         if key not in given and _name(key, name, study_id) not in _noted():
             raise ConfigError(
@@ -99,13 +66,7 @@ def note_names(names: Mapping[str, Any], study_id: str) -> None:
 
 
 def note_place(uri: str) -> None:
-    """Note a place that the user has chosen, without credentials; nothing happens if the file cannot be written.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the place.
-    """
+    """Note a place that the user has chosen, without credentials; nothing happens if the file cannot be written."""
     _note(_place(uri))
 
 
@@ -121,18 +82,7 @@ def _note(place: str) -> None:
 
 
 def data_on_servers(config: StudyConfig) -> dict[str, str]:
-    """Return the URIs of the data files that a configuration names; files of this machine are left out.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of a study.
-
-    Returns
-    -------
-    dict of str to str
-        URIs by key, e.g. ``{"dataset.path": "s3://bucket/faces.npz"}``.
-    """
+    """Return the URIs of the data files that a configuration names; files of this machine are left out."""
     data = config.dataset
     sections = [("dataset", data), *((f"dataset.tasks.{task.name}", task) for task in data.tasks or ())]
     named = {f"{prefix}.{key}": getattr(section, key, None) for prefix, section in sections for key in _OF_FILES}
@@ -140,16 +90,8 @@ def data_on_servers(config: StudyConfig) -> dict[str, str]:
 
 
 def note_places(config: StudyConfig, uri: str, study_id: str) -> None:
-    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and its data's servers.
-
-    Parameters
-    ----------
-    config : StudyConfig
-        Configuration of the study.
-    uri : str
-        Tracking URI of MLflow.
-    study_id : str
-        Id of the study.
+    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and its data's
+    servers.
     """
     note_names(names_in_mlflow(vars(config.tracking), config.name), study_id)
     for place in (uri, *data_on_servers(config).values()):

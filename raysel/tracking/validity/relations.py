@@ -37,20 +37,7 @@ _ROUNDING = 1e-9
 
 
 def check_record(record: Record, study: StudyRecord | None) -> None:
-    """Check a record for values that no study can have written.
-
-    Parameters
-    ----------
-    record : Record
-        The record, whose fields have the right types.
-    study : StudyRecord or None
-        Record of the study that it is of; None if it is not known, and nothing is compared with it.
-
-    Raises
-    ------
-    ValueError
-        If a value is out of range, or does not fit the study, e.g. the length of a list; names it.
-    """
+    """Check a record for values that no study can have written."""
     for field in ("started", "ended"):
         if not 0 <= getattr(record, field, 0) <= _LAST_TIME:
             raise ValueError(f"'{field}' is not a time")
@@ -122,13 +109,7 @@ def _check_config(study: StudyRecord) -> None:
 
 
 class _Checker:
-    """Check of the records of trials and refits of one study.
-
-    Parameters
-    ----------
-    study : StudyRecord
-        The study.
-    """
+    """Check of the records of trials and refits of one study."""
 
     def __init__(self, study: StudyRecord) -> None:
         self._study = study

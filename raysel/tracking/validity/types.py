@@ -16,30 +16,7 @@ _LARGEST = 2**63 - 1
 
 
 def check_fields(cls: type, raw: Mapping[str, Any], of: str = "") -> None:
-    """Check the fields of a record as a line of the journal has them.
-
-    Parameters
-    ----------
-    cls : type
-        Dataclass of the record.
-    raw : mapping of str to object
-        The line; fields that are missing, and unknown keys, are not checked.
-    of : str, default=""
-        What the record is part of, for the message, e.g. ``"folds[outer0]."``.
-
-    Raises
-    ------
-    TypeError
-        If a field, or an item of it, has the wrong type, or is no finite number; names it.
-
-    Examples
-    --------
-    >>> from raysel.cv.records import InnerTrace
-    >>> check_fields(InnerTrace, {"objective": [1.0, "2"]})
-    Traceback (most recent call last):
-        ...
-    TypeError: 'objective' holds str, not only numbers
-    """
+    """Check the fields of a record as a line of the journal has them."""
     for name, check in _checks(cls):
         if name in raw:
             check(raw[name], f"{of}{name}")

@@ -26,17 +26,7 @@ _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 
 
 def is_hdf5(path: Path) -> bool:
-    """Return whether a file has HDF5's signature at its start or, as MATLAB's files have, after 512 bytes.
-
-    Parameters
-    ----------
-    path : Path
-        Path of an existing file.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether a file has HDF5's signature at its start or, as MATLAB's files have, after 512 bytes."""
     with path.open("rb") as file:
         start = file.read(520)
     return start.startswith((SIGNATURE, b"MATLAB 7.3")) or start[512:] == SIGNATURE
@@ -48,23 +38,6 @@ def open_hdf5(path: Path) -> Iterator[ArrayFile]:
 
     MATLAB's arrays, stored with their axes reversed and text as codes, are returned as `scipy.io.loadmat` returns
     those of version 7. Links, external and virtual data sets are refused, because they would read other files.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Yields
-    ------
-    ArrayFile
-        Names of the arrays, those in groups as ``group/array``, and a function that reads one.
-
-    Raises
-    ------
-    DataError
-        If h5py is not installed, or an array is of a kind that is not read.
-    ValueError
-        If the file is damaged.
     """
     if importlib.util.find_spec("h5py") is None:
         raise DataError(

@@ -1,9 +1,7 @@
 """Process that reads arrays of an HDF5 file for `open_hdf5`; run as a script, it imports nothing of raysel.
 
 The HDF5 library crashes, or never returns, on some damaged files, which only a process of its own survives. It prints
-the names of the arrays as a line of JSON. Then it reads names, one line of JSON each, and answers each with a line
-``{"error": ..., "refused": ...}``, ``{"claimed": ..., "what": ...}`` if the array would take more than the limit of
-memory, or ``{"dtype": ..., "shape": ...}`` and the values, in C order.
+the names of the arrays as a line of JSON.
 """
 
 from __future__ import annotations
@@ -34,15 +32,7 @@ class RefusedError(Exception):
 
 
 class LargeError(Exception):
-    """An array that would take more bytes than the limit.
-
-    Parameters
-    ----------
-    claimed : int
-        Bytes of memory that it would take.
-    what : str
-        The array, for the message.
-    """
+    """An array that would take more bytes than the limit."""
 
     def __init__(self, claimed: int, what: str) -> None:
         super().__init__(claimed, what)
@@ -50,13 +40,7 @@ class LargeError(Exception):
 
 
 class Budget:
-    """Limit of the memory that the arrays of a file take.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes.
-    """
+    """Limit of the memory that the arrays of a file take."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -68,18 +52,7 @@ class Budget:
 
 
 def array_names(file: Any) -> list[str]:
-    """List the arrays, links and variables of MATLAB of a file.
-
-    Parameters
-    ----------
-    file : h5py.File
-        Open file.
-
-    Returns
-    -------
-    list of str
-        In HDF5's order, alphabetical; arrays in groups as ``group/array``.
-    """
+    """List the arrays, links and variables of MATLAB of a file."""
     found: list[str] = []
     variables: list[str] = []
 
@@ -99,31 +72,7 @@ def array_names(file: Any) -> list[str]:
 
 
 def read_array(file: Any, name: str, budget: Budget) -> np.ndarray:
-    """Read an array as `scipy.io.loadmat` returns it from a file of version 7, or as h5py does if not by MATLAB.
-
-    Parameters
-    ----------
-    file : h5py.File
-        Open file.
-    name : str
-        One of `array_names`.
-    budget : Budget
-        Limit of its memory.
-
-    Returns
-    -------
-    ndarray
-        Numbers or text.
-
-    Raises
-    ------
-    RefusedError
-        If the data lie outside the file, or are neither numbers nor text.
-    LargeError
-        If the array would take more memory than the limit.
-    ValueError
-        If the array is larger than its stored bytes can hold.
-    """
+    """Read an array as `scipy.io.loadmat` returns it from a file of version 7, or as h5py does if not by MATLAB."""
     link = file.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink):
         raise RefusedError(f"{name} is a link to {link.path}, and links are not followed; store the array itself")
@@ -214,15 +163,7 @@ def _answers(path: str, budget: Budget) -> Iterator[tuple[dict[str, Any], np.nda
 
 
 def limit_process(seconds: int, n_bytes: int) -> None:
-    """Limit the processor time and the memory of this process.
-
-    Parameters
-    ----------
-    seconds : int
-        Processor time after which the process is ended.
-    n_bytes : int
-        Bytes besides those of the libraries.
-    """
+    """Limit the processor time and the memory of this process."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -233,17 +174,7 @@ def limit_process(seconds: int, n_bytes: int) -> None:
 
 
 def main(path: str, seconds: int, limit: int) -> None:
-    """Answer on the standard output until the standard input ends.
-
-    Parameters
-    ----------
-    path : str
-        Path of the file.
-    seconds : int
-        Processor time after which the process is ended.
-    limit : int
-        Bytes of memory that an array may take.
-    """
+    """Answer on the standard output until the standard input ends."""
     limit_process(seconds, _COPIES * limit)
     out = sys.stdout.buffer
     for header, array in _answers(path, Budget(limit)):

@@ -33,35 +33,6 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     The classes are the names of the folders, as numbers if all are. Samples are in the order of the folders' names,
     then of the files'. An image is turned upright as its EXIF data say. Grey images give X of shape (n, h, w), also
     if they are stored in colour; colour images (n, h, w, 3), with 8 bits for each colour.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the folder.
-    options : ReadOptions
-        ``label`` and ``groups`` must be None, because the folders are the labels.
-
-    Returns
-    -------
-    RawData
-        Content of the folder, with notes on files that were ignored and on colours.
-
-    Raises
-    ------
-    DataError
-        If the folder has no folders of images or these hold folders themselves, or an image is damaged, of another
-        size or depth than the others, or of several pages.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> for name, grey in {"dark": 10, "light": 200}.items():
-    ...     (folder / name).mkdir()
-    ...     Image.new("L", (4, 3), grey).save(folder / name / "1.png")
-    >>> read_image_folder(folder, ReadOptions()).X.shape
-    (2, 3, 4)
     """
     for key, name in (("label", options.label), ("groups", options.groups)):
         if name is not None:

@@ -28,50 +28,16 @@ _ORIENTATION, _UPRIGHT = 0x0112, (0, 1)
 
 
 class Pixels(NamedTuple):
-    """Pixels of an image.
+    """Pixels of an image."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (h, w) or (h, w, 3)
-        Grey values, or red, green and blue.
-    turned : bool
-        Whether the image was turned upright as its EXIF data say.
-    opaque : bool
-        Whether the file has values of transparency, all of which are none.
-    """
-
+    #: Grey values, or red, green and blue; shape (h, w) or (h, w, 3).
     values: LabelArray
     turned: bool
     opaque: bool
 
 
 def read_pixels(path: Path) -> Pixels:
-    """Read an image of one page: PNG, JPEG, TIFF, BMP or one of the PNM formats.
-
-    Parameters
-    ----------
-    path : Path
-        Path of an existing file.
-
-    Returns
-    -------
-    Pixels
-        The pixels, upright.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, larger than Pillow's limit for an image, of several pages, partly transparent, or
-        neither grey nor of colours that can be converted to red, green and blue.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), "grey.png")
-    >>> Image.new("L", (4, 3), 10).save(path)
-    >>> read_pixels(path).values.shape
-    (3, 4)
-    """
+    """Read an image of one page: PNG, JPEG, TIFF, BMP or one of the PNM formats."""
     with reading(path, "an image"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a TIFF's unknown tags
         warnings.simplefilter("error", Image.DecompressionBombWarning)

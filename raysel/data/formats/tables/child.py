@@ -1,11 +1,7 @@
 """Process that reads Parquet and Arrow files once, to see what they take; a script that imports nothing of raysel.
 
-A few bytes of such a file can stand for billions of values or for texts of gigabytes, which only decoding shows.
-This process decodes under a limit of memory, and checks all offsets, before raysel's own process reads the file.
-
-It reads lines of JSON ``{"path": ..., "seconds": ..., "limit": ...}`` and answers each with ``{"claimed": bytes,
-"what": ...}``, ``{"memory": true}`` if the limit of its own memory was reached, or ``{"error": ...}``. It ends when the
-standard input does, or after some seconds without a line.
+A few bytes of such a file can stand for billions of values or for texts of gigabytes, which only decoding shows. This
+process decodes under a limit of memory, and checks all offsets, before raysel's own process reads the file.
 """
 
 from __future__ import annotations
@@ -40,36 +36,12 @@ _USED = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpages
 
 
 def claimed_bytes(schema: Any, n_rows: int) -> int:
-    """Memory of a table with numbers in double precision, without the length of its texts.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Columns.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
+    """Memory of a table with numbers in double precision, without the length of its texts."""
     return sum(_COLUMN + _NUMBER * n_rows * _width(kind) for kind in schema.types)
 
 
 def read_bytes(table: Any) -> int:
-    """Memory of a table that was read, with categories written out.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The table.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
+    """Memory of a table that was read, with categories written out."""
     texts = 0
     for column in table.columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():

@@ -26,28 +26,7 @@ _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 
 
 def parquet_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tuple[str, ...]]:  # noqa: ARG001
-    """Read a Parquet file, after a process of its own has read it under a limit of memory.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    options : ReadOptions, default=None
-        Not used.
-
-    Returns
-    -------
-    table : pyarrow.Table
-    notes : tuple of str
-        None.
-
-    Raises
-    ------
-    DataError
-        If the table would take too much memory.
-    ValueError
-        If the file is damaged.
-    """
+    """Read a Parquet file, after a process of its own has read it under a limit of memory."""
     check_columnar(path)
     with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
         return file.read(), ()
@@ -57,46 +36,13 @@ def arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]
     """Read an Arrow IPC file (Feather version 2), after a process of its own has validated it.
 
     It is memory-mapped if it is on this machine's own disk.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    options : ReadOptions
-        Not used.
-
-    Returns
-    -------
-    table : pyarrow.Table
-    notes : tuple of str
-        None.
-
-    Raises
-    ------
-    DataError
-        If the table would take too much memory; an uncompressed table that is memory-mapped takes none.
-    ValueError
-        If the file is damaged, e.g. by an offset that leads out of it.
     """
     check_columnar(path)
     return pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))).read_all(), ()
 
 
 def check_columnar(path: Path) -> None:
-    """Have a Parquet or Arrow file read by a process of its own, under a limit of memory, and check what it takes.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-
-    Raises
-    ------
-    DataError
-        If the table would take too much memory.
-    ValueError
-        If the file is damaged.
-    """
+    """Have a Parquet or Arrow file read by a process of its own, under a limit of memory, and check what it takes."""
     limit = max_data_bytes()
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * (path.stat().st_size + limit))
     answer = _CHECKER.ask({"path": str(path), "seconds": seconds, "limit": limit})

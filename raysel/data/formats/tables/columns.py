@@ -23,25 +23,7 @@ _COUNTED = "(counted from 0, without the header)"
 
 
 def named(table: Any) -> tuple[Any, tuple[str, ...]]:
-    """Name the columns without a name as pandas does: ``Unnamed: <position>``.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Table whose columns may lack names.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        Table whose columns all have names.
-    notes : tuple of str
-        A sentence for each such column.
-
-    Examples
-    --------
-    >>> named(pa.table([[0, 1], [2, 3]], names=["", "a"]))[0].column_names
-    ['Unnamed: 0', 'a']
-    """
+    """Name the columns without a name as pandas does: ``Unnamed: <position>``."""
     names, notes = list(table.column_names), []
     if "" not in names:
         return table, ()
@@ -56,18 +38,7 @@ def named(table: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def with_plain_text(table: Any) -> Any:
-    """Convert columns of string views, which polars writes and few functions of PyArrow accept, to plain text.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Table to convert.
-
-    Returns
-    -------
-    pyarrow.Table
-        Categories of string views are text too.
-    """
+    """Convert columns of string views, which polars writes and few functions of PyArrow accept, to plain text."""
     types = pa.types
     for i, kind in enumerate(table.schema.types):
         values = kind.value_type if types.is_dictionary(kind) else kind
@@ -85,47 +56,14 @@ def _plain_text(values: Any) -> Any:
 
 
 def tensor(column: Any) -> LabelArray:
-    """Return a column of fixed-shape tensors as an array.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Column of type ``fixed_shape_tensor``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, ...)
-        Tensors of the rows.
-    """
+    """Return a column of fixed-shape tensors as an array."""
     # `save_dataset` writes one chunk, which combine_chunks would copy.
     array: LabelArray = (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy_ndarray()
     return array
 
 
 def numbers(table: Any, positions: Sequence[int], source: str, y: LabelArray | None = None) -> FloatArray:
-    """Return columns of numbers as one array.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Table with the columns.
-    positions : sequence of int
-        Positions of the columns.
-    source : str
-        Name of the table, for error messages.
-    y : ndarray, optional
-        Labels, which a column of text may hold in other words.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        Values in double precision.
-
-    Raises
-    ------
-    DataError
-        If a column holds no numbers or a missing value, or two have the same name.
-    """
+    """Return columns of numbers as one array."""
     known, kinds = table.schema.names, table.schema.types  # which make lists at each access
     names = [known[i] for i in positions]
     for name, times in Counter(names).most_common(1):
@@ -148,29 +86,7 @@ def numbers(table: Any, positions: Sequence[int], source: str, y: LabelArray | N
 
 
 def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArray:
-    """Return a column of labels or groups as an array of numbers or text.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Table with the column.
-    name : str
-        Name of the column.
-    source : str
-        Name of the table, for error messages.
-    role : {"label", "groups"}, default="label"
-        Argument that names the column, for error messages.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), or (n_rows, n_labels) for a column of tensors
-        Labels or groups.
-
-    Raises
-    ------
-    DataError
-        If a value is missing, or is neither text nor a whole number.
-    """
+    """Return a column of labels or groups as an array of numbers or text."""
     if isinstance(table.schema.field(name).type, pa.FixedShapeTensorType):
         return tensor(table.column(name))
     column = table.column(name).combine_chunks()

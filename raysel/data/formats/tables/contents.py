@@ -30,21 +30,7 @@ METADATA_KEY = b"raysel"
 
 @dataclass(frozen=True)
 class _Roles:
-    """Names of the columns that are no features.
-
-    Parameters
-    ----------
-    label : str or None
-        Column of the labels; None for an indicator, or if the labels are not in the table.
-    indicator : tuple of str
-        Columns of an indicator.
-    groups : str or None
-        Column of the groups.
-    drop : frozenset of str
-        Columns that the caller leaves out.
-    index : tuple of str
-        Columns that are the index of a pandas data frame.
-    """
+    """Names of the columns that are no features."""
 
     label: str | None
     indicator: tuple[str, ...]
@@ -61,30 +47,7 @@ class _Roles:
 def raw_data(
     table: Any, options: ReadOptions, source: str, notes: tuple[str, ...] = (), y: LabelArray | None = None
 ) -> RawData:
-    """Content of a table: the column of the labels, that of the groups, and the others as features.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Table, plain or written by `save_dataset`.
-    options : ReadOptions
-        Names of the labels, of the groups and of columns to leave out.
-    source : str
-        Name of the table, for error messages.
-    notes : tuple of str, default=()
-        What was recognised when the table was read.
-    y : array of shape (n_rows,) or (n_rows, n_labels), default=None
-        Labels, if they are not in the table.
-
-    Returns
-    -------
-    RawData
-
-    Raises
-    ------
-    DataError
-        If a name is unknown, the labels are not, or a feature is no number.
-    """
+    """Content of a table: the column of the labels, that of the groups, and the others as features."""
     metadata = table.schema.metadata or {}
     stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
     table, called = named(with_plain_text(table))
@@ -161,32 +124,7 @@ def _roles(table: Any, options: ReadOptions, source: str, *, own_groups: bool, o
 
 
 def named_columns(options: ReadOptions, names: Counter[str], source: str) -> frozenset[str]:
-    """Check that a table has the columns that are named, and return those to leave out.
-
-    Parameters
-    ----------
-    options : ReadOptions
-        Names of the labels, of the groups and of columns to leave out.
-    names : Counter of str
-        Number of columns of each name.
-    source : str
-        Name of the table, for error messages.
-
-    Returns
-    -------
-    frozenset of str
-        Columns to leave out; the empty name in ``drop`` stands for all columns without a name.
-
-    Raises
-    ------
-    DataError
-        If there is no such column, or several of one name, or the labels or the groups are to be left out.
-
-    Examples
-    --------
-    >>> named_columns(ReadOptions(label="kind", drop=("id",)), Counter(["id", "kind", "width"]), "flowers.csv")
-    frozenset({'id'})
-    """
+    """Check that a table has the columns that are named, and return those to leave out."""
     for wanted, key in ((options.label, "label"), (options.groups, "groups")):
         if wanted is not None:
             _check_known(wanted, names, key, source)

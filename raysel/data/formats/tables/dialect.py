@@ -35,50 +35,17 @@ _LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
 
 @dataclass(frozen=True)
 class Dialect:
-    """Delimiter, header and first row of a text table.
-
-    Parameters
-    ----------
-    delimiter : str
-        Character between the cells; a blank stands for runs of blanks and tabs.
-    names : tuple of str
-        Names of the columns; empty if the table has no header.
-    start : int
-        Position in bytes of the first row below the header.
-    n_columns : int
-        Number of columns.
-    """
+    """Delimiter, header and first row of a text table."""
 
     delimiter: str
     names: tuple[str, ...]
+    #: Position in bytes of the first row below the header.
     start: int
     n_columns: int
 
 
 def as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Text of a file in UTF-8 without byte-order mark.
-
-    Parameters
-    ----------
-    data : bytes
-        Content of the file: UTF-8, UTF-16 with a byte-order mark, or else Windows-1252, which holds Latin-1.
-
-    Returns
-    -------
-    data : bytes
-    notes : tuple of str
-        What was converted, if anything.
-
-    Raises
-    ------
-    ValueError
-        If the content is no text.
-
-    Examples
-    --------
-    >>> as_utf8("größe,y".encode("latin-1"))[0].decode()
-    'größe,y'
-    """
+    """Text of a file in UTF-8 without byte-order mark."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16").encode(), ("the text is converted from UTF-16",)
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -97,29 +64,7 @@ def recognise(data: bytes, delimiter: str | None = None, known: Collection[str] 
     r"""Recognise how a text table is written, from its first rows.
 
     The delimiter is the one of tab, semicolon, comma and blanks that gives most rows the same number of cells and most
-    cells that are numbers. The first row is a header unless it holds a number; numbers are a header too if a column
-    below a text holds only numbers, if a text is one of the usual names of labels or of ``known``, or if the numbers
-    are 0, 1, 2, ..., or at least eight that increase or decrease strictly (wavelengths, positions).
-
-    Parameters
-    ----------
-    data : bytes
-        Text of the table in UTF-8.
-    delimiter : str, default=None
-        Character between the cells, if it is known.
-    known : collection of str, default=()
-        Names that only a header can hold, e.g. that of the label.
-
-    Returns
-    -------
-    Dialect
-
-    Examples
-    --------
-    >>> recognise(b"a;b;y\n1,5;2;0\n0,5;3;1\n")
-    Dialect(delimiter=';', names=('a', 'b', 'y'), start=6, n_columns=3)
-    >>> recognise(b"5.1,3.5,setosa\n4.9,3.0,setosa\n").names
-    ()
+    cells that are numbers.
     """
     start = 0
     if stated := re.match(rb"sep=(.)\r?\n", data):  # a line that Excel reads and writes

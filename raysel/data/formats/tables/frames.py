@@ -20,28 +20,7 @@ SOURCE = "the data frame"
 
 
 def frame_table(frame: Any) -> Any:
-    """Return a data frame as an Arrow table.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or any object with ``__arrow_c_stream__``
-        Data frame.
-
-    Returns
-    -------
-    pyarrow.Table
-        The index of a pandas data frame is kept as columns, unless it counts the rows.
-
-    Raises
-    ------
-    DataError
-        If the object is not a data frame, or Arrow has no type for a column.
-
-    Examples
-    --------
-    >>> frame_table(pd.DataFrame({"a": [1, 2]})).column_names
-    ['a']
-    """
+    """Return a data frame as an Arrow table."""
     if not hasattr(frame, "__arrow_c_stream__"):
         raise DataError(
             f"a data frame is needed (pandas, polars, or an Arrow table), not {type(frame).__name__}; arrays are for "
@@ -69,22 +48,7 @@ def frame_data(
     drop: Collection[str],
     name: str,
 ) -> RawData:
-    """Content of a data frame.
-
-    Parameters
-    ----------
-    frame, label, y, groups, drop, name
-        As for `Dataset.from_frame`.
-
-    Returns
-    -------
-    RawData
-
-    Raises
-    ------
-    DataError
-        If a name is unknown, the labels are not, or a feature is no number.
-    """
+    """Content of a data frame."""
     if y is not None and label is not None:
         raise DataError(f"label={label!r} and y are both given; give the labels once.")
     if not isinstance(label, (str, int, tuple, type(None))):

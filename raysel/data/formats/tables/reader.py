@@ -33,26 +33,7 @@ TABLE_SUFFIXES = tuple(_KINDS)
 
 
 def open_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tuple[str, ...]]:
-    """Open a file as an Arrow table, without a choice of labels and features.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file, with one of the suffixes in `TABLE_SUFFIXES`.
-    options : ReadOptions, default=None
-        Delimiter of a text table, and names that its header holds, as far as they are known.
-
-    Returns
-    -------
-    table : pyarrow.Table
-    notes : tuple of str
-        Sentences on what was recognised by itself, e.g. the delimiter.
-
-    Raises
-    ------
-    DataError
-        If the file is empty or damaged.
-    """
+    """Open a file as an Arrow table, without a choice of labels and features."""
     kind, opened = _KINDS[path.suffix.lower()]
     with reading(path, kind):
         table, notes = opened(path, options or ReadOptions())
@@ -65,23 +46,6 @@ def read_table(path: Path, options: ReadOptions) -> RawData:
 
     The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is on this
     machine's own disk.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file, with one of the suffixes in `TABLE_SUFFIXES`.
-    options : ReadOptions
-        Names of the labels, of the groups and of columns to leave out, and the delimiter of a text table.
-
-    Returns
-    -------
-    RawData
-        Content of the file.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, lacks a column, or holds text instead of numbers.
     """
     kind, opened = _KINDS[path.suffix.lower()]
     with reading(path, kind):

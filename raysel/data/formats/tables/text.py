@@ -29,29 +29,7 @@ _COLUMN = 24 * 2**10
 
 
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
-    """Read a text table.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the file.
-    options : ReadOptions
-        The delimiter, if it is known; its other names are those that only a header can hold.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        Without a header the columns are called ``column0``, ``column1``, ...
-    notes : tuple of str
-        What was recognised and is not the rule.
-
-    Raises
-    ------
-    DataError
-        If the delimiter does not occur, there are no rows, or the table would take too much memory.
-    ValueError
-        If the file is damaged or no text.
-    """
+    """Read a text table."""
     check_data_bytes(path, path.stat().st_size)
     data, notes = as_utf8(path.read_bytes())
     _check_columns(path, data, options.delimiter)
@@ -104,10 +82,8 @@ def _single_blanks(body: bytes) -> bytes:
 
 
 def _parsed(body: bytes, dialect: Dialect) -> tuple[Any, str, list[int]]:
-    """Read the rows with the decimal mark under which more columns hold numbers; a point if both do.
-
-    Returned are the table, the mark, and the positions of the columns whose numbers have marks between thousands.
-    """
+    """Read the rows with the decimal mark under which more columns hold numbers; a point if both do."""
+    # Returned are the table, the mark, and the positions of the columns whose numbers have marks between thousands.
     start = body[:_SAMPLE]
     if dialect.delimiter == ",":  # a number with a comma is quoted
         n_points, n_commas = 1, int(re.search(rb'"\s*[+-]?\d*,\d+\s*"', start) is not None)
